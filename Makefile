@@ -1,0 +1,45 @@
+# Everything a person runs here. `make run` and `make test` need only Python 3.11+ and git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := acp_agent protocol tests benchmarks
+
+.PHONY: run setup test check format bench schemas clean
+
+run: $(STAMP)
+	@$(BIN)/acp-agent tour $(if $(PROMPT),--prompt "$$PROMPT")
+run: export PROMPT := $(PROMPT)
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[keyring]' --group dev
+	$(BIN)/python -m compileall -q acp_agent protocol
+	touch $@
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@echo "All tests passed. Next: 'make run' shows the agent at work, README.md has your editor's settings."
+
+check: $(STAMP)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP)
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+bench: $(STAMP)
+	$(BIN)/python -m compileall -q acp_agent protocol
+	$(BIN)/python -m benchmarks
+
+schemas: $(STAMP)
+	$(BIN)/python -m acp_agent.config.publish schemas
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""A coding agent that any editor drives over the Agent Client Protocol."""

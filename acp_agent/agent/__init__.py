@@ -1,0 +1,1 @@
+"""The turn: the loop, its context, its prompts."""

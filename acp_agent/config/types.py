@@ -1,0 +1,103 @@
+"""The configuration file's types. Its published JSON Schema is made from them.
+
+Every value has a default that is right for most people; an empty file is a good configuration.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+
+class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of the file."""
+
+
+class ProviderConfig(_Table, frozen=True, kw_only=True):
+    """A model provider: one of the presets changed, or one of your own."""
+
+    api: Annotated[
+        Literal["anthropic", "openai"] | None,
+        Meta(description="The API it speaks. Required for a provider that is not a preset."),
+    ] = None
+    base_url: Annotated[str | None, Meta(description="Where its API answers.")] = None
+    key_env: Annotated[
+        str | None, Meta(description="The environment variable that holds the key.")
+    ] = None
+    headers: Annotated[
+        dict[str, str], Meta(description="Further HTTP headers, sent with every request.")
+    ] = field(default_factory=dict)
+
+
+class PriceConfig(_Table, frozen=True, kw_only=True):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class ModelConfig(_Table, frozen=True, kw_only=True):
+    """What to change in, or add to, the catalog's entry of a model."""
+
+    name: str | None = None
+    window: Annotated[int | None, Meta(ge=1_000, description="Context window in tokens.")] = None
+    max_output: Annotated[int | None, Meta(ge=1)] = None
+    vision: bool | None = None
+    thought_levels: list[str] | None = None
+    price: PriceConfig | None = None
+
+
+class LimitsConfig(_Table, frozen=True, kw_only=True):
+    """How far a turn may go."""
+
+    model_requests: Annotated[
+        int, Meta(ge=1, le=10_000, description="Model requests in one turn.")
+    ] = 100
+    retries: Annotated[int, Meta(ge=0, le=20, description="Further attempts of a request.")] = 4
+    first_byte_seconds: Annotated[
+        float, Meta(gt=0, description="How long a provider may take to begin its answer.")
+    ] = 120.0
+    stall_seconds: Annotated[
+        float, Meta(gt=0, description="How long a begun answer may pause.")
+    ] = 60.0
+    command_seconds: Annotated[
+        float, Meta(gt=0, description="How long a command may run unless the model asks for more.")
+    ] = 60.0
+
+
+class EditorConfig(_Table, frozen=True, kw_only=True):
+    """How the agent uses what the editor offers."""
+
+    terminals: Annotated[
+        bool, Meta(description="Run commands in the editor's terminals where it offers them.")
+    ] = False
+
+
+class LogConfig(_Table, frozen=True, kw_only=True):
+    """The log file."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Config(_Table, frozen=True, kw_only=True):
+    """acp-agent's configuration, a TOML file."""
+
+    model: Annotated[str | None, Meta(description="The model to use, as provider/name.")] = None
+    mode: Annotated[
+        Literal["ask", "accept-edits", "plan", "full"],
+        Meta(description="The permission mode that new sessions start in."),
+    ] = "ask"
+    thought_level: Annotated[
+        str | None, Meta(description="How much the model reasons, where it lets you choose.")
+    ] = None
+    language: Literal["auto", "en", "zh"] = "auto"
+    providers: dict[str, ProviderConfig] = field(default_factory=dict)
+    models: Annotated[dict[str, ModelConfig], Meta(description="Keyed by provider/name.")] = field(
+        default_factory=dict
+    )
+    limits: LimitsConfig = LimitsConfig()
+    editor: EditorConfig = EditorConfig()
+    log: LogConfig = LogConfig()

@@ -1,0 +1,108 @@
+"""Blocks of content that a user sends, an agent shows, and a tool returns.
+
+The shapes are those of the Model Context Protocol's content blocks, which the Agent Client Protocol
+shares, so that what an editor sends is kept and given back as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+JsonObject = dict[str, Any]  # what came as JSON and is only passed on
+
+
+class _Block(
+    Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True, rename="camel"
+):
+    annotations: JsonObject | None = None
+    meta: JsonObject | None = field(name="_meta", default=None)
+
+
+class TextBlock(_Block, frozen=True, kw_only=True, tag="text"):
+    """Plain text or Markdown."""
+
+    text: str
+
+
+class ImageBlock(_Block, frozen=True, kw_only=True, tag="image"):
+    """A picture: base64 `data` of the given media type."""
+
+    data: str
+    mime_type: str
+    uri: str | None = None
+
+
+class AudioBlock(_Block, frozen=True, kw_only=True, tag="audio"):
+    """A sound: base64 `data` of the given media type."""
+
+    data: str
+    mime_type: str
+
+
+class ResourceLinkBlock(_Block, frozen=True, kw_only=True, tag="resource_link"):
+    """A resource that the agent can fetch by itself."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+
+
+class ResourceContents(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The body of an embedded resource: `text`, or base64 `blob`."""
+
+    uri: str
+    text: str | None = None
+    blob: str | None = None
+    mime_type: str | None = None
+    meta: JsonObject | None = field(name="_meta", default=None)
+
+
+class ResourceBlock(_Block, frozen=True, kw_only=True, tag="resource"):
+    """A resource with its body."""
+
+    resource: ResourceContents
+
+
+ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceLinkBlock | ResourceBlock
+
+
+class ContentPart(Struct, frozen=True, tag_field="type", tag="content"):
+    """A content block as part of what a tool call shows."""
+
+    content: ContentBlock
+
+
+class DiffPart(
+    Struct, frozen=True, tag_field="type", tag="diff", omit_defaults=True, rename="camel"
+):
+    """A changed file: its absolute path, its whole old text (None: it is new) and its new text."""
+
+    path: str
+    new_text: str
+    old_text: str | None = None
+
+
+class TerminalPart(Struct, frozen=True, tag_field="type", tag="terminal", rename="camel"):
+    """A live terminal of the editor's."""
+
+    terminal_id: str
+
+
+CallContent = ContentPart | DiffPart | TerminalPart
+
+
+def text_part(text: str) -> ContentPart:
+    """`text` as part of what a tool call shows."""
+    return ContentPart(TextBlock(text=text))
+
+
+class Location(Struct, frozen=True, omit_defaults=True):
+    """A place in a file: absolute path and, where known, a line counted from 1."""
+
+    path: str
+    line: int | None = None

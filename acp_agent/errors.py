@@ -1,0 +1,79 @@
+"""The one tree of exceptions. `acp_agent.server.errors` maps it to the wire, and nothing else does.
+
+A message is one line that a person understands: what was wrong, then what to do.
+"""
+
+from __future__ import annotations
+
+
+class AcpAgentError(Exception):
+    """Anything that this program raises on purpose."""
+
+
+class InvalidInputError(AcpAgentError):
+    """What the caller gave cannot be used; `field` names the part of it that is wrong."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class ConfigError(AcpAgentError):
+    """A configuration file or variable cannot be used."""
+
+
+class AuthRequiredError(AcpAgentError):
+    """No model can be used until the user gives a key, starts a local server or picks the demo."""
+
+
+class SessionError(AcpAgentError):
+    """A session cannot do what was asked."""
+
+
+class SessionNotFoundError(SessionError):
+    """There is no session with this id."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session not found: {session_id}")
+        self.session_id = session_id
+
+
+class SessionBusyError(SessionError):
+    """Another process writes this session at the moment."""
+
+
+class StoreError(AcpAgentError):
+    """The journal cannot be read or written."""
+
+
+class StoreDamagedError(StoreError):
+    """The journal's file is not a journal, or is broken. It is left as it is."""
+
+
+class StoreNewerError(StoreError):
+    """A newer version of the program wrote the journal. It is left as it is."""
+
+
+class ModelError(AcpAgentError):
+    """A model provider failed; the message says which, with what status, and what to do."""
+
+    def __init__(self, message: str, *, provider: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.status = status
+
+
+class WorkspaceError(AcpAgentError):
+    """A file, a process or an address cannot be used as asked."""
+
+
+class OutsideWorkspaceError(WorkspaceError):
+    """A path leads out of the folders that this session may use."""
+
+
+class ToolError(AcpAgentError):
+    """A tool cannot do what the model asked; the model reads the message and goes on."""
+
+
+class PermissionRefusedError(ToolError):
+    """A policy or the user refused a tool call."""

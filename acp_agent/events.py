@@ -1,0 +1,284 @@
+"""The vocabulary of the journal: everything that can happen in a session.
+
+A session is the ordered list of its events. What an editor sees, live or replayed, and what a model
+is sent are pure functions of that list. An event carries all that its projections need, is never
+changed once written, and new fields always have a default, so that old journals stay readable.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_agent.content import CallContent, ContentBlock, JsonObject, Location
+from acp_agent.ids import CallId, MessageId, TurnId
+
+ToolKind = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+Severity = Literal["info", "warning", "error"]
+
+
+class Event(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """Something that happened in a session."""
+
+
+class SessionStarted(Event, frozen=True, kw_only=True, tag="session_started"):
+    """The first event of every session."""
+
+    cwd: str
+    directories: tuple[str, ...] = ()
+
+
+class DirectoriesChanged(Event, frozen=True, kw_only=True, tag="directories_changed"):
+    """The editor opened the session again with other folders."""
+
+    cwd: str
+    directories: tuple[str, ...] = ()
+
+
+class ConfigChanged(Event, frozen=True, kw_only=True, tag="config_changed"):
+    """An option of the session got a value: `mode`, `model` or `thought_level`."""
+
+    option: str
+    value: str
+
+
+class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
+    """A turn began; every event up to its end belongs to it."""
+
+    turn: TurnId
+
+
+class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
+    """What the user said; `steering` when a turn was running already.
+
+    `attached` is what the agent read for the model because the message linked to it; the user's
+    own words stay as they were.
+    """
+
+    message: MessageId
+    content: tuple[ContentBlock, ...]
+    steering: bool = False
+    attached: str = ""
+
+
+class AgentText(Event, frozen=True, kw_only=True, tag="agent_text"):
+    """A piece of the answer."""
+
+    message: MessageId
+    text: str
+
+
+class AgentThought(Event, frozen=True, kw_only=True, tag="agent_thought"):
+    """A piece of the model's reasoning."""
+
+    message: MessageId
+    text: str
+
+
+class ThoughtSealed(Event, frozen=True, kw_only=True, tag="thought_sealed"):
+    """A block of reasoning ended; `seal` is what the provider wants back with it, as it gave it."""
+
+    message: MessageId
+    provider: str
+    seal: JsonObject
+
+
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens that one model request took. `input` counts everything sent, the cached part too."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+
+class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
+    """The model's answer is complete, or was cut off where `complete` is false.
+
+    The text of an answer that was cut off and then asked for again is kept for the user and left
+    out of what the model is sent (`discarded`).
+    """
+
+    message: MessageId
+    model: str
+    usage: Usage = Usage()
+    complete: bool = True
+    discarded: bool = False
+
+
+class UsageReported(Event, frozen=True, kw_only=True, tag="usage_reported"):
+    """How full the context is: `used` of `size` tokens, and what the session has cost so far."""
+
+    used: int
+    size: int
+    cost: float | None = None
+    currency: str = "USD"
+
+
+class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
+    """The model called a tool. `arguments` is the JSON text exactly as the model wrote it."""
+
+    call: CallId
+    message: MessageId
+    name: str
+    arguments: str
+    title: str
+    kind: ToolKind = "other"
+    locations: tuple[Location, ...] = ()
+    content: tuple[CallContent, ...] = ()
+    seal: JsonObject | None = None  # what the provider wants back with the call, as it gave it
+
+
+class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):
+    """A call that was allowed began to run. `cwd` is set where it runs a command."""
+
+    call: CallId
+    cwd: str | None = None
+
+
+class ToolOutput(Event, frozen=True, kw_only=True, tag="tool_output"):
+    """A further piece of a running command's output."""
+
+    call: CallId
+    text: str
+
+
+class ToolShown(Event, frozen=True, kw_only=True, tag="tool_shown"):
+    """A call that runs shows something new: whole lists, None where nothing changed."""
+
+    call: CallId
+    title: str | None = None
+    content: tuple[CallContent, ...] | None = None
+    locations: tuple[Location, ...] | None = None
+
+
+class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
+    """A call ended. `result` and `images` are for the model; the rest is for the user.
+
+    `content` and `locations` are whole lists, None where what was shown before stays.
+    `exit_code` and `signal` are set where a command ran.
+    """
+
+    call: CallId
+    failed: bool = False
+    result: str = ""
+    images: tuple[ContentBlock, ...] = ()
+    content: tuple[CallContent, ...] | None = None
+    locations: tuple[Location, ...] | None = None
+    raw_output: JsonObject | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+class PermissionAsked(Event, frozen=True, kw_only=True, tag="permission_asked"):
+    """The user was asked about a call. `options` are the ids of the buttons."""
+
+    call: CallId
+    options: tuple[str, ...]
+
+
+class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decided"):
+    """A call was allowed or refused: `by` the user, a mode, a grant or a rule, named in `why`."""
+
+    call: CallId
+    allowed: bool
+    by: Literal["user", "mode", "grant", "rule"]
+    why: str = ""
+
+
+class PlanEntry(Struct, frozen=True, kw_only=True):
+    """One step of the agent's plan."""
+
+    content: str
+    priority: Literal["high", "medium", "low"] = "medium"
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+
+
+class PlanChanged(Event, frozen=True, kw_only=True, tag="plan_changed"):
+    """The whole plan as it is now."""
+
+    entries: tuple[PlanEntry, ...]
+
+
+class TitleChanged(Event, frozen=True, kw_only=True, tag="title_changed"):
+    """The session got a title."""
+
+    title: str
+
+
+class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
+    """Something that the user should know and the model need not."""
+
+    severity: Severity
+    title: str
+    description: str = ""
+
+
+class CompactionChanged(Event, frozen=True, kw_only=True, tag="compaction_changed"):
+    """A compaction began or ended; from a completed one on the model sees `summary` instead."""
+
+    compaction: str
+    status: Literal["in_progress", "completed", "failed", "cancelled"]
+    summary: str = ""
+    keep_from: MessageId | None = None
+    error: str = ""
+
+
+class CompactionSummaryText(Event, frozen=True, kw_only=True, tag="compaction_summary_text"):
+    """A piece of a compaction's summary as the model writes it."""
+
+    compaction: str
+    text: str
+
+
+class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
+    """A turn ended with a stop reason, or with an `error` that the user was told."""
+
+    turn: TurnId
+    stop_reason: StopReason | None = None
+    error: str = ""
+
+
+class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
+    """The process died in this turn; written when the session is opened the next time.
+
+    `cut` is the message that was being written, if one was; `calls` are the calls left open.
+    """
+
+    turn: TurnId
+    message: MessageId
+    cut: MessageId | None = None
+    calls: tuple[CallId, ...] = ()
+
+
+AnyEvent = (
+    SessionStarted
+    | DirectoriesChanged
+    | ConfigChanged
+    | TurnStarted
+    | UserMessage
+    | AgentText
+    | AgentThought
+    | ThoughtSealed
+    | ModelAnswered
+    | UsageReported
+    | ToolCalled
+    | ToolStarted
+    | ToolOutput
+    | ToolShown
+    | ToolEnded
+    | PermissionAsked
+    | PermissionDecided
+    | PlanChanged
+    | TitleChanged
+    | NoticeShown
+    | CompactionChanged
+    | CompactionSummaryText
+    | TurnEnded
+    | TurnInterrupted
+)

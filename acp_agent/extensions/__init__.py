@@ -1,0 +1,1 @@
+"""Room for what others add to the agent."""

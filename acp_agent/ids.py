@@ -1,0 +1,53 @@
+"""Typed identifiers that sort by the time they were made.
+
+The layout is UUID version 7 (RFC 9562, section 5.7), written in hex behind a prefix that says what
+the id is of. Within one millisecond a counter keeps the order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import NewType
+
+SessionId = NewType("SessionId", str)
+TurnId = NewType("TurnId", str)
+MessageId = NewType("MessageId", str)
+CallId = NewType("CallId", str)
+
+_lock = threading.Lock()
+_last = (0, 0)
+
+
+def _time_ordered() -> str:
+    global _last  # noqa: PLW0603 - the clock's last tick is one for the whole process
+    with _lock:
+        millisecond = time.time_ns() // 1_000_000
+        # A clock set back must not break the order: stay at the last tick and count on.
+        tick = (millisecond, 0) if millisecond > _last[0] else (_last[0], _last[1] + 1)
+        if tick[1] > 0xFFF:
+            tick = (tick[0] + 1, 0)
+        _last = tick
+    random = int.from_bytes(os.urandom(8), "big") & 0x3FFF_FFFF_FFFF_FFFF
+    return f"{tick[0]:012x}7{tick[1]:03x}{random | 0x8000_0000_0000_0000:016x}"
+
+
+def new_session_id() -> SessionId:
+    """A new session's id."""
+    return SessionId(f"sess_{_time_ordered()}")
+
+
+def new_turn_id() -> TurnId:
+    """A new turn's id."""
+    return TurnId(f"turn_{_time_ordered()}")
+
+
+def new_message_id() -> MessageId:
+    """A new message's id."""
+    return MessageId(f"msg_{_time_ordered()}")
+
+
+def new_call_id() -> CallId:
+    """A new tool call's id; its characters are those that every provider accepts."""
+    return CallId(f"call_{_time_ordered()}")

@@ -1,0 +1,1 @@
+"""Language models: drivers, the catalog, the choice among them."""

@@ -1,0 +1,229 @@
+"""The contract between the turn and a model, the same for every provider.
+
+A turn hands a driver a `ModelRequest` and reads batches of `StreamEvent`s. A stream never raises
+into the turn: its last event is `Finished` or `Failed`, and nothing follows it. A batch holds all
+that one read of the socket gave, so that a fast stream costs one journal write a read, not one a
+word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.events import Usage
+from acp_agent.ids import CallId
+
+ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class ModelInfo(Struct, frozen=True, kw_only=True):
+    """What the catalog knows of a model. `id` is what the provider calls it."""
+
+    provider: str
+    id: str
+    name: str = ""
+    window: int = 128_000
+    max_output: int = 8_192
+    vision: bool = False
+    tools: bool = True
+    thought_levels: tuple[ThoughtLevel, ...] = ()
+    default_thought: ThoughtLevel | None = None
+    price: Price | None = None
+
+    @property
+    def ref(self) -> str:
+        """The name by which users and sessions choose the model: `provider/id`."""
+        return f"{self.provider}/{self.id}"
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it. `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+class UserText(Struct, frozen=True, tag_field="kind", tag="text"):
+    """Text that the user's side says."""
+
+    text: str
+
+
+class UserImage(Struct, frozen=True, tag_field="kind", tag="image"):
+    """A picture that the user's side shows."""
+
+    image: ImageBlock
+
+
+class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result"):
+    """What a call gave."""
+
+    call: CallId
+    text: str
+    failed: bool = False
+    images: tuple[ImageBlock, ...] = ()
+
+
+class UserSide(Struct, frozen=True, tag_field="role", tag="user"):
+    """A message to the model. Results come first, in the order of the calls they answer."""
+
+    parts: tuple[UserText | UserImage | ToolResult, ...]
+
+
+class AnswerText(Struct, frozen=True, tag_field="kind", tag="answer_text"):
+    """Text that the model said."""
+
+    text: str
+
+
+class AnswerThought(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_thought"):
+    """Reasoning of the model's; a driver sends it back only where `provider` is its own."""
+
+    text: str
+    provider: str = ""
+    seal: JsonObject | None = None
+
+
+class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_call"):
+    """A call that the model made; `arguments` is JSON text, not always valid."""
+
+    call: CallId
+    name: str
+    arguments: str
+    seal: JsonObject | None = None
+
+
+class ModelSide(Struct, frozen=True, tag_field="role", tag="model"):
+    """An answer of the model's, in the order in which it came."""
+
+    parts: tuple[AnswerText | AnswerThought | AnswerCall, ...]
+
+
+Message = UserSide | ModelSide
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """One request. `session` groups the requests that share a prefix, for the provider's cache."""
+
+    model: ModelInfo
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    thought_level: ThoughtLevel | None = None
+    session: str = ""
+
+
+class TextDelta(Struct, frozen=True):
+    """A piece of text."""
+
+    text: str
+
+
+class ThoughtDelta(Struct, frozen=True):
+    """A piece of reasoning."""
+
+    text: str
+
+
+class ThoughtDone(Struct, frozen=True):
+    """A block of reasoning ended; `seal` is what the provider wants back with it."""
+
+    seal: JsonObject
+
+
+class CallStarted(Struct, frozen=True, kw_only=True):
+    """A tool call began; `index` tells the calls of one answer apart."""
+
+    index: int
+    name: str
+
+
+class CallDelta(Struct, frozen=True, kw_only=True):
+    """A piece of a call's arguments, as JSON text."""
+
+    index: int
+    text: str
+
+
+class CallDone(Struct, frozen=True, kw_only=True):
+    """A call is complete: its name and its whole arguments (`{}` where the model gave none)."""
+
+    index: int
+    name: str
+    arguments: str
+    seal: JsonObject | None = None
+
+
+class Retrying(Struct, frozen=True, kw_only=True):
+    """The attempt failed in passing and is made again after `delay` seconds.
+
+    `discard` says that something of the failed attempt had been streamed already; it is not part
+    of the answer that follows.
+    """
+
+    attempt: int
+    attempts: int
+    delay: float
+    reason: str
+    discard: bool = False
+
+
+class Finished(Struct, frozen=True, kw_only=True):
+    """The answer is complete."""
+
+    stop: Literal["end_turn", "tool_calls", "max_tokens", "refusal"]
+    usage: Usage = Usage()
+
+
+FailureKind = Literal[
+    "connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed",
+    "auth", "overflow", "bad_request", "not_found", "quota",
+]  # fmt: skip
+
+
+class Failed(Struct, frozen=True, kw_only=True):
+    """The request failed. `message` is one line for the user: status, provider, what to do."""
+
+    kind: FailureKind
+    message: str
+    status: int | None = None
+    retry_after: float | None = None
+
+
+StreamEvent = (
+    TextDelta
+    | ThoughtDelta
+    | ThoughtDone
+    | CallStarted
+    | CallDelta
+    | CallDone
+    | Retrying
+    | Finished
+    | Failed
+)
+
+
+class Driver(Protocol):
+    """A way to reach one provider. Made once per provider and process, shared by its sessions."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+        """Ask the model. Closing the iterator closes the HTTP response at once."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...

@@ -1,0 +1,1 @@
+"""What may happen: modes, shell syntax, remembered grants, one gate."""

@@ -1,0 +1,69 @@
+"""What the gate answers. There is one gate, so that policy and sandbox have one place to be."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from acp_agent.permissions.access import Access, Mode
+
+Tier = Literal["read_only", "standard", "destructive", "blocked"]
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """A narrow rule that the user chose to remember, for one project folder.
+
+    `kind` says what `pattern` is: the leading words of a command, a folder below which files may
+    be edited, or a host that may be fetched from. `allow` is false for "never".
+    """
+
+    project: str
+    kind: Literal["command", "edit", "fetch"]
+    pattern: str
+    allow: bool = True
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A button of the question. `grants` are remembered when it is pressed."""
+
+    id: str
+    label: str
+    kind: Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+    grants: tuple[Grant, ...] = ()
+
+
+class Allow(Struct, frozen=True, kw_only=True):
+    """The call may run without a question."""
+
+    by: Literal["mode", "grant", "rule"]
+    why: str = ""
+
+
+class Refuse(Struct, frozen=True, kw_only=True):
+    """The call must not run; `why` is told to the model and to the user."""
+
+    by: Literal["mode", "grant", "rule"]
+    why: str
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """The user decides: the buttons, allow_once first, and a `warning` where one is due."""
+
+    choices: tuple[Choice, ...]
+    warning: str = ""
+
+
+Verdict = Allow | Refuse | Ask
+
+
+class Gate(Protocol):
+    """Decides what may happen."""
+
+    def judge(self, access: Access, *, mode: Mode, project: str) -> Verdict:
+        """Judge a call of a session in `mode` whose working folder is `project`."""
+        ...
+
+    def remember(self, choice: Choice) -> None:
+        """Keep the grants of the button that the user pressed, in the user's data folder."""
+        ...

@@ -1,0 +1,1 @@
+"""A conversation: its journal, its configuration, its life cycle."""

@@ -1,0 +1,141 @@
+"""What a tool is: a name, a description beside it, typed parameters, and two steps.
+
+`prepare` looks and computes (a title, the places it will touch, a diff) and changes nothing, so
+that the user can be asked with the whole effect in sight. `run` of what it returned does the work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.resources import files as package_files
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from msgspec import Struct
+from pydantic import BaseModel, ConfigDict
+
+from acp_agent.content import CallContent, ImageBlock, JsonObject, Location
+from acp_agent.events import PlanEntry, ToolKind
+from acp_agent.permissions.access import Access, NoAccess
+from acp_agent.workspace.contract import Workspace
+
+RESULT_LIMIT = 50_000  # characters of one result that the model is sent
+
+Params = TypeVar("Params", bound=BaseModel)
+
+
+class ToolParams(BaseModel):
+    """Base of every tool's parameters. Unknown ones are refused, so that the model learns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a call gave: `text` and `images` for the model, the rest for the user.
+
+    `content` and `locations` replace what was shown; None leaves it. `end_turn` ends the turn
+    after this step (a question that the user answers with the next prompt).
+    """
+
+    text: str
+    failed: bool = False
+    images: tuple[ImageBlock, ...] = ()
+    content: tuple[CallContent, ...] | None = None
+    locations: tuple[Location, ...] | None = None
+    raw_output: JsonObject | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    end_turn: bool = False
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A question to the user; `options` are suggested answers, as label and description."""
+
+    text: str
+    options: tuple[tuple[str, str], ...] = ()
+    several: bool = False
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What the user answered. `declined` is true when the user would not say."""
+
+    text: str = ""
+    declined: bool = False
+
+
+class Progress(Protocol):
+    """How a running call shows what it does, and how it reaches the user."""
+
+    async def output(self, text: str) -> None:
+        """Show a further piece of a command's output."""
+        ...
+
+    async def show(
+        self,
+        *,
+        title: str | None = None,
+        content: tuple[CallContent, ...] | None = None,
+        locations: tuple[Location, ...] | None = None,
+    ) -> None:
+        """Replace what the call shows."""
+        ...
+
+    async def plan(self, entries: Sequence[PlanEntry]) -> None:
+        """Show the whole plan as it is now."""
+        ...
+
+    async def ask(self, question: Question) -> Answer | None:
+        """Ask the user and wait. None: this editor cannot show a question."""
+        ...
+
+    async def say(self, text: str) -> None:
+        """Say something to the user as part of the answer."""
+        ...
+
+
+Run = Callable[[Progress], Awaitable[Outcome]]
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """A call that is ready: what to show, what it will touch, and how to run it."""
+
+    title: str
+    run: Run
+    access: Access = NoAccess()
+    locations: tuple[Location, ...] = ()
+    content: tuple[CallContent, ...] = ()
+
+
+class Tool(ABC, Generic[Params]):
+    """A tool. Instances hold no state of a call and serve one session."""
+
+    name: ClassVar[str]
+    kind: ClassVar[ToolKind]
+    effect: ClassVar[Literal["reads", "writes"]]  # reads run side by side, writes one at a time
+    params: ClassVar[type[BaseModel]]
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    @classmethod
+    def description(cls) -> str:
+        """What the model is told of the tool: the Markdown file beside the tool's module."""
+        module = cls.__module__.rpartition(".")[2]
+        return (package_files(__package__) / f"{module}.md").read_text("utf-8").strip()
+
+    def title(self, arguments: JsonObject) -> str:
+        """A title for a call whose arguments may be incomplete or wrong."""
+        del arguments
+        return self.name
+
+    @abstractmethod
+    async def prepare(self, params: Params) -> Prepared:
+        """Look at what the call would do. Changes nothing.
+
+        Raises:
+            ToolError: the call cannot work; the message is for the model.
+            WorkspaceError: likewise, from the workspace.
+        """
+
+
+AnyTool = Tool[Any]

@@ -1,0 +1,180 @@
+"""Every side effect goes through a workspace; tools open no file, process or socket themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class EditorBuffers(Protocol):
+    """The editor's view of files, unsaved changes included. Implemented by the server's surface.
+
+    Both raise `acp_agent.errors.WorkspaceError` where the editor answers with an error.
+    """
+
+    @property
+    def can_read(self) -> bool:
+        """Whether the editor offers to read."""
+        ...
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the editor offers to write."""
+        ...
+
+    async def read_text(self, path: Path) -> str:
+        """The whole text of a file as the editor sees it."""
+        ...
+
+    async def write_text(self, path: Path, text: str) -> None:
+        """Let the editor change and save a file."""
+        ...
+
+
+class EditorTerminals(Protocol):
+    """The editor's terminals, used only where the user opted in and the editor offers them."""
+
+    async def run(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        limit_bytes: int,
+        timeout: float,
+        on_start: Callable[[str], Awaitable[None]],
+    ) -> CommandResult:
+        """Run a command line; `on_start` gets the terminal's id to show it in the call."""
+        ...
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """How a command ended. `output` holds stdout and stderr as they came, bounded.
+
+    Where more came than is in `output`, `full_output` names the file that has the rest.
+    """
+
+    output: str
+    exit_code: int | None
+    signal: str | None = None
+    timed_out: bool = False
+    total_bytes: int = 0
+    full_output: str | None = None
+
+
+class TextFile(Struct, frozen=True, kw_only=True):
+    """A text file as it was read: `text` without its byte order mark.
+
+    `digest` is the SHA-256 of what was read, `newline` the line ending that the file uses.
+    """
+
+    path: str
+    text: str
+    digest: str
+    newline: str = "\n"
+    encoding: str = "utf-8"
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A fetched page: its final address, media type, status, and body as text, bounded."""
+
+    url: str
+    status: int
+    media_type: str
+    text: str
+    truncated: bool = False
+
+
+class Files(Protocol):
+    """Files of the session's folders. Every path is resolved, symlinks included, and checked."""
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The working folder, then the additional ones; resolved."""
+        ...
+
+    def resolve(self, path: str) -> Path:
+        """An absolute path inside the roots, relative ones taken from the working folder.
+
+        Raises:
+            OutsideWorkspaceError: the path, or what a symlink on it points to, lies outside.
+        """
+        ...
+
+    async def read_text(self, path: Path) -> TextFile:
+        """A whole text file, through the editor where it offers that.
+
+        Raises:
+            WorkspaceError: missing, a folder, unreadable, binary, not UTF-8, or over the limit.
+        """
+        ...
+
+    async def read_bytes(self, path: Path, *, limit: int) -> bytes:
+        """A file's bytes from disk. Raises WorkspaceError over `limit` bytes."""
+        ...
+
+    async def write_text(self, path: Path, text: str, *, newline: str = "\n") -> None:
+        """Create or replace a text file: through the editor where it offers that, else on disk,
+        atomically, with its mode kept. Never both.
+        """  # noqa: D205
+        ...
+
+    def seen(self, file: TextFile) -> None:
+        """Remember that the model has seen the file as it is."""
+        ...
+
+    async def check_unchanged(self, path: Path) -> TextFile:
+        """The file, if it is as the model last saw it.
+
+        Raises:
+            WorkspaceError: the model never read it, or it changed since; says to read it again.
+        """
+        ...
+
+    def commands_ran(self) -> None:
+        """A command of ours may have changed files on disk behind the editor's back."""
+        ...
+
+
+class Processes(Protocol):
+    """Commands, each in a process group of its own that is reaped with it."""
+
+    async def run(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        timeout: float,
+        on_output: Callable[[str], Awaitable[None]],
+    ) -> CommandResult:
+        """Run a shell command line. Cancelling the call ends the whole group."""
+        ...
+
+    async def aclose(self) -> None:
+        """End everything that still runs."""
+        ...
+
+
+class Network(Protocol):
+    """The public network, guarded against requests to private addresses."""
+
+    async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
+        """Get a page.
+
+        Raises:
+            WorkspaceError: not http(s), a private or reserved address at any step, or a failure.
+        """
+        ...
+
+
+class Workspace(Struct, frozen=True, kw_only=True):
+    """All that a session may touch. `outputs` is the folder for outputs too long for the model."""
+
+    cwd: Path
+    files: Files
+    processes: Processes
+    network: Network
+    outputs: Path
+    terminals: EditorTerminals | None = None

@@ -1,0 +1,1 @@
+"""Ways to carry one JSON-RPC message after another."""
