@@ -1,0 +1,148 @@
+"""The plain requests that the demo model understands, each as a script of steps."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from acp_agent.models.demo_script import Step, call, todo
+
+_COUNT_LIMIT = 100_000
+
+
+def script(words: str) -> tuple[Step, ...] | None:
+    """The steps that a plain request asks for; None where it is not understood."""
+    if words.startswith("$"):
+        return _run(words[1:].strip())
+    verb, _, rest = words.partition(" ")
+    understand = _VERBS.get(verb.lower().rstrip(":"))
+    return understand(rest.strip()) if understand is not None else None
+
+
+def _read(rest: str) -> tuple[Step, ...] | None:
+    paths = [path for path in (_unquoted(part) for part in _listed(rest)) if path]
+    if not paths:
+        return None
+    names = ", ".join(f"`{path}`" for path in paths)
+    return (Step(text=f"I read {names}.", calls=tuple(call("read", path=p) for p in paths)),)
+
+
+def _list(rest: str) -> tuple[Step, ...] | None:
+    folder = _unquoted(rest.removeprefix("files in").removeprefix("files").strip())
+    made = call("list", path=folder) if folder else call("list")
+    return (Step(text=f"I list {f'`{folder}`' if folder else 'the folder'}.", calls=(made,)),)
+
+
+def _search(rest: str) -> tuple[Step, ...] | None:
+    wanted = rest.removeprefix("for ").strip()
+    pattern, _, folder = wanted.rpartition(" in ")
+    if not pattern:
+        pattern, folder = wanted, ""
+    pattern, folder = _unquoted(pattern), _unquoted(folder)
+    if not pattern:
+        return None
+    place = {"path": folder} if folder else {}
+    made = call("grep", pattern=pattern, **place)
+    return (Step(text=f"I search for `{pattern}`.", calls=(made,)),)
+
+
+def _find(rest: str) -> tuple[Step, ...] | None:
+    pattern = _unquoted(rest.removeprefix("files named ").removeprefix("files "))
+    if not pattern:
+        return None
+    wide = pattern if "/" in pattern else f"**/{pattern}"
+    return (Step(text=f"I look for `{pattern}`.", calls=(call("glob", pattern=wide),)),)
+
+
+def _run(rest: str) -> tuple[Step, ...] | None:
+    command = rest.strip()
+    if len(command) > 2 and command[0] == command[-1] == "`":
+        command = command[1:-1].strip()
+    if not command:
+        return None
+    return (Step(text=f"I run `{command}`.", calls=(call("shell", command=command),)),)
+
+
+def _replace(rest: str) -> tuple[Step, ...] | None:
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        words = rest.split()
+    lowered = [word.lower() for word in words]
+    if "with" not in lowered or "in" not in lowered:
+        return None
+    joint = lowered.index("with")
+    end = len(lowered) - 1 - lowered[::-1].index("in")
+    old, new, path = " ".join(words[:joint]), " ".join(words[joint + 1 : end]), words[end + 1 :]
+    if not old or joint > end or len(path) != 1:
+        return None
+    change = call("edit", path=path[0], old=old, new=new)
+    return (
+        Step(text=f"I read `{path[0]}` first.", calls=(call("read", path=path[0]),)),
+        Step(text=f"I replace `{old}` with `{new}`.", calls=(change,)),
+    )
+
+
+def _create(rest: str) -> tuple[Step, ...] | None:
+    path, joint, text = rest.removeprefix("file ").partition(" with ")
+    path = _unquoted(path)
+    if not path or not joint:
+        return None
+    body = _unquoted(text)
+    body = body if body.endswith("\n") else f"{body}\n"
+    return (Step(text=f"I create `{path}`.", calls=(call("write", path=path, text=body),)),)
+
+
+def _fetch(rest: str) -> tuple[Step, ...] | None:
+    url = _unquoted(rest)
+    if not url:
+        return None
+    return (Step(text=f"I fetch {url}.", calls=(call("web_fetch", url=url),)),)
+
+
+def _plan(rest: str) -> tuple[Step, ...] | None:
+    steps = [step.strip() for step in rest.replace("\n", ";").split(";") if step.strip()]
+    if not steps:
+        return None
+    return (
+        Step(text="Here is the plan.", calls=(todo(steps, 0),)),
+        Step(text="All of it is only planned, so I tick it off.", calls=(todo(steps, len(steps)),)),
+    )
+
+
+def _ask(rest: str) -> tuple[Step, ...] | None:
+    question = rest.removeprefix("me ").strip()
+    if not question:
+        return None
+    return (Step(text="I ask you.", calls=(call("ask_user", question=question),)),)
+
+
+def _think(rest: str) -> tuple[Step, ...] | None:
+    subject = rest.removeprefix("about ").strip() or "nothing in particular"
+    thought = f"The user wants me to think about {subject}. I am a script, so that was all of it."
+    return (Step(thought=thought, text=f"I thought about {subject}."),)
+
+
+def _count(rest: str) -> tuple[Step, ...] | None:
+    number = rest.removeprefix("to ").strip().rstrip(".")
+    if not number.isdecimal() or int(number) > _COUNT_LIMIT:
+        return None
+    return (Step(text=" ".join(str(n) for n in range(1, int(number) + 1))),)
+
+
+_VERBS: dict[str, Callable[[str], tuple[Step, ...] | None]] = {
+    "read": _read, "open": _read, "list": _list, "ls": _list, "search": _search, "grep": _search,
+    "find": _find, "run": _run, "replace": _replace, "create": _create, "write": _create,
+    "fetch": _fetch, "plan": _plan, "ask": _ask, "think": _think, "count": _count,
+}  # fmt: skip
+
+
+def _listed(text: str) -> list[str]:
+    return [part for piece in text.split(",") for part in piece.split(" and ") if part.strip()]
+
+
+def _unquoted(text: str) -> str:
+    bare = text.strip()
+    if len(bare) >= 2 and bare[0] == bare[-1] and bare[0] in "\"'`":
+        return bare[1:-1]
+    return bare
