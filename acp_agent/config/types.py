@@ -9,6 +9,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
+
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A table of the file."""
@@ -21,7 +26,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
         Literal["anthropic", "openai"] | None,
         Meta(description="The API it speaks. Required for a provider that is not a preset."),
     ] = None
-    base_url: Annotated[str | None, Meta(description="Where its API answers.")] = None
+    base_url: Annotated[HttpAddress | None, Meta(description="Where its API answers.")] = None
     key_env: Annotated[
         str | None, Meta(description="The environment variable that holds the key.")
     ] = None
@@ -33,20 +38,29 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
 class PriceConfig(_Table, frozen=True, kw_only=True):
     """US dollars for a million tokens."""
 
-    input: float
-    output: float
-    cache_read: float | None = None
-    cache_write: float | None = None
+    input: Dollars
+    output: Dollars
+    cache_read: Dollars | None = None
+    cache_write: Dollars | None = None
 
 
 class ModelConfig(_Table, frozen=True, kw_only=True):
     """What to change in, or add to, the catalog's entry of a model."""
 
     name: str | None = None
-    window: Annotated[int | None, Meta(ge=1_000, description="Context window in tokens.")] = None
-    max_output: Annotated[int | None, Meta(ge=1)] = None
-    vision: bool | None = None
-    thought_levels: list[str] | None = None
+    window: Annotated[
+        Annotated[int, Meta(ge=1_000, le=100_000_000)] | None,
+        Meta(description="Context window in tokens."),
+    ] = None
+    max_output: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000_000)] | None,
+        Meta(description="Longest answer in tokens."),
+    ] = None
+    vision: Annotated[bool | None, Meta(description="Whether it sees pictures.")] = None
+    thought_levels: Annotated[
+        list[ThoughtLevel] | None,
+        Meta(description="How much it can be told to reason. Empty: not at all."),
+    ] = None
     price: PriceConfig | None = None
 
 
@@ -58,13 +72,11 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     ] = 100
     retries: Annotated[int, Meta(ge=0, le=20, description="Further attempts of a request.")] = 4
     first_byte_seconds: Annotated[
-        float, Meta(gt=0, description="How long a provider may take to begin its answer.")
+        Seconds, Meta(description="How long a provider may take to begin its answer.")
     ] = 120.0
-    stall_seconds: Annotated[
-        float, Meta(gt=0, description="How long a begun answer may pause.")
-    ] = 60.0
+    stall_seconds: Annotated[Seconds, Meta(description="How long a begun answer may pause.")] = 60.0
     command_seconds: Annotated[
-        float, Meta(gt=0, description="How long a command may run unless the model asks for more.")
+        Seconds, Meta(description="How long a command may run unless the model asks for more.")
     ] = 60.0
 
 
@@ -79,22 +91,34 @@ class EditorConfig(_Table, frozen=True, kw_only=True):
 class LogConfig(_Table, frozen=True, kw_only=True):
     """The log file."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least important records that are kept."),
+    ] = "info"
 
 
 class Config(_Table, frozen=True, kw_only=True):
     """acp-agent's configuration, a TOML file."""
 
-    model: Annotated[str | None, Meta(description="The model to use, as provider/name.")] = None
+    model: Annotated[
+        Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])] | None,
+        Meta(description="The model to use, as provider/name."),
+    ] = None
     mode: Annotated[
         Literal["ask", "accept-edits", "plan", "full"],
         Meta(description="The permission mode that new sessions start in."),
     ] = "ask"
     thought_level: Annotated[
-        str | None, Meta(description="How much the model reasons, where it lets you choose.")
+        ThoughtLevel | None,
+        Meta(description="How much the model reasons, where it lets you choose."),
     ] = None
-    language: Literal["auto", "en", "zh"] = "auto"
-    providers: dict[str, ProviderConfig] = field(default_factory=dict)
+    language: Annotated[
+        Literal["auto", "en", "zh"],
+        Meta(description="The language of titles and messages. auto: the system's."),
+    ] = "auto"
+    providers: Annotated[dict[str, ProviderConfig], Meta(description="Keyed by name.")] = field(
+        default_factory=dict
+    )
     models: Annotated[dict[str, ModelConfig], Meta(description="Keyed by provider/name.")] = field(
         default_factory=dict
     )

@@ -1,0 +1,112 @@
+"""Reads the configuration: the file, then the variables of the environment that go before it."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from acp_agent.config.types import Config
+from acp_agent.errors import ConfigError
+
+SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
+
+# The variables that go before the file, and the keys that they set.
+VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "ACP_AGENT_MODEL": ("model",),
+    "ACP_AGENT_MODE": ("mode",),
+    "ACP_AGENT_THOUGHT_LEVEL": ("thought_level",),
+    "ACP_AGENT_LANGUAGE": ("language",),
+    "ACP_AGENT_LOG_LEVEL": ("log", "level"),
+}
+
+
+def load_config(path: Path, environ: Mapping[str, str]) -> Config:
+    """The configuration in `path`, with the environment's variables before it.
+
+    A file that is not there stands for the defaults. An empty variable counts as not set.
+
+    Raises:
+        ConfigError: unreadable, not TOML, or wrong; the message names the file, the line, the key,
+            what is wrong with it and what to write instead.
+    """
+    text = read_text(path)
+    table = parse(path, text) if text else {}
+    try:
+        config = msgspec.convert(table, Config, strict=True)
+        if not any(environ.get(name) for name in VARIABLES):
+            return config
+        return msgspec.convert(_with_variables(table, environ), Config, strict=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_describe(path, text, table, environ) or f"{path}: {error}") from None
+
+
+def read_text(path: Path) -> str:
+    """The file's text without a byte order mark; "" where there is no file.
+
+    Raises:
+        ConfigError: no ordinary file, unreadable, too large, or not UTF-8.
+    """
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise ConfigError(f"{path} is not a file; move it away or put a TOML file there")
+        if about.st_size > SIZE_LIMIT:
+            raise ConfigError(f"{path} is larger than {SIZE_LIMIT // 1024} KiB; shorten it")
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigError(f"cannot read {path} ({reason}); check who may read it") from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def parse(path: Path, text: str) -> dict[str, Any]:
+    """The TOML document `text` of the file `path`.
+
+    Raises:
+        ConfigError: it is not TOML; the message has the line.
+    """
+    import tomllib  # noqa: PLC0415 - most people have no configuration file
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        from acp_agent.config.lines import syntax_error_line  # noqa: PLC0415 - only for an error
+
+        line = syntax_error_line(text)
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        where = str(path) if line is None else f"{path}:{line}"
+        raise ConfigError(f"{where}: not TOML: {reason}; mend the line") from None
+
+
+def _with_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """A copy of `table` in which the environment's variables have replaced their keys."""
+    changed = dict(table)
+    for name, keys in VARIABLES.items():
+        value = environ.get(name)
+        if not value:
+            continue
+        target = changed
+        for key in keys[:-1]:
+            target[key] = dict(target.get(key, {}))
+            target = target[key]
+        target[keys[-1]] = value
+    return changed
+
+
+def _describe(path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]) -> str:
+    from acp_agent.config.report import config_problems  # noqa: PLC0415 - only for an error
+
+    problems = config_problems(path, text, table, environ)
+    more = len(problems) - 1
+    further = f" ({more} more: see 'acp-agent doctor')" if more > 0 else ""
+    return problems[0] + further if problems else ""

@@ -1,0 +1,60 @@
+"""Where the program keeps its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+HOME_VARIABLE = "ACP_AGENT_HOME"
+
+
+class Paths(Struct, frozen=True, kw_only=True):
+    """The places of one user's files. All paths are absolute; none need exist."""
+
+    config_file: Path
+    data_dir: Path
+    log_file: Path
+    secrets_file: Path
+
+    @property
+    def sessions_file(self) -> Path:
+        """The journal of every session."""
+        return self.data_dir / "sessions.db"
+
+    @property
+    def grants_file(self) -> Path:
+        """What the user allowed for good."""
+        return self.data_dir / "grants.json"
+
+    @property
+    def outputs_dir(self) -> Path:
+        """Outputs of tools that were too long for the model."""
+        return self.data_dir / "outputs"
+
+
+def find_paths(environ: Mapping[str, str]) -> Paths:
+    """Where this user's files are.
+
+    `ACP_AGENT_HOME` puts them all below one folder. Otherwise they are where the system wants
+    them: on Linux the folders of the XDG Base Directory Specification, on macOS ~/Library.
+    """
+    home = environ.get(HOME_VARIABLE, "").strip()
+    if home:
+        folder = Path(home).expanduser().absolute()
+        return Paths(
+            config_file=folder / "config.toml",
+            data_dir=folder,
+            log_file=folder / "logs" / "agent.log",
+            secrets_file=folder / "secrets.json",
+        )
+    from platformdirs import PlatformDirs  # noqa: PLC0415 - 6 ms that only this branch needs
+
+    system = PlatformDirs("acp-agent", appauthor=False)
+    return Paths(
+        config_file=system.user_config_path / "config.toml",
+        data_dir=system.user_data_path,
+        log_file=system.user_log_path / "agent.log",
+        secrets_file=system.user_data_path / "secrets.json",
+    )
