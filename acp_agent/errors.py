@@ -71,6 +71,10 @@ class OutsideWorkspaceError(WorkspaceError):
     """A path leads out of the folders that this session may use."""
 
 
+class MissingFileError(WorkspaceError):
+    """There is no such file."""
+
+
 class ToolError(AcpAgentError):
     """A tool cannot do what the model asked; the model reads the message and goes on."""
 

@@ -65,9 +65,11 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
 
 class TextFile(Struct, frozen=True, kw_only=True):
-    """A text file as it was read: `text` without its byte order mark.
+    """A text file as it was read: `text` with its own line endings, without byte order mark.
 
-    `digest` is the SHA-256 of what was read, `newline` the line ending that the file uses.
+    `digest` is the SHA-256 of the text with LF line endings, so that an editor which hides CRLF
+    and the disk agree. `newline` is CRLF where every line ends so, else LF; `encoding` is `utf-8`,
+    or `utf-8-sig` where the file has a byte order mark. Both are what `write_text` wants back.
     """
 
     path: str
@@ -95,8 +97,10 @@ class Files(Protocol):
         """The working folder, then the additional ones; resolved."""
         ...
 
-    def resolve(self, path: str) -> Path:
+    def resolve(self, path: str, *, to_read: bool = False) -> Path:
         """An absolute path inside the roots, relative ones taken from the working folder.
+
+        What is resolved `to_read` may lie in the folder of long outputs as well.
 
         Raises:
             OutsideWorkspaceError: the path, or what a symlink on it points to, lies outside.
@@ -107,7 +111,8 @@ class Files(Protocol):
         """A whole text file, through the editor where it offers that.
 
         Raises:
-            WorkspaceError: missing, a folder, unreadable, binary, not UTF-8, or over the limit.
+            MissingFileError: there is no such file, neither on disk nor in the editor.
+            WorkspaceError: a folder, unreadable, binary, not UTF-8, or over the limit.
         """
         ...
 
@@ -115,10 +120,14 @@ class Files(Protocol):
         """A file's bytes from disk. Raises WorkspaceError over `limit` bytes."""
         ...
 
-    async def write_text(self, path: Path, text: str, *, newline: str = "\n") -> None:
-        """Create or replace a text file: through the editor where it offers that, else on disk,
-        atomically, with its mode kept. Never both.
-        """  # noqa: D205
+    async def write_text(
+        self, path: Path, text: str, *, newline: str = "\n", encoding: str = "utf-8"
+    ) -> None:
+        """Create or replace a text file, through the editor or else on disk, never both.
+
+        On disk it is replaced atomically and keeps its mode. A `newline` of CRLF turns every bare
+        LF of `text` into it; `encoding` is `utf-8`, or `utf-8-sig` with a byte order mark.
+        """
         ...
 
     def seen(self, file: TextFile) -> None:

@@ -1,0 +1,174 @@
+"""The editor's view of files, weighed against the disk.
+
+An editor has unsaved changes that the disk lacks; the disk has changes, made by commands, that an
+editor has not loaded yet. Which of the two a read gives:
+
+1. The editor answers with an error: the disk. It is not one of the editor's files, so a later
+   write goes to disk as well.
+2. The editor answers "" and there is no file: the file is missing.
+3. Both have the same text, but for line endings, a byte order mark, or a last newline that only
+   the disk has (editors drop it): the disk.
+4. They differ, a command of ours has run, and when we last looked (or wrote) the editor had
+   nothing unsaved; the editor still shows that text and the disk does not: the editor is behind,
+   so the disk.
+5. They differ, a command of ours has run, and we never looked at the file before: the editor is
+   asked again for half a second, in which it usually catches up (then 3 holds).
+6. Otherwise: the editor, for what the user has not saved must not be lost.
+
+A write goes back in the style in which the editor showed the file: an editor that hides CRLF or
+the byte order mark puts them back by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.contract import EditorBuffers, TextFile
+from acp_agent.workspace.text import (
+    BYTE_ORDER_MARK,
+    text_digest,
+    text_file,
+    with_lf,
+    with_newline,
+)
+
+_CATCH_UP = (0.05, 0.15, 0.3)  # seconds between the looks of rule 5
+
+
+class _Look(Struct, frozen=True):
+    """What editor and disk had when they were last compared: digests of the texts."""
+
+    editor: str
+    disk: str | None
+    saved: bool
+    commands: int
+
+
+class _Style(Struct, frozen=True):
+    """How the editor shows a file."""
+
+    crlf: bool
+    marked: bool
+
+
+class EditorView:
+    """The files of one session as its editor shows them."""
+
+    def __init__(self, buffers: EditorBuffers) -> None:
+        self._buffers = buffers
+        self._looks: dict[Path, _Look] = {}
+        self._styles: dict[Path, _Style] = {}
+        self._foreign: set[Path] = set()
+        self._commands = 0
+
+    @property
+    def can_read(self) -> bool:
+        """Whether reads may go through the editor."""
+        return self._buffers.can_read
+
+    def can_write(self, path: Path) -> bool:
+        """Whether a write of this file goes through the editor."""
+        return self._buffers.can_write and path not in self._foreign
+
+    def commands_ran(self) -> None:
+        """A command may have changed files behind the editor's back."""
+        self._commands += 1
+
+    async def read(
+        self, path: Path, read_disk: Callable[[], Awaitable[TextFile | None]]
+    ) -> TextFile | None:
+        """The file by the rules above; None: it is missing.
+
+        Args:
+            path: the file.
+            read_disk: gives the file on disk, None where it is missing.
+
+        Raises:
+            WorkspaceError: from `read_disk`, or the editor shows a file that is not text.
+        """
+        disk = await read_disk()
+        shown = await self._ask(path, disk)
+        if shown is None or disk is None:
+            return shown or disk
+        if not _same(shown, disk) and self._commands and path not in self._looks:
+            for delay in _CATCH_UP:
+                await asyncio.sleep(delay)
+                disk = await read_disk()
+                shown = await self._ask(path, disk)
+                if shown is None or disk is None:
+                    return shown or disk
+                if _same(shown, disk):
+                    break
+        if _same(shown, disk):
+            self._looks[path] = _Look(disk.digest, disk.digest, True, self._commands)
+            return disk
+        if self._is_behind(path, shown, disk):
+            return disk
+        self._looks[path] = _Look(shown.digest, disk.digest, False, self._commands)
+        # What the editor hides of the file's style is what the disk says.
+        return msgspec.structs.replace(
+            shown,
+            newline=shown.newline if "\r\n" in shown.text else disk.newline,
+            encoding=disk.encoding,
+        )
+
+    async def write(
+        self, path: Path, text: str, *, newline: str, encoding: str, before: TextFile | None
+    ) -> None:
+        """Let the editor write; `before` is the file on disk as it was until now.
+
+        Raises:
+            WorkspaceError: the editor refused or failed.
+        """
+        style = self._styles.get(path)
+        marked = encoding == "utf-8-sig" if style is None else style.marked
+        text = with_newline(text, newline) if style is None or style.crlf else with_lf(text)
+        await self._buffers.write_text(path, BYTE_ORDER_MARK + text if marked else text)
+        self._looks[path] = _Look(
+            text_digest(text), before.digest if before else None, True, self._commands
+        )
+
+    async def _ask(self, path: Path, disk: TextFile | None) -> TextFile | None:
+        try:
+            text = await self._buffers.read_text(path)
+        except WorkspaceError:
+            if disk is not None:
+                self._foreign.add(path)
+            return None
+        self._foreign.discard(path)
+        if not text and disk is None:
+            return None
+        if "\0" in text or not _is_valid(text):
+            raise WorkspaceError(f"{path.name} is not text in the editor; it cannot be read")
+        shown = text_file(path, text)
+        if disk is None or disk.text:  # an empty answer says nothing of line endings
+            self._styles[path] = _Style("\r\n" in text, shown.encoding == "utf-8-sig")
+        return shown
+
+    def _is_behind(self, path: Path, shown: TextFile, disk: TextFile) -> bool:
+        look = self._looks.get(path)
+        return (
+            look is not None
+            and look.saved
+            and look.commands < self._commands
+            and look.editor == shown.digest
+            and disk.digest not in (look.disk, look.editor)
+        )
+
+
+def _same(shown: TextFile, disk: TextFile) -> bool:
+    return shown.digest == disk.digest or with_lf(shown.text) + "\n" == with_lf(disk.text)
+
+
+def _is_valid(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""The files of a session: paths checked, read and written through the editor or on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.errors import MissingFileError, OutsideWorkspaceError, WorkspaceError
+from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
+from acp_agent.workspace.disk import make_parents, read_regular, replace_file
+from acp_agent.workspace.editor_view import EditorView
+from acp_agent.workspace.names import display_path
+from acp_agent.workspace.text import decode, encode
+
+TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
+
+
+class WorkspaceFiles(Files):
+    """Files below the session's folders.
+
+    Args:
+        cwd: the working folder, absolute.
+        directories: the additional folders, absolute.
+        buffers: the editor's view, None where the editor offers none.
+        readable: further folders from which files may be read, such as that of long outputs.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        directories: Sequence[Path] = (),
+        buffers: EditorBuffers | None = None,
+        *,
+        readable: Sequence[Path] = (),
+    ) -> None:
+        # Resolved without asking whether they exist: a folder that vanished is told of at use.
+        self._roots = tuple(_real(str(folder)) for folder in (cwd, *directories))
+        self._readable = tuple(_real(str(folder)) for folder in readable)
+        self._editor = EditorView(buffers) if buffers is not None else None
+        self._seen: dict[str, str] = {}
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The working folder, then the additional ones; resolved."""
+        return self._roots
+
+    def resolve(self, path: str, *, to_read: bool = False) -> Path:
+        """An absolute path inside the roots, symlinks followed, also those above a new file.
+
+        Relative paths start at the working folder; `~` is the home folder. What is resolved
+        `to_read` may lie in the further readable folders as well.
+
+        Raises:
+            OutsideWorkspaceError: the path, or what a symlink on it points to, lies outside.
+            WorkspaceError: it is no path, or the working folder is gone.
+        """
+        if not path.strip():
+            raise WorkspaceError("the path is empty; name a file or a folder")
+        if "\0" in path:
+            raise WorkspaceError("the path has a NUL character; leave it out")
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError as error:
+            raise WorkspaceError("the path has a broken character; leave it out") from error
+        if path == "~" or path.startswith("~/"):
+            path = str(Path(path).expanduser())
+        real = _real(str(self._roots[0] / path))
+        self._check_inside(real, to_read=to_read)
+        cwd = self._roots[0]
+        if real.is_relative_to(cwd) and not cwd.is_dir():
+            raise WorkspaceError(
+                f"the working folder {cwd} is gone; restore it, or open the session in another one"
+            )
+        return real
+
+    async def read_text(self, path: Path) -> TextFile:
+        """A whole text file, by the rules of `editor_view` where the editor offers to read.
+
+        Args:
+            path: as `resolve` gave it.
+
+        Raises:
+            MissingFileError: there is no such file, neither on disk nor in the editor.
+            WorkspaceError: a folder, unreadable, binary, not UTF-8, or over `TEXT_LIMIT`.
+        """
+        self._check_inside(path, to_read=True)
+
+        async def read_disk() -> TextFile | None:
+            return await self._read_disk(path)
+
+        if self._editor is not None and self._editor.can_read and self._is_ours(path):
+            file = await self._editor.read(path, read_disk)
+        else:
+            file = await read_disk()
+        if file is None:
+            raise await asyncio.to_thread(self._missing, path)
+        return file
+
+    async def read_bytes(self, path: Path, *, limit: int) -> bytes:
+        """A file's bytes from disk.
+
+        Raises:
+            MissingFileError: there is no such file.
+            WorkspaceError: it is no regular file, is over `limit` bytes, or cannot be read.
+        """
+        self._check_inside(path, to_read=True)
+        try:
+            return await read_regular(path, limit=limit, shown=self._shown(path))
+        except MissingFileError:
+            raise await asyncio.to_thread(self._missing, path) from None
+
+    async def write_text(
+        self, path: Path, text: str, *, newline: str = "\n", encoding: str = "utf-8"
+    ) -> None:
+        """Create or replace a text file, and the folders above it where they are missing.
+
+        It goes through the editor where that offers to write, else to disk, atomically and with
+        the file's mode kept; never both. See the contract for `newline` and `encoding`.
+
+        Raises:
+            OutsideWorkspaceError: the path lies outside the roots.
+            WorkspaceError: it cannot be written; what was there is still there.
+        """
+        self._check_inside(path, to_read=False)
+        shown = self._shown(path)
+        data = await asyncio.to_thread(encode, text, newline=newline, encoding=encoding)
+        if len(data) > TEXT_LIMIT:
+            raise WorkspaceError(
+                f"the text for {shown} is too long: {len(data):,} bytes, "
+                f"the limit is {TEXT_LIMIT:,}; write it in parts, or make it with a command"
+            )
+        if self._editor is None or not self._editor.can_write(path):
+            await asyncio.to_thread(replace_file, path, data, shown=shown)
+            return
+        before = await self._read_disk(path)
+        # The protocol has the editor create the file; not every editor makes the folders.
+        await asyncio.to_thread(make_parents, path, shown=shown)
+        try:
+            await self._editor.write(path, text, newline=newline, encoding=encoding, before=before)
+        except WorkspaceError as error:
+            raise WorkspaceError(f"the editor did not write {shown}: {error}") from error
+
+    def seen(self, file: TextFile) -> None:
+        """Remember that the model has seen the file as it is."""
+        self._seen[file.path] = file.digest
+
+    async def check_unchanged(self, path: Path) -> TextFile:
+        """The file, if its text is what the model last saw.
+
+        Raises:
+            MissingFileError: there is no such file (any more).
+            WorkspaceError: the model never read it, or it changed since; says to read it again.
+        """
+        file = await self.read_text(path)
+        known = self._seen.get(file.path)
+        if known is None:
+            raise WorkspaceError(f"{self._shown(path)} has not been read yet: read it first")
+        if known != file.digest:
+            raise WorkspaceError(
+                f"{self._shown(path)} changed since it was read: read it again, then try again"
+            )
+        return file
+
+    def commands_ran(self) -> None:
+        """A command of ours may have changed files on disk behind the editor's back."""
+        if self._editor is not None:
+            self._editor.commands_ran()
+
+    def _is_ours(self, path: Path) -> bool:
+        return any(path.is_relative_to(root) for root in self._roots)
+
+    def _check_inside(self, path: Path, *, to_read: bool) -> None:
+        if self._is_ours(path):
+            return
+        if to_read and any(path.is_relative_to(folder) for folder in self._readable):
+            return
+        folders = ", ".join(str(root) for root in self._roots)
+        raise OutsideWorkspaceError(
+            f"{display_path(path, self._roots[0])} lies outside the session's folders ({folders}); "
+            "ask the user to open its folder as an additional one"
+        )
+
+    def _shown(self, path: Path) -> str:
+        return display_path(path, self._roots[0])
+
+    async def _read_disk(self, path: Path) -> TextFile | None:
+        shown = self._shown(path)
+        try:
+            data = await read_regular(path, limit=TEXT_LIMIT, shown=shown)
+        except MissingFileError:
+            return None
+        return await asyncio.to_thread(decode, path, data, shown=shown)
+
+    def _missing(self, path: Path) -> MissingFileError:
+        """The error for a missing file, with names in its folder that come near. Blocks."""
+        try:
+            with os.scandir(path.parent) as entries:
+                names = [entry.name for _, entry in zip(range(2_000), entries, strict=False)]
+        except OSError:
+            names = []
+        near = [
+            self._shown(path.parent / name)
+            for name in difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+        ]
+        hint = f"; did you mean {' or '.join(near)}?" if near else "; find it with `glob`"
+        return MissingFileError(f"no such file: {self._shown(path)}{hint}")
+
+
+def _real(path: str) -> Path:
+    return Path(os.path.realpath(path))
