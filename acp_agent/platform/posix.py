@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 from pathlib import Path
+
+_PROC = Path("/proc")  # Linux
 
 
 def try_lock(descriptor: int) -> bool:
@@ -25,6 +28,11 @@ def own_only(path: Path) -> None:
     path.chmod(0o700 if path.is_dir() else 0o600)
 
 
+def is_private(path: Path) -> bool:
+    """Whether nobody but the owner may read or write `path`. Raises OSError where it is not."""
+    return path.stat().st_mode & 0o077 == 0
+
+
 def end_group(leader: int, *, at_once: bool) -> None:
     """Ask every process of a group to end, or end it `at_once`. Silent when it is gone."""
     try:
@@ -42,3 +50,82 @@ def group_alive(leader: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def find_shell(search_path: str | None) -> str:
+    """The shell that runs commands: bash where there is one, else the system's `sh`.
+
+    Args:
+        search_path: the PATH variable to look in; None takes the process's own.
+    """
+    return shutil.which("bash", path=search_path) or "/bin/sh"
+
+
+def signal_name(number: int) -> str:
+    """A signal's name, such as SIGKILL; a number without a name gives `signal N`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def group_runs(leader: int) -> bool:
+    """Whether a process of the group still runs. Linux tells zombies apart; elsewhere they count.
+
+    A zombie is ended already and waits for its parent, which for an orphan is the system's init.
+    May read many small files: call it in a thread.
+    """
+    if not group_alive(leader):
+        return False
+    states = [
+        state for _, state, group in _process_states() if group == leader and state not in "ZX"
+    ]
+    return bool(states) or not _PROC.is_dir()
+
+
+def marked_processes(mark: str) -> list[int]:
+    """Ids of this user's processes with a variable in their environment that begins with `mark`.
+
+    `mark` is written `NAME=beginning of the value`. This finds processes that left their group and
+    session on purpose. Only Linux shows the environment of processes; elsewhere the list is empty.
+    Reads many small files: call it in a thread.
+    """
+    wanted = mark.encode()
+    found: list[int] = []
+    for process in _process_ids():
+        try:
+            environment = (_PROC / str(process) / "environ").read_bytes()
+        except OSError:  # ended meanwhile, or another user's
+            continue
+        if process != os.getpid() and (b"\0" + wanted) in (b"\0" + environment):
+            found.append(process)
+    return found
+
+
+def _process_ids() -> list[int]:
+    try:
+        return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
+    except OSError:
+        return []
+
+
+def _process_states() -> list[tuple[int, str, int]]:
+    """Id, state letter and group of every process: proc(5), /proc/[pid]/stat."""
+    states: list[tuple[int, str, int]] = []
+    for process in _process_ids():
+        try:
+            line = (_PROC / str(process) / "stat").read_text("utf-8", "replace")
+        except OSError:
+            continue
+        # The second field is the program's name in parentheses, and may hold anything.
+        state, _parent, group = line.rpartition(")")[2].split()[:3]
+        states.append((process, state, int(group)))
+    return states
+
+
+def end_process(process: int) -> None:
+    """End one process at once. Silent when it is gone."""
+    try:
+        os.kill(process, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

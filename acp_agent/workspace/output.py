@@ -1,0 +1,168 @@
+"""A command's output on its way to the user, to the model and to a file, in bounded memory.
+
+Three readers want it: the user as it comes, the model its beginning and its end, and a file the
+whole of it. All three get plain text: terminal escape sequences (ECMA-48) and control characters
+are taken out, because the model cannot use them and because output must not steer the terminal or
+the editor that shows it. Bytes that are not UTF-8 become U+FFFD. A carriage return that overwrites
+a line (a progress bar) becomes a new line for the user and in the file; the model sees what was
+left standing.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import tempfile
+import threading
+from pathlib import Path
+
+HEAD_LIMIT = 16_000  # characters kept from the beginning for the model
+TAIL_LIMIT = 32_000  # and from the end: with the tool's own words below 50 KB
+FILE_LIMIT = 64 * 1024 * 1024  # bytes of one output file
+_HELD_LIMIT = 4_096  # characters of an escape sequence that does not end
+_TAIL_BYTES = 4 * TAIL_LIMIT  # a character takes up to four bytes
+
+_ESCAPES = re.compile(
+    r"\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # operating system commands: titles, links, clipboard
+    r"|[PX^_][^\x1b]*\x1b\\"  # other strings
+    r"|[ -/]+[0-~]"  # character sets
+    r"|[0-OQ-WYZ\\`-~]"  # single functions
+    r")"
+)
+# All C0 and C1 controls but tab, line feed and carriage return; and DEL.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
+_LINE_END = re.compile(r"\r+\n")
+
+
+class PlainText:
+    """Turns a command's bytes into plain text, piece by piece; pieces may end anywhere."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> str:
+        """The text of the next bytes. What may go on in the next piece is held back until then."""
+        text = self._held + self._decoder.decode(data, final)
+        self._held = ""
+        if "\x1b" in text:
+            text = _ESCAPES.sub("", text)
+            start = text.find("\x1b")
+            if start >= 0 and not final and len(text) - start <= _HELD_LIMIT:
+                text, self._held = text[:start], text[start:]
+        if text.endswith("\r") and not final:
+            text, self._held = text[:-1], "\r" + self._held
+        return _LINE_END.sub("\n", _CONTROLS.sub("", text))
+
+
+class CommandOutput:
+    """Collects one command's output: a beginning, an end, and a file once they are not all."""
+
+    def __init__(self, folder: Path) -> None:
+        """Args: folder: where the file goes; made when it is first needed."""
+        self.total_bytes = 0
+        self.path: Path | None = None
+        self.trouble = ""  # why the file lacks a part
+        self._folder = folder
+        self._text = PlainText()
+        self._tail = bytearray()
+        self._head: list[str] = []
+        self._head_length = 0
+        self._unwritten: list[str] = []
+        self._descriptor: int | None = None
+        self._written = 0
+        self._ended = False
+        self._lock = threading.Lock()  # a cancelled call's thread may still write at the end
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether more came than the model is shown, so that a file has to hold it."""
+        return self._head_length > HEAD_LIMIT + TAIL_LIMIT
+
+    def feed(self, data: bytes, *, final: bool = False) -> str:
+        """Take the next bytes; gives their text for the user, none once the file is full."""
+        self.total_bytes += len(data)
+        self._tail += data
+        if len(self._tail) > 2 * _TAIL_BYTES:
+            del self._tail[:-_TAIL_BYTES]
+        if self._ended:
+            return ""
+        text = self._text.feed(data, final=final)
+        if not self.overflowed:
+            self._head.append(text)
+            self._head_length += len(text)
+        self._unwritten.append(text)
+        return text.replace("\r", "\n")
+
+    @property
+    def wants_writing(self) -> bool:
+        """Whether `write` has something to do."""
+        return self.overflowed and bool(self._unwritten) and not self._ended
+
+    def write(self) -> None:
+        """Write what is new to the file. Blocks: call it in a thread."""
+        with self._lock:
+            if not self._ended:
+                self._write()
+
+    def close(self) -> None:
+        """Close the file. Blocks as `write` does."""
+        with self._lock:
+            self._ended = True
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def _write(self) -> None:
+        data = "".join(self._unwritten).replace("\r", "\n").encode("utf-8", "replace")
+        self._unwritten.clear()
+        room = FILE_LIMIT - self._written
+        try:
+            if self._descriptor is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._descriptor, name = tempfile.mkstemp(".txt", "command-", self._folder)
+                self.path = Path(name)
+            view = memoryview(data[:room])
+            while view:
+                count = os.write(self._descriptor, view)
+                self._written += count
+                view = view[count:]
+        except OSError as error:
+            self.trouble = f"the rest could not be kept: {error.strerror or error}"
+            self._ended = True
+        else:
+            if len(data) > room:
+                self.trouble = f"the file ends after {FILE_LIMIT // 1024 // 1024} MB"
+                self._ended = True
+
+    def for_model(self) -> str:
+        """All of the text where it fits, else its beginning and its end with a note between."""
+        whole = "".join(self._head)
+        if not self.overflowed:
+            return _left_standing(whole)
+        head = _until_line_end(_left_standing(whole[:HEAD_LIMIT]))
+        tail = PlainText().feed(bytes(self._tail), final=True)
+        tail = _from_line_start(_left_standing(tail)[-TAIL_LIMIT:])
+        kept = f"the whole is in {self.path}" if self.path else "the rest is not kept"
+        note = "; ".join(part for part in (kept, self.trouble) if part)
+        gap = f"[... the middle of {self.total_bytes:,} bytes is left out; {note} ...]"
+        return f"{head}\n{gap}\n{tail}"
+
+
+def _left_standing(text: str) -> str:
+    if "\r" not in text:
+        return text
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+
+
+def _until_line_end(text: str) -> str:
+    end = text.rfind("\n")
+    return text[:end] if end > len(text) // 2 else text
+
+
+def _from_line_start(text: str) -> str:
+    start = text.find("\n")
+    return text[start + 1 :] if 0 <= start < len(text) // 2 else text

@@ -1,0 +1,330 @@
+"""Runs shell commands, each in a session and process group of its own that ends with it.
+
+What a command leaves behind:
+
+- Background processes of its group are ended as soon as the shell itself has ended.
+- A process that left the group on purpose (a daemon that called setsid) lives on after a command
+  that ended by itself, as build daemons want to. It is ended when its command is cancelled or timed
+  out, and when the session closes. It is found by a variable in its environment, which only Linux
+  shows, and which a program can erase: there, and when this program itself is killed, the sandbox
+  has to hold it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.platform import posix
+from acp_agent.workspace.contract import CommandResult, Processes
+from acp_agent.workspace.environment import command_environ
+from acp_agent.workspace.live import LiveOutput
+from acp_agent.workspace.output import CommandOutput
+
+MARK = "ACP_AGENT_COMMAND"  # the variable that tells whose a process is
+
+_BUFFER_LIMIT = 1024 * 1024  # bytes read ahead of those who take the output
+_TERM_GRACE = 0.7  # seconds between asking a group to end and ending it
+_LINGER = 0.25  # seconds for background processes to end by themselves
+_REAP_LIMIT = 5.0  # seconds for an ended process to go; more only in the kernel's own waits
+_POLL = 0.02  # seconds between two looks at a group
+
+
+class _Reader(asyncio.SubprocessProtocol):
+    """Holds a child's output until it is taken, and knows when the child and its pipe ended."""
+
+    def __init__(self) -> None:
+        self.exited = asyncio.Event()  # the shell itself is reaped, whatever holds its pipe
+        self.closed = asyncio.Event()  # nobody can write to the pipe any more
+        self._data = bytearray()
+        self._ready = asyncio.Event()
+        self._pipe: asyncio.ReadTransport | None = None
+        self._paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        pipe = transport.get_pipe_transport(1)
+        assert isinstance(pipe, asyncio.ReadTransport)
+        self._pipe = pipe
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        del fd
+        self._data += data
+        self._ready.set()
+        if len(self._data) >= _BUFFER_LIMIT and self._pipe is not None and not self._paused:
+            self._pipe.pause_reading()
+            self._paused = True
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        del fd, exc
+        self.closed.set()
+        self._ready.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    async def take(self, wait: float | None) -> bytes:
+        """What came, as soon as something did, the pipe ended, or `wait` seconds passed."""
+        if not self._data and not self.closed.is_set():
+            await _within(self._ready.wait(), wait)
+        self._ready.clear()
+        data = bytes(self._data)
+        self._data.clear()
+        if self._paused and self._pipe is not None and not self._pipe.is_closing():
+            self._pipe.resume_reading()
+            self._paused = False
+        return data
+
+
+class _Command:
+    """One started command."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, reader: _Reader, mark: str) -> None:
+        self.transport = transport
+        self.reader = reader
+        self.group = transport.get_pid()
+        self.mark = mark
+        self.background_ended = False
+
+    async def end(self) -> None:
+        """Ask the group to end, and end what is left of it after a moment."""
+        posix.end_group(self.group, at_once=False)
+        await _within(self.reader.exited.wait(), _TERM_GRACE)
+        if not self.reader.exited.is_set() or not await self._group_gone(_LINGER):
+            posix.end_group(self.group, at_once=True)
+        await _within(self.reader.exited.wait(), _REAP_LIMIT)
+        await self.end_strays()
+
+    async def end_background(self) -> None:
+        """After the shell has ended: end what it left running in its group."""
+        if await self._group_gone(_LINGER):
+            return
+        self.background_ended = True
+        posix.end_group(self.group, at_once=False)
+        if not await self._group_gone(_TERM_GRACE):
+            posix.end_group(self.group, at_once=True)
+            await self._group_gone(_LINGER)
+
+    async def end_strays(self) -> None:
+        """End the processes of this command that left its group."""
+        await asyncio.to_thread(_end_marked, self.mark)
+
+    async def _group_gone(self, limit: float) -> bool:
+        if not posix.group_alive(self.group):
+            return True
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit
+        while await asyncio.to_thread(posix.group_runs, self.group):
+            if loop.time() >= deadline:
+                return False
+            await asyncio.sleep(_POLL)
+        return True
+
+
+class LocalProcesses(Processes):
+    """Runs commands on this machine as the user, with the user's environment without its keys."""
+
+    def __init__(
+        self, outputs: Path, *, environ: Mapping[str, str], keep: Collection[str] = ()
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            outputs: the folder for outputs that are too long for the model.
+            environ: the user's environment; see `environment.command_environ` for what is left out.
+            keep: names of variables that are passed on although they look like credentials.
+        """
+        self._outputs = outputs
+        self._environ = command_environ(environ, keep=keep)
+        self._shell = posix.find_shell(environ.get("PATH"))
+        self._mark = uuid.uuid4().hex + "."
+        self._started = 0
+        self._running: set[_Command] = set()
+        self._reaping: set[asyncio.Task[None]] = set()
+        self._closed = asyncio.Event()
+
+    async def run(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        timeout: float,
+        on_output: Callable[[str], Awaitable[None]],
+    ) -> CommandResult:
+        """Run a shell command line with no input; stdout and stderr are one stream.
+
+        A cancelled call ends the whole group at once and reaps it in the background.
+
+        Raises:
+            WorkspaceError: the command cannot be started, or the session is closed.
+        """
+        started = await self._start(command, cwd)
+        output = CommandOutput(self._outputs)
+        pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output)))
+        try:
+            timed_out = not await _within(started.reader.exited.wait(), timeout)
+            if timed_out:
+                await started.end()
+            await started.end_background()
+            # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
+            if not await _within(started.reader.closed.wait(), _LINGER):
+                started.transport.close()
+            await asyncio.wait_for(pump, _REAP_LIMIT)
+        except TimeoutError:
+            raise WorkspaceError(
+                "the command ended, but its output could not be passed on"
+            ) from None
+        finally:
+            self._let_go(started, pump, output)
+        text = output.for_model()
+        if started.background_ended and not timed_out:
+            text += "" if text.endswith("\n") or not text else "\n"
+            text += "[processes left in the background were ended]\n"
+        code = started.transport.get_returncode()
+        return CommandResult(
+            output=text,
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=posix.signal_name(-code) if code is not None and code < 0 else None,
+            timed_out=timed_out,
+            total_bytes=output.total_bytes,
+            full_output=str(output.path) if output.path else None,
+        )
+
+    async def aclose(self) -> None:
+        """End everything that still runs, daemons included. Takes at most a few seconds."""
+        self._closed.set()
+        ending = [command.end() for command in self._running]
+        await asyncio.gather(*ending)
+        if self._reaping:
+            await asyncio.wait(set(self._reaping), timeout=_REAP_LIMIT)
+        if self._started:
+            await asyncio.to_thread(_end_marked, self._mark)
+
+    async def _start(self, command: str, cwd: Path) -> _Command:
+        if self._closed.is_set():
+            raise WorkspaceError("the session is closed: no command can be started")
+        self._started += 1
+        mark = f"{self._mark}{self._started}."
+        starting = asyncio.ensure_future(self._spawn(command, cwd, mark))
+        try:
+            started = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # The child may exist already: see it through, then end it.
+            self._in_background(self._end_unwanted(starting))
+            raise
+        except ValueError:
+            raise WorkspaceError(
+                "the command has a NUL or a lone surrogate in it, which no shell can be given"
+            ) from None
+        except OSError as error:
+            raise _cannot_start(command, cwd, error) from None
+        if self._closed.is_set():
+            posix.end_group(started.group, at_once=True)
+        self._running.add(started)
+        return started
+
+    async def _spawn(self, command: str, cwd: Path, mark: str) -> _Command:
+        transport, reader = await asyncio.get_running_loop().subprocess_exec(
+            _Reader,
+            self._shell,
+            "-c",
+            command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=cwd,
+            env=self._environ | {MARK: mark, "PWD": str(cwd)},
+            start_new_session=True,
+        )
+        return _Command(transport, reader, mark)
+
+    def _let_go(self, started: _Command, pump: asyncio.Task[None], output: CommandOutput) -> None:
+        """Forget a command; where it did not end by itself, end it at once and reap it later."""
+        self._running.discard(started)
+        ended = started.reader.exited.is_set() and pump.done()
+        if not ended:
+            posix.end_group(started.group, at_once=True)
+            pump.cancel()
+        self._in_background(_clean_up(started, pump, output, ended=ended))
+
+    async def _end_unwanted(self, starting: asyncio.Future[_Command]) -> None:
+        with suppress(OSError, ValueError):
+            started = await starting
+            posix.end_group(started.group, at_once=True)
+            await _within(started.reader.exited.wait(), _REAP_LIMIT)
+            started.transport.close()
+
+    def _in_background(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._reaping.add(task)
+        task.add_done_callback(self._reaping.discard)
+
+
+async def _pump(command: _Command, output: CommandOutput, live: LiveOutput) -> None:
+    """Take a command's output to its readers until its pipe has ended."""
+    loop = asyncio.get_running_loop()
+    reader = command.reader
+    try:
+        ended = False
+        while not ended:
+            data = await reader.take(live.wait(loop.time()))
+            ended = reader.closed.is_set() and not data
+            live.add(output.feed(data, final=ended), loop.time())
+            if ended or live.wait(loop.time()) == 0:
+                await live.flush(loop.time(), final=ended)
+            if output.wants_writing:
+                await asyncio.to_thread(output.write)
+    except Exception:
+        # Nobody takes the output any more, so the command has nobody to run for.
+        posix.end_group(command.group, at_once=True)
+        raise
+
+
+async def _clean_up(
+    command: _Command, pump: asyncio.Task[None], output: CommandOutput, *, ended: bool
+) -> None:
+    await asyncio.wait({pump}, timeout=_REAP_LIMIT)
+    if pump.done() and not pump.cancelled():
+        pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
+    if not ended:
+        await _within(command.reader.exited.wait(), _REAP_LIMIT)
+        await command.end_strays()
+    command.transport.close()
+    if output.path is not None:
+        await asyncio.to_thread(output.close)
+
+
+def _end_marked(mark: str) -> None:
+    """End all processes with the mark; again, since they may have started others meanwhile."""
+    for _ in range(3):
+        strays = posix.marked_processes(f"{MARK}={mark}")
+        if not strays:
+            return
+        for process in strays:
+            posix.end_process(process)
+
+
+async def _within(wait: Awaitable[object], limit: float | None) -> bool:
+    """Wait at most `limit` seconds; whether it came."""
+    try:
+        async with asyncio.timeout(limit):
+            await wait
+    except TimeoutError:
+        return False
+    return True
+
+
+def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:
+    if error.errno == errno.E2BIG:
+        return WorkspaceError(
+            f"the command is too long to start ({len(command):,} characters): "
+            "write it to a script and run that"
+        )
+    if not cwd.is_dir():
+        return WorkspaceError(f"the folder {cwd} does not exist any more: choose another one")
+    return WorkspaceError(f"the command could not be started: {error.strerror or error}")
