@@ -1,0 +1,57 @@
+"""Quotes text that others wrote in titles and Markdown so that it can only look like itself."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})  # Unicode's general categories
+
+
+def one_line(text: str, limit: int) -> str:
+    """The first line that is not empty, at most `limit` characters, marked where there is more.
+
+    Characters that cannot be seen or that turn the direction of writing are shown as escapes: what
+    a user is asked about must look like what it is.
+    """
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if not lines:
+        return ""
+    line = "".join(_visible(character) for character in lines[0][: limit + 1])
+    if len(lines) == 1 and len(line) <= limit:
+        return line
+    return line[: limit - 2].rstrip() + " …"
+
+
+def code(text: str) -> str:
+    """`text`, one line, as a Markdown code span, whatever backticks it has (CommonMark, 6.1)."""
+    fence = "`" * (_longest_run(text) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def fenced(text: str, language: str) -> str:
+    """`text` as a fenced Markdown block, whatever backticks it has (CommonMark, 4.5)."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text`, its middle left out where it is longer than `limit`; the end weighs more."""
+    if len(text) <= limit:
+        return text
+    head = limit // 3
+    return f"{text[:head]}\n[...]\n{text[len(text) - (limit - head) :]}"
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    return " " if character == "\t" else f"\\u{{{ord(character):x}}}"
+
+
+def _longest_run(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest

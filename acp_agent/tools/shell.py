@@ -1,0 +1,134 @@
+"""Runs a shell command line."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, TerminalPart, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import CommandAccess
+from acp_agent.platform import posix
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import code, fenced, one_line, shorten
+from acp_agent.workspace.contract import CommandResult, EditorTerminals, Workspace
+
+TITLE_LIMIT = 120  # characters of the command in the title
+SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
+TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
+MAX_TIMEOUT = 600.0  # seconds
+
+
+class ShellParams(ToolParams):
+    """The shell tool's parameters."""
+
+    command: Annotated[str, Field(min_length=1, description="The command line.")]
+    timeout: Annotated[
+        float | None, Field(gt=0, le=MAX_TIMEOUT, description="Seconds until it is ended.")
+    ] = None
+    description: Annotated[
+        str | None, Field(max_length=200, description="What it is for, in a few words.")
+    ] = None
+
+
+class ShellTool(Tool[ShellParams]):
+    """Runs a command line in the session's folder."""
+
+    name: ClassVar[str] = "shell"
+    kind: ClassVar[ToolKind] = "execute"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[ShellParams]] = ShellParams
+
+    def __init__(self, workspace: Workspace, *, default_timeout: float = 60.0) -> None:
+        """Args: default_timeout: seconds for a command whose call names no time."""
+        super().__init__(workspace)
+        self._default_timeout = default_timeout
+
+    def title(self, arguments: JsonObject) -> str:
+        """The command, as far as it has come."""
+        command = arguments.get("command")
+        line = one_line(command, TITLE_LIMIT) if isinstance(command, str) else ""
+        return code(line) if line else self.name
+
+    async def prepare(self, params: ShellParams) -> Prepared:
+        """Show the command; the title holds the command itself, whatever it is said to be for."""
+        line = one_line(params.command, TITLE_LIMIT)
+        if not line:
+            raise ToolError("the command is empty: give a command line")
+        title = code(line)
+        if params.description and (purpose := one_line(params.description, 80)):
+            title += f" ({purpose})"
+        return Prepared(
+            title=title,
+            run=functools.partial(self._run, params),
+            access=CommandAccess(params.command, str(self.workspace.cwd)),
+            content=(text_part(fenced(params.command, "sh")),),
+        )
+
+    async def _run(self, params: ShellParams, progress: Progress) -> Outcome:
+        timeout = params.timeout or self._default_timeout
+        terminals = self.workspace.terminals
+        try:
+            if terminals is not None:
+                result = await self._run_in_editor(params.command, timeout, terminals, progress)
+            else:
+                result = await self.workspace.processes.run(
+                    params.command,
+                    self.workspace.cwd,
+                    timeout=timeout,
+                    on_output=progress.output,
+                )
+        finally:
+            self.workspace.files.commands_ran()
+        return _outcome(result, timeout, in_terminal=terminals is not None)
+
+    async def _run_in_editor(
+        self, command: str, timeout: float, terminals: EditorTerminals, progress: Progress
+    ) -> CommandResult:
+        async def show(terminal: str) -> None:
+            await progress.show(content=(TerminalPart(terminal),))
+
+        return await terminals.run(
+            command,
+            self.workspace.cwd,
+            limit_bytes=TERMINAL_BYTES,
+            timeout=timeout,
+            on_start=show,
+        )
+
+
+def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Outcome:
+    ending = _ending(result, timeout)
+    output = result.output.rstrip("\n")
+    shown = f"{fenced(shorten(output, SHOWN_LIMIT), 'console')}\n{ending}" if output else ending
+    return Outcome(
+        text=f"{output}\n[{ending}]" if output else f"[no output; {ending}]",
+        failed=result.timed_out or result.exit_code != 0,
+        content=None if in_terminal else (text_part(shown),),
+        raw_output={
+            "exit_code": result.exit_code,
+            "signal": result.signal,
+            "timed_out": result.timed_out,
+            "truncated": result.full_output is not None,
+            "output_file": result.full_output,
+        },
+        exit_code=result.exit_code,
+        signal=result.signal,
+    )
+
+
+def _ending(result: CommandResult, timeout: float) -> str:
+    """How the command ended, in words."""
+    if result.timed_out:
+        return f"timed out after {timeout:g} s and was ended"
+    if result.signal is not None:
+        return f"ended by {result.signal}"
+    if result.exit_code is None:
+        return "ended without an exit code"
+    # A shell reports a program that a signal ended as 128 + the signal's number (POSIX, 2.8.2).
+    name = posix.signal_name(result.exit_code - 128) if result.exit_code > 128 else ""
+    cause = f" ({name})" if name.startswith("SIG") else ""
+    return f"exit code {result.exit_code}{cause}"
