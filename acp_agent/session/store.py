@@ -1,0 +1,247 @@
+"""The journal: the events of all sessions, in one SQLite file that several processes share.
+
+Every call returns when its work is done: what `append` returned for is committed and survives the
+death of the process. The event loop never waits for the disk; one thread does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from sqlite3 import Connection
+from typing import TypeVar
+
+from acp_agent.errors import InvalidInputError, SessionError, StoreDamagedError
+from acp_agent.events import AnyEvent, SessionStarted
+from acp_agent.ids import SessionId
+from acp_agent.session import store_rows as rows
+from acp_agent.session.store_codec import repaired
+from acp_agent.session.store_cursor import cursor_after, position_of
+from acp_agent.session.store_lease import Lease, sweep, take_lease
+from acp_agent.session.store_merge import merge_adjacent
+from acp_agent.session.store_records import (
+    SessionPage,
+    SessionRecord,
+    StoredEvent,
+    UnknownEvent,
+)
+from acp_agent.session.store_worker import Chain, Worker
+
+__all__ = [
+    "Lease",
+    "SessionPage",
+    "SessionRecord",
+    "Store",
+    "StoredEvent",
+    "UnknownEvent",
+    "merge_adjacent",
+]
+
+MAX_PAGE = 1000
+
+T = TypeVar("T")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Store:
+    """The journal of all sessions. Open it with `Store.open`, in the event loop that uses it."""
+
+    def __init__(self, worker: Worker, clock: Callable[[], int]) -> None:
+        self._worker = worker
+        self._clock = clock
+        self._chains: dict[SessionId, Chain] = {}
+
+    @classmethod
+    async def open(cls, path: Path, *, clock: Callable[[], int] = _now) -> Store:
+        """Open the journal at `path`, or create it for its owner only.
+
+        Args:
+            path: The file; its folder is made too.
+            clock: The time in milliseconds since 1970.
+
+        Raises:
+            StoreDamagedError: the file is not a journal, or is broken; it is left as it is.
+            StoreNewerError: a newer version of the program wrote it; it is left as it is.
+            StoreError: it cannot be opened.
+        """
+        worker = Worker(path, asyncio.get_running_loop())
+        await worker.start()
+        store = cls(worker, clock)
+        worker.later(lambda _: sweep(store._locks))
+        return store
+
+    @property
+    def path(self) -> Path:
+        """The journal's file, with links resolved."""
+        return self._worker.path
+
+    async def create(
+        self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
+    ) -> None:
+        """Make a session with its first events, all of it or nothing.
+
+        Raises:
+            SessionError: the id is taken, or the first event is not `SessionStarted`.
+            InvalidInputError: an event cannot be kept.
+            StoreError: it could not be written.
+        """
+        if not events or not isinstance(events[0], SessionStarted):
+            raise SessionError(f"the session {session_id} must begin with its start")
+        entry = rows.Entry(merge_adjacent(events), self._clock())
+        await self._write(session_id, lambda db: rows.create(db, session_id, entry))
+
+    async def append(
+        self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
+    ) -> None:
+        """Add events to a session, all of them or none; they are committed when this returns.
+
+        Calls of one session keep their order, also when they are not awaited one by one. When one
+        of several under way fails, those behind it fail too, so that the journal has no holes.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            InvalidInputError: an event cannot be kept.
+            StoreError: they could not be written; what was committed before is safe.
+        """
+        if not events:
+            return
+        session_id = _known_text(session_id)
+        entry = rows.Entry(merge_adjacent(events), self._clock())
+        await self._write(session_id, lambda db: rows.append(db, session_id, entry))
+
+    async def read(
+        self, session_id: SessionId, *, after: int = 0
+    ) -> AsyncIterator[list[StoredEvent]]:
+        """The events of a session behind place `after`, in batches, as they are at this moment.
+
+        Raises:
+            SessionNotFoundError: there is no such session, or it was deleted meanwhile.
+            StoreDamagedError: an event is missing or broken.
+            StoreError: they could not be read.
+        """
+        session_id = _known_text(session_id)
+        after = max(after, 0)
+        key, last = await self._worker.do(lambda db: rows.extent(db, session_id))
+        while after < last:
+            start = after
+            batch = await self._worker.do(lambda db: rows.read(db, key, start, last))  # noqa: B023 - awaited here
+            if not batch:
+                await self._worker.do(lambda db: rows.extent(db, session_id))
+                raise StoreDamagedError(
+                    f"the journal {self.path} has lost events of the session {session_id}; run "
+                    "`acp-agent doctor`"
+                )
+            yield batch
+            after = batch[-1].seq
+
+    async def read_all(self, session_id: SessionId, *, after: int = 0) -> list[StoredEvent]:
+        """The events of a session behind place `after`; see `read`."""
+        events: list[StoredEvent] = []
+        async for batch in self.read(session_id, after=after):
+            events += batch
+        return events
+
+    async def get(self, session_id: SessionId) -> SessionRecord:
+        """What is known of a session.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            StoreError: it could not be read.
+        """
+        session_id = _known_text(session_id)
+        return await self._worker.do(lambda db: rows.get(db, session_id))
+
+    async def list(
+        self,
+        *,
+        cwd: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+        with_empty: bool = False,
+    ) -> SessionPage:
+        """A page of sessions, the one last written first.
+
+        A cursor stands for a place in that order: sessions that are new, or written again, while a
+        client turns pages come before it and neither repeat nor shift what follows.
+
+        Args:
+            cwd: Only sessions of exactly this folder.
+            cursor: `next_cursor` of the page before.
+            limit: Sessions on a page, 1 to 1000.
+            with_empty: Also those without a turn.
+
+        Raises:
+            InvalidInputError: the cursor or the limit cannot be used.
+            StoreError: the list could not be read.
+        """
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
+        before = position_of(cursor)
+        folder = None if cwd is None else repaired(cwd)
+        found = await self._worker.do(
+            lambda db: rows.page(
+                db, cwd=folder, before=before, limit=limit + 1, min_turns=0 if with_empty else 1
+            )
+        )
+        more = len(found) > limit
+        sessions = found[:limit]
+        return SessionPage(
+            sessions=sessions, next_cursor=cursor_after(sessions[-1]) if more else None
+        )
+
+    async def delete(self, session_id: SessionId) -> bool:
+        """Remove a session and all its events; false when there is none.
+
+        Raises:
+            StoreError: it could not be removed.
+        """
+        session_id = _known_text(session_id)
+        return await self._write(session_id, lambda db: rows.delete(db, session_id))
+
+    def lease(self, session_id: SessionId) -> Lease:
+        """Take the exclusive right to write a session, across processes.
+
+        The store itself does not ask for it: whoever continues a session takes it first. It is
+        free again after `Lease.release` and after any end of the process, `kill -9` included.
+
+        Raises:
+            SessionBusyError: another process, or another part of this one, holds it.
+            StoreError: the folder of the locks cannot be written.
+        """
+        return take_lease(self._locks, session_id)
+
+    async def check(self) -> tuple[str, ...]:
+        """Read the whole file and say what is broken in it, one line each; empty when it is sound.
+
+        Raises:
+            StoreError: it could not be read at all.
+        """
+        return await self._worker.do(rows.check)
+
+    async def close(self) -> None:
+        """Write what is still waiting, and close the file. Closing twice does nothing."""
+        await self._worker.stop()
+
+    @property
+    def _locks(self) -> Path:
+        return self.path.parent / "locks"
+
+    async def _write(self, session_id: SessionId, run: Callable[[Connection], T]) -> T:
+        chain = self._chains.get(session_id)
+        if chain is None:
+            chain = self._chains[session_id] = Chain(lambda ended: self._forget(session_id, ended))
+        return await self._worker.do(run, chain)
+
+    def _forget(self, session_id: SessionId, chain: Chain) -> None:
+        if self._chains.get(session_id) is chain:
+            del self._chains[session_id]
+
+
+def _known_text(session_id: SessionId) -> SessionId:
+    """The id as SQLite can compare it; one that is not valid Unicode names no session anyway."""
+    return SessionId(repaired(session_id))

@@ -1,0 +1,58 @@
+"""SQLite's errors in words that help a person."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from acp_agent.errors import StoreDamagedError, StoreError
+
+BUSY_SECONDS = 5.0  # how long to wait for another process that writes
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+UNWRITABLE = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+}
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """The error's primary code (https://sqlite.org/rescode.html), 0 where it has none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else 0
+
+
+def damaged(path: Path, why: str) -> StoreDamagedError:
+    """The error for a journal that cannot be trusted, with the way out."""
+    return StoreDamagedError(
+        f"the journal {path} is damaged ({_one_line(why)}) and was left as it is; run "
+        "`acp-agent doctor`, or move the file away to start with an empty one"
+    )
+
+
+def store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """What `error` means for the person whose journal is at `path`."""
+    code = primary_code(error)
+    if code in _DAMAGED:
+        return damaged(path, str(error))
+    if code in _BUSY:
+        why = f"another process kept it locked for {BUSY_SECONDS:.0f} seconds; try again"
+    elif code == sqlite3.SQLITE_FULL:
+        why = "the disk is full; free some space and try again"
+    elif code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
+        why = "it cannot be written; check the permissions of the file and of its folder"
+    elif code == sqlite3.SQLITE_CANTOPEN:
+        why = "it cannot be opened; check that its folder exists and who may write there"
+    elif code == sqlite3.SQLITE_IOERR:
+        why = "the disk refused to read or write it; check its space, its limits and its health"
+    else:
+        why = _one_line(str(error))
+    return StoreError(f"the journal {path} failed: {why}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,119 @@
+"""The exclusive right to write a session, across processes.
+
+A lease is a lock on a file, held by the operating system for as long as the process lives, so it
+is free again after any end of the process, `kill -9` included. The file is removed on release.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from acp_agent.errors import SessionBusyError, SessionNotFoundError, StoreError
+from acp_agent.ids import SessionId
+from acp_agent.platform.posix import try_lock
+
+_ATTEMPTS = 3
+_PAUSE_SECONDS = 0.002  # longer than a sweep holds a file
+_STALE_SECONDS = 3600.0
+
+
+class Lease:
+    """The right to write a session, until it is released."""
+
+    __slots__ = ("_descriptor", "_file", "session_id")
+
+    def __init__(self, session_id: SessionId, file: Path, descriptor: int) -> None:
+        self.session_id = session_id
+        self._file = file
+        self._descriptor: int | None = descriptor
+
+    @property
+    def held(self) -> bool:
+        """Whether it was not released yet."""
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        """Let others write the session. Releasing twice does nothing."""
+        if self._descriptor is None:
+            return
+        descriptor, self._descriptor = self._descriptor, None
+        _remove(self._file, descriptor)
+
+
+def take_lease(folder: Path, session_id: SessionId) -> Lease:
+    """Take the lease of a session, with its lock file in `folder`.
+
+    Raises:
+        SessionBusyError: another process, or another part of this one, holds it.
+        SessionNotFoundError: no session has such an id.
+        StoreError: the folder cannot be written.
+    """
+    if not _is_plain(session_id):
+        raise SessionNotFoundError(session_id)
+    file = folder / f"{session_id}.lock"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE_SECONDS)
+            descriptor = _lock(file)
+            if descriptor is not None:
+                return Lease(session_id, file, descriptor)
+    except OSError as error:
+        raise StoreError(
+            f"the session cannot be locked for writing: {folder}: "
+            f"{error.strerror or type(error).__name__}; check the folder and its permissions"
+        ) from error
+    raise SessionBusyError(
+        f"the session {session_id} is open in another process; close it there first"
+    )
+
+
+def sweep(folder: Path) -> None:
+    """Remove the lock files that killed processes left behind more than an hour ago."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.name.endswith(".lock") and entry.stat().st_mtime < (
+                time.time() - _STALE_SECONDS
+            ):
+                file = Path(entry.path)
+                descriptor = _lock(file)
+                if descriptor is not None:
+                    _remove(file, descriptor)
+
+
+def _lock(file: Path) -> int | None:
+    """A descriptor of the locked file; None when another holds it."""
+    while True:
+        descriptor = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
+        locked = False
+        try:
+            if not try_lock(descriptor):
+                return None
+            # Its last holder may have removed the file between our opening and our locking it;
+            # then the lock is on a file that nobody else will ever find.
+            try:
+                locked = os.path.samestat(os.fstat(descriptor), file.stat())
+            except FileNotFoundError:
+                continue
+            if locked:
+                return descriptor
+        finally:
+            if not locked:
+                os.close(descriptor)
+
+
+def _remove(file: Path, descriptor: int) -> None:
+    # Removed while it is still locked: whoever opened it already finds out by `_lock`'s check.
+    with contextlib.suppress(OSError):
+        file.unlink()
+    os.close(descriptor)
+
+
+def _is_plain(session_id: str) -> bool:
+    """Whether the id can be a file's name; all ids that we make can."""
+    letters = session_id.replace("_", "").replace("-", "")
+    return letters.isascii() and letters.isalnum() and len(session_id) <= 100

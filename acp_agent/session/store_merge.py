@@ -1,0 +1,55 @@
+"""Pieces of one text become one event before they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.events import AgentText, AgentThought, CompactionSummaryText, Event, ToolOutput
+
+MERGED_CHARACTERS = 1 << 20  # keeps one row, and one update sent to an editor, of moderate size
+
+EventT = TypeVar("EventT", bound=Struct)
+
+
+def merge_adjacent(events: Sequence[EventT]) -> list[EventT]:
+    """Join neighbours that are pieces of the same text, up to about a million characters.
+
+    Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
+    `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Everything else keeps
+    its place, so the concatenated text and the order of what surrounds it do not change.
+    """
+    merged: list[EventT] = []
+    pieces: list[str] = []
+    length = 0
+    last: tuple[type[Event], str] | None = None
+    for event in events:
+        source, text = _piece(event)
+        if source is not None and source == last and length + len(text) <= MERGED_CHARACTERS:
+            pieces.append(text)
+            length += len(text)
+            continue
+        _close(merged, pieces)
+        merged.append(event)
+        pieces, length, last = [text], len(text), source
+    _close(merged, pieces)
+    return merged
+
+
+def _piece(event: object) -> tuple[tuple[type[Event], str] | None, str]:
+    """Which text the event is a piece of, and the piece."""
+    if isinstance(event, AgentText | AgentThought):
+        return (type(event), event.message), event.text
+    if isinstance(event, ToolOutput):
+        return (ToolOutput, event.call), event.text
+    if isinstance(event, CompactionSummaryText):
+        return (CompactionSummaryText, event.compaction), event.text
+    return None, ""
+
+
+def _close(merged: list[EventT], pieces: list[str]) -> None:
+    if len(pieces) > 1:
+        merged[-1] = replace(merged[-1], text="".join(pieces))

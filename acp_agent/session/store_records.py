@@ -1,0 +1,52 @@
+"""What the journal gives back."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from acp_agent.events import AnyEvent
+from acp_agent.ids import SessionId
+
+
+class SessionRecord(Struct, frozen=True, kw_only=True):
+    """What is known of a session without reading its events.
+
+    `created_at` and `updated_at` are milliseconds since 1970 (UTC); `turns` counts those begun.
+    """
+
+    id: SessionId
+    cwd: str
+    directories: tuple[str, ...] = ()
+    title: str | None = None
+    created_at: int
+    updated_at: int
+    turns: int = 0
+
+
+class SessionPage(Struct, frozen=True, kw_only=True):
+    """A page of the list of sessions. `next_cursor` is None on the last page."""
+
+    sessions: list[SessionRecord]
+    next_cursor: str | None = None
+
+
+class UnknownEvent(Struct, frozen=True):
+    """An event of a kind, or of a shape, that this version does not know.
+
+    `raw` is its JSON as it stands in the journal, so that a newer version loses nothing by a
+    session having been open in this one.
+    """
+
+    tag: str
+    raw: bytes
+
+
+class StoredEvent(Struct, frozen=True, gc=False):
+    """An event with its place in the session, counted from 1, and its time.
+
+    `at` is in milliseconds since 1970 (UTC).
+    """
+
+    seq: int
+    at: int
+    event: AnyEvent | UnknownEvent

@@ -1,0 +1,227 @@
+"""The journal's statements. Each function runs inside the transaction of its caller."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.errors import SessionError, SessionNotFoundError, StoreDamagedError
+from acp_agent.events import (
+    AnyEvent,
+    DirectoriesChanged,
+    SessionStarted,
+    TitleChanged,
+    TurnStarted,
+)
+from acp_agent.ids import SessionId
+from acp_agent.session.store_codec import decode_event, encode_event, repaired
+from acp_agent.session.store_records import SessionRecord, StoredEvent, UnknownEvent
+
+BATCH_EVENTS = 1000
+BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
+
+_RECORD = "id, cwd, directories, title, created_at, updated_at, turns"
+
+
+class Entry:
+    """Events on their way into the journal: their bodies, and what they change in the session."""
+
+    __slots__ = ("at", "bodies", "cwd", "directories", "title", "turns")
+
+    def __init__(self, events: Sequence[AnyEvent | UnknownEvent], at: int) -> None:
+        """Encode `events`, which happened at `at` (ms since 1970).
+
+        Raises:
+            InvalidInputError: one of them cannot be kept.
+        """
+        self.at = at
+        self.bodies = [encode_event(event) for event in events]
+        self.cwd: str | None = None
+        self.directories: str | None = None
+        self.title: str | None = None
+        self.turns = 0
+        for event in events:
+            if isinstance(event, SessionStarted | DirectoriesChanged):
+                self.cwd = repaired(event.cwd)
+                folders = [repaired(folder) for folder in event.directories]
+                self.directories = msgspec.json.encode(folders).decode()
+            elif isinstance(event, TitleChanged):
+                self.title = repaired(event.title)
+            elif isinstance(event, TurnStarted):
+                self.turns += 1
+
+
+def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
+    """A new session with its first events.
+
+    Raises:
+        SessionError: there is a session with this id.
+    """
+    try:
+        key = connection.execute(
+            "INSERT INTO sessions (id, cwd, directories, title, created_at, updated_at, turns,"
+            " last_seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                session_id,
+                entry.cwd,
+                entry.directories,
+                entry.title,
+                entry.at,
+                entry.at,
+                entry.turns,
+                len(entry.bodies),
+            ),
+        ).lastrowid
+    except sqlite3.IntegrityError as error:
+        raise SessionError(f"a session with the id {session_id} exists already") from error
+    assert key is not None
+    _insert(connection, key, 0, entry)
+
+
+def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
+    """Further events of a session.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    row = connection.execute(
+        "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    if row is None:
+        raise SessionNotFoundError(session_id)
+    key, last = row
+    _insert(connection, key, last, entry)
+    connection.execute(
+        "UPDATE sessions SET last_seq = ?, updated_at = max(updated_at, ?), turns = turns + ?,"
+        " cwd = coalesce(?, cwd), directories = coalesce(?, directories),"
+        " title = coalesce(?, title) WHERE key = ?",
+        (
+            last + len(entry.bodies),
+            entry.at,
+            entry.turns,
+            entry.cwd,
+            entry.directories,
+            entry.title,
+            key,
+        ),
+    )
+
+
+def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -> None:
+    at = entry.at
+    connection.executemany(
+        # The bytes are UTF-8 already; as text they stay readable to SQLite's own JSON functions.
+        "INSERT INTO events (session, seq, at, body) VALUES (?, ?, ?, CAST(? AS TEXT))",
+        [(key, last + place, at, body) for place, body in enumerate(entry.bodies, 1)],
+    )
+
+
+def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
+    """Remove a session and its events; false when there is none."""
+    row = connection.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    if row is None:
+        return False
+    connection.execute("DELETE FROM events WHERE session = ?", row)
+    connection.execute("DELETE FROM sessions WHERE key = ?", row)
+    return True
+
+
+def extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+    """The session's key, and the place of its last event.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    row = connection.execute(
+        "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    if row is None:
+        raise SessionNotFoundError(session_id)
+    return row[0], row[1]
+
+
+def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
+    """A batch of events, those that follow place `after`, up to place `last`.
+
+    Raises:
+        StoreDamagedError: a place is missing, or what stands there is not an event.
+    """
+    events: list[StoredEvent] = []
+    size = 0
+    rows = connection.execute(
+        "SELECT seq, at, CAST(body AS BLOB) FROM events WHERE session = ? AND seq > ? AND seq <= ?"
+        " ORDER BY seq LIMIT ?",
+        (key, after, last, BATCH_EVENTS),
+    )
+    for seq, at, body in rows:
+        after += 1
+        if seq != after:
+            raise StoreDamagedError(f"event {after} of a session is missing")
+        events.append(StoredEvent(seq, at, decode_event(body)))
+        size += len(body)
+        if size >= BATCH_BYTES:
+            rows.close()
+            break
+    return events
+
+
+def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
+    """What is known of a session.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    row = connection.execute(
+        f"SELECT {_RECORD} FROM sessions WHERE id = ?",  # noqa: S608 - a constant of this module
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        raise SessionNotFoundError(session_id)
+    return _record(row)
+
+
+def page(
+    connection: sqlite3.Connection,
+    *,
+    cwd: str | None,
+    before: tuple[int, str],
+    limit: int,
+    min_turns: int,
+) -> list[SessionRecord]:
+    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id)."""
+    rows = connection.execute(
+        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - a constant of this module
+        " WHERE (updated_at, id) < (?, ?) AND turns >= ? AND (? IS NULL OR cwd = ?)"
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*before, min_turns, cwd, cwd, limit),
+    )
+    return [_record(row) for row in rows]
+
+
+def _record(row: tuple[str, str, str, str | None, int, int, int]) -> SessionRecord:
+    session_id, cwd, directories, title, created_at, updated_at, turns = row
+    return SessionRecord(
+        id=SessionId(session_id),
+        cwd=cwd,
+        directories=msgspec.json.decode(directories, type=tuple[str, ...]),
+        title=title,
+        created_at=created_at,
+        updated_at=updated_at,
+        turns=turns,
+    )
+
+
+def check(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """What is broken in the file, one line each (https://sqlite.org/pragma.html, quick_check)."""
+    found = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
+    if found != ("ok",):
+        return found
+    return tuple(
+        f"session {session_id}: {stored} of {last} events are there"
+        for session_id, last, stored in connection.execute(
+            "SELECT id, last_seq, (SELECT count(*) FROM events WHERE session = key) AS stored"
+            " FROM sessions WHERE stored <> last_seq LIMIT 20"
+        )
+    )

@@ -1,0 +1,78 @@
+"""The journal's tables, and how a journal of an older version becomes one of this.
+
+A migration only adds: processes of the older version may have the journal open, and go on writing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+# Marks the file as ours, in its header (https://sqlite.org/fileformat.html, offset 68): "ACPA".
+APPLICATION_ID = 0x41435041
+
+Migration = tuple[str, ...]
+
+# The statement tuple at index n makes version n + 1 of version n; a new journal runs them all.
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        # Everything here but `id` and `last_seq` is a projection of the session's events.
+        """
+        CREATE TABLE sessions (
+            key INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            cwd TEXT NOT NULL,
+            directories TEXT NOT NULL,
+            title TEXT,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            turns INTEGER NOT NULL DEFAULT 0,
+            last_seq INTEGER NOT NULL DEFAULT 0
+        )
+        """,
+        "CREATE INDEX sessions_by_time ON sessions (updated_at, id)",
+        # Without a rowid the events of a session lie side by side, and loading it reads few pages.
+        """
+        CREATE TABLE events (
+            session INTEGER NOT NULL REFERENCES sessions (key),
+            seq INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            body TEXT NOT NULL,
+            PRIMARY KEY (session, seq)
+        ) WITHOUT ROWID
+        """,
+    ),
+)
+
+
+class Identity:
+    """Whose file it is: the header's marks, and whether it holds anything."""
+
+    __slots__ = ("application_id", "empty", "version")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
+        self.version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        self.empty = not (self.application_id or self.version or objects)
+
+
+def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
+    """Bring an empty or older journal up to date, all of it or nothing.
+
+    The marks are set in the same transaction as the tables, so no file is ever half a journal.
+    Another process may do the same at this moment; whoever comes second finds nothing to do.
+    """
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        found = Identity(connection)
+        if found.empty or found.application_id == APPLICATION_ID:
+            for migration in migrations[found.version :]:
+                for statement in migration:
+                    connection.execute(statement)
+            if found.version < len(migrations):
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {len(migrations)}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
