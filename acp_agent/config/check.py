@@ -141,9 +141,9 @@ def _bounds(meta: Meta) -> str:
 def _unknown(key: str, known: list[str]) -> str:
     if key in _SECRET_KEYS:
         return "keys do not belong in this file; take it out and run 'acp-agent login'"
-    near = get_close_matches(key, known, n=1)
+    near = " or ".join(f'"{name}"' for name in get_close_matches(key, known, n=2))
     if near:
-        return f'unknown key; did you mean "{near[0]}"?'
+        return f"unknown key; did you mean {near}?"
     return f"unknown key; known here: {', '.join(sorted(known))}"
 
 

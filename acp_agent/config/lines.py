@@ -65,8 +65,9 @@ def _line(text: str, path: Sequence[Key]) -> int | None:
     node: object = document
     for key in path:
         parent, node = node, node[key]  # type: ignore[index]  # the path is known to exist
-    if isinstance(parent, Array):
-        parent[path[-1]] = _MARK  # type: ignore[index]  # a list's position is a number
+    if isinstance(parent, Array) or isinstance(node, bool):
+        # Elements have no space of their own before them, and tomlkit gives booleans bare.
+        parent[path[-1]] = _MARK  # type: ignore[index]  # the parent is what the key led into
     elif isinstance(node, Item):
         node.trivia.indent = _MARK + node.trivia.indent
     before, found, _ = document.as_string().partition(_MARK)

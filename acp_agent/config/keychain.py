@@ -1,0 +1,78 @@
+"""The system's own store of keys, through the optional package `keyring`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import TypeVar
+
+from acp_agent.errors import ConfigError
+
+SERVICE = "acp-agent"
+WAIT_SECONDS = 20.0  # the system may ask the user to unlock its store, which takes a person's time
+
+T = TypeVar("T")
+
+
+def read_key(provider: str) -> str | None:
+    """The key kept for `provider`, or None. Imports heavy modules and may wait: use a thread.
+
+    Raises:
+        ConfigError: the package is not installed, or the system's store does not answer.
+    """
+    keyring = _keyring()
+
+    def read() -> str | None:
+        found: str | None = keyring.get_password(SERVICE, provider)
+        return found
+
+    return _bounded(read)
+
+
+def write_key(provider: str, key: str) -> None:
+    """Keep `key` for `provider`. Raises ConfigError like `read_key`."""
+    keyring = _keyring()
+    _bounded(lambda: keyring.set_password(SERVICE, provider, key))
+
+
+def remove_key(provider: str) -> None:
+    """Forget the key of `provider`; silent where there is none. Raises ConfigError likewise."""
+    keyring = _keyring()
+    if read_key(provider) is not None:
+        _bounded(lambda: keyring.delete_password(SERVICE, provider))
+
+
+def _keyring() -> ModuleType:
+    try:
+        import keyring  # noqa: PLC0415 - optional, and heavy
+    except ImportError:
+        raise ConfigError(
+            "the package 'keyring' is not installed; install 'acp-agent-server[keyring]', "
+            "or log in again without --keyring"
+        ) from None
+    return keyring
+
+
+def _bounded(work: Callable[[], T]) -> T:
+    """What `work` returns. It runs in a thread, since a locked store may wait for ever."""
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:  # noqa: BLE001 - backends raise what they like; told below
+            failure.append(error)
+
+    thread = threading.Thread(target=run, name="keyring", daemon=True)
+    thread.start()
+    thread.join(WAIT_SECONDS)
+    if result:
+        return result[0]
+    # The text of a backend's error is not shown: nobody promises that it has no key in it.
+    reason = type(failure[0]).__name__ if failure else f"no answer in {WAIT_SECONDS:g} s"
+    raise ConfigError(
+        f"the system's keyring does not work ({reason}); unlock it, or log in again "
+        "without --keyring"
+    )

@@ -1,0 +1,202 @@
+"""The keys of model providers: from the environment, from a private file, from the keyring."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_agent.config.secret import Secret
+from acp_agent.config.stored_keys import StoredKeys, changing_stored_keys, read_stored_keys
+from acp_agent.errors import ConfigError, InvalidInputError
+
+_SHORTEST = 8  # characters; shorter values would be scrubbed out of ordinary words
+_TELLING_ENDS = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_SECRET_KEY", "_ACCESS_KEY")
+
+_log = logging.getLogger(__name__)
+
+
+class Origin(Struct, frozen=True):
+    """Where a key comes from; `name` is the variable, the file or the keyring's name."""
+
+    kind: Literal["environment", "file", "keyring"]
+    name: str
+
+
+class Secrets:
+    """The keys of one user. Safe to use from several threads.
+
+    A key that is in the keyring is marked so in the file: without a mark the keyring is never
+    touched, since importing it takes longer than the whole start.
+    """
+
+    def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
+        self._path = path
+        self._environ = environ
+        self._lock = threading.RLock()
+        self._file: StoredKeys | None = None
+        self._from_system: dict[str, Secret] = {}  # what the keyring gave, by provider
+        self._handed_out: set[Secret] = set()
+
+    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
+        """The key of `provider`, or None where there is none.
+
+        It is that of the first variable of `key_env` that is set, else the file's, else the
+        keyring's. Reading the keyring may wait for the user to unlock it: then use a thread.
+
+        Raises:
+            ConfigError: the file of keys is damaged or cannot be made private.
+        """
+        secret = (
+            self._from_environment(key_env)
+            or self._from_file(provider)
+            or self._from_keyring(provider)
+        )
+        if secret is None:
+            return None
+        with self._lock:
+            self._handed_out.add(secret)
+        return secret.reveal()
+
+    def origin(self, provider: str, key_env: Sequence[str]) -> Origin | None:
+        """Where `get` would take the key from, without asking the keyring.
+
+        Raises:
+            ConfigError: as with `get`.
+        """
+        for name in key_env:
+            if self._environ.get(name, "").strip():
+                return Origin("environment", name)
+        with self._lock:
+            stored = self._stored()
+        if provider in stored.keys:
+            return Origin("file", str(self._path))
+        return Origin("keyring", "keyring") if provider in stored.keyring else None
+
+    def stored(self) -> list[str]:
+        """The providers that have a key in the file or in the keyring, in order of name.
+
+        Raises:
+            ConfigError: as with `get`.
+        """
+        with self._lock:
+            return self._stored().providers()
+
+    def set(self, provider: str, key: str, *, keyring: bool = False) -> None:
+        """Keep the key of `provider`, in place of an older one. Blocks: use a thread.
+
+        Raises:
+            InvalidInputError: no key that a provider could have given.
+            ConfigError: it cannot be kept; what was kept before is as it was.
+        """
+        key = check_key(key)
+        if keyring:
+            from acp_agent.config.keychain import write_key  # noqa: PLC0415 - optional
+
+            write_key(provider, key)
+        with changing_stored_keys(self._path) as stored:
+            moved_here = provider in stored.keyring and not keyring
+            stored.forget(provider)
+            if keyring:
+                stored.keyring.append(provider)
+            else:
+                stored.keys[provider] = key
+        self.refresh()
+        if moved_here:
+            from acp_agent.config.keychain import remove_key  # noqa: PLC0415 - optional
+
+            try:
+                remove_key(provider)
+            except ConfigError as error:
+                _log.warning("the older key of %s is still in the keyring: %s", provider, error)
+
+    def delete(self, provider: str) -> bool:
+        """Forget the key of `provider`; false where none was kept. Blocks: use a thread.
+
+        Raises:
+            ConfigError: it cannot be removed.
+        """
+        stored = read_stored_keys(self._path)
+        if provider not in stored.providers():
+            return False
+        if provider in stored.keyring:
+            from acp_agent.config.keychain import remove_key  # noqa: PLC0415 - optional
+
+            remove_key(provider)
+        with changing_stored_keys(self._path) as stored:
+            stored.forget(provider)
+        self.refresh()
+        return True
+
+    def refresh(self) -> None:
+        """Look again: the user may have logged in from another process."""
+        with self._lock:
+            self._file = None
+            self._from_system.clear()
+
+    def values(self) -> list[str]:
+        """Every secret known so far, longest first, to be scrubbed from logs and outputs.
+
+        Besides the keys these are the values of variables whose names say that they are secret.
+        """
+        with self._lock:
+            found = {secret.reveal() for secret in self._handed_out}
+            if self._file is not None:
+                found.update(self._file.keys.values())
+            named = list(self._environ.items())
+        found.update(value.strip() for name, value in named if name.upper().endswith(_TELLING_ENDS))
+        return sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)
+
+    def _from_environment(self, key_env: Sequence[str]) -> Secret | None:
+        for name in key_env:
+            value = self._environ.get(name, "").strip()
+            if value:
+                return Secret(value)
+        return None
+
+    def _from_file(self, provider: str) -> Secret | None:
+        with self._lock:
+            value = self._stored().keys.get(provider)
+        return Secret(value) if value else None
+
+    def _from_keyring(self, provider: str) -> Secret | None:
+        with self._lock:
+            if provider not in self._stored().keyring or provider in self._from_system:
+                return self._from_system.get(provider)
+        from acp_agent.config.keychain import read_key  # noqa: PLC0415 - optional
+
+        try:
+            value = read_key(provider)  # without the lock: it may wait for the user
+        except ConfigError as error:
+            _log.warning("the key of %s cannot be read: %s", provider, error)
+            return None
+        with self._lock:
+            if value:
+                self._from_system[provider] = Secret(value)
+            return self._from_system.get(provider)
+
+    def _stored(self) -> StoredKeys:
+        if self._file is None:
+            self._file = read_stored_keys(self._path)
+        return self._file
+
+
+def check_key(key: str) -> str:
+    """`key` without the spaces around it.
+
+    Raises:
+        InvalidInputError: empty, or with characters that no HTTP header can carry.
+    """
+    key = key.strip()
+    if not key:
+        raise InvalidInputError("the key is empty; paste the provider's key", field="key")
+    if len(key) > 8_192 or not key.isascii() or not key.isprintable() or " " in key:
+        raise InvalidInputError(
+            "this is no key: it has spaces, line breaks or unusual characters; copy it again",
+            field="key",
+        )
+    return key

@@ -1,0 +1,89 @@
+"""The line of a value in a TOML text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.config.lines import Key, line_of, syntax_error_line
+
+TEXT = """# a comment with limits.retries = 9
+mode = "ask"
+limits.retries = 3   # dotted
+
+[providers.x]
+api = \"\"\"
+two lines\"\"\"
+headers = { a = "1", b = "2" }
+
+[models."a/b"]
+levels = [
+  "low",
+  # "high",
+  "max", [
+  1, 2],
+]
+price.input = 1
+[[list]]
+k = 1
+[[list]]
+k = { deep = 2 }
+[far.below.here]
+z = 1
+[other]
+[far.below]
+y = 2
+on = true
+"""
+
+PLACES: list[tuple[tuple[Key, ...], int | None]] = [
+    (("mode",), 2),
+    (("limits", "retries"), 3),
+    (("limits",), 3),
+    (("limits", "missing"), 3),
+    (("providers",), 5),
+    (("providers", "x"), 5),
+    (("providers", "x", "api"), 6),
+    (("providers", "x", "headers", "b"), 8),
+    (("models", "a/b", "levels"), 11),
+    (("models", "a/b", "levels", 0), 12),
+    (("models", "a/b", "levels", 1), 14),
+    (("models", "a/b", "levels", 2, 1), 15),
+    (("models", "a/b", "price", "input"), 17),
+    (("models", "a/b", "price", "output"), 17),
+    (("list",), 18),
+    (("list", 1), 20),
+    (("list", 1, "k", "deep"), 21),
+    (("far",), 22),
+    (("far", "below", "here", "z"), 23),
+    (("far", "below"), 22),
+    (("far", "below", "y"), 26),
+    (("far", "below", "on"), 27),
+    (("nowhere",), None),
+]
+
+
+@pytest.mark.parametrize(("path", "line"), PLACES, ids=[str(path) for path, _ in PLACES])
+def test_a_value_is_found_on_its_line(path: tuple[Key, ...], line: int | None) -> None:
+    assert line_of(TEXT, path) == line
+
+
+def test_line_ends_of_other_systems_count_the_same() -> None:
+    assert line_of(TEXT.replace("\n", "\r\n"), ("far", "below", "y")) == 26
+
+
+def test_what_is_no_toml_has_no_lines_but_an_error_line() -> None:
+    assert line_of("a = ", ("a",)) is None
+    assert syntax_error_line("a = 1\nb = \n") == 2
+    assert syntax_error_line("a = 1\n") is None
+
+
+@given(before=st.lists(st.sampled_from(["", "# x", "[t]", "[t.u]", "  # é"]), max_size=8))
+def test_what_stands_before_moves_the_line_by_its_length(before: list[str]) -> None:
+    seen: list[str] = []
+    for line in before:
+        if not line.startswith("[") or line not in seen:
+            seen.append(line)
+    text = "\n".join([*seen, "[wanted]", "key = 1"])
+    assert line_of(text, ("wanted", "key")) == len(seen) + 2

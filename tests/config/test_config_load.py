@@ -1,0 +1,188 @@
+"""The configuration file: what it says, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_agent.config.load import SIZE_LIMIT, load_config
+from acp_agent.config.report import list_problems
+from acp_agent.config.types import Config
+from acp_agent.errors import ConfigError
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    path = folder / "config.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_missing_file_stands_for_the_defaults(tmp_path: Path) -> None:
+    assert load_config(tmp_path / "none" / "config.toml", {}) == Config()
+
+
+def test_a_missing_file_costs_no_toml_parser() -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from acp_agent.config.load import load_config\n"
+        "load_config(Path('does-not-exist.toml'), {})\n"
+        "heavy = {'tomllib', 'tomlkit', 'platformdirs', 'keyring', 'pydantic'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_every_kind_of_value_is_read(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+        model = "mine/big"
+        mode = "plan"
+        limits.stall_seconds = 5
+        [providers.mine]
+        api = "openai"
+        base_url = "http://127.0.0.1:8080/v1"
+        headers = { x-team = "a" }
+        [models."mine/big"]
+        window = 200_000
+        thought_levels = ["low", "high"]
+        price = { input = 1, output = 2.5 }
+        """,
+    )
+    config = load_config(path, {})
+    assert config.model == "mine/big"
+    assert config.mode == "plan"
+    assert config.limits.stall_seconds == 5.0
+    assert config.limits.retries == Config().limits.retries
+    assert config.providers["mine"].headers == {"x-team": "a"}
+    price = config.models["mine/big"].price
+    assert price is not None
+    assert (price.input, price.output, price.cache_read) == (1.0, 2.5, None)
+
+
+@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b"\r\n"], ids=["byte order mark", "CRLF"])
+def test_files_of_other_systems_editors_are_read(tmp_path: Path, start: bytes) -> None:
+    assert load_config(write(tmp_path, start + b'mode = "plan"\r\n'), {}).mode == "plan"
+
+
+# Each case: the file, and what the message must hold, the line first.
+MISTAKES = {
+    "unknown key": (
+        'mode = "ask"\nmodle = "a/b"\n',
+        (":2:", "modle", 'did you mean "mode" or "model"?'),
+    ),
+    "nothing near": ("zzz = 1\n", (":1:", "zzz", "known here:", "providers")),
+    "not allowed": ('\n\nmode = "acept-edits"', (":3:", "mode", '"plan"', 'mean "accept-edits"?')),
+    "wrong type": (
+        "[limits]\n# a\nretries = 'x'",
+        (":3:", "limits.retries", "whole number", '"x"'),
+    ),
+    "true for a number": ("[limits]\nretries = true", (":2:", "whole number", "found true")),
+    "out of bounds": ("[limits]\nretries = 99", (":2:", "at most 20", "found 99")),
+    "endless": ("[limits]\nstall_seconds = inf", (":2:", "at most 86,400", "found inf")),
+    "not a number": ("[limits]\nstall_seconds = nan", (":2:", "above 0", "found nan")),
+    "dotted keys": (
+        "\nlimits.retries = -1",
+        (":2:", "at least 0"),
+    ),
+    "nested table": (
+        '[models."a/b".price]\ninput = 1\noutput = "x"',
+        (":3:", 'models."a/b".price.output', "a number"),
+    ),
+    "missing key": ('[models."a/b".price]\ninput = 1', (":1:", "price.output", "missing", "add")),
+    "inline table": (
+        '[providers.x]\nheaders = { a = "1", b = 2 }',
+        (":2:", "providers.x.headers.b", "text in quotes", "found 2"),
+    ),
+    "array over lines": (
+        '[models.x]\nthought_levels = [\n  "low", # fine\n\n  "hihg",\n]',
+        (":5:", "models.x.thought_levels[1]", 'did you mean "high"?'),
+    ),
+    "second of two tables": (
+        '[providers.a]\napi = "openai"\n[models.b]\n[providers.c]\napi = "opena"',
+        (":5:", "providers.c.api", 'did you mean "openai"?'),
+    ),
+    "a value where a table belongs": ("\nlimits = 3", (":2:", "limits", "expected a table")),
+    "a table where a value belongs": ("\n[mode]\nx = 1", (":2:", "mode", "a table is not allowed")),
+    "a date": ("model = 2020-01-01", (":1:", "model", "text in quotes", "date")),
+    "an address of no web": ("[providers.x]\nbase_url = 'ftp://h'", (":2:", "https://host/v1")),
+    "a model without provider": ("model = 'gpt'", (":1:", "model", "wrong form", "/")),
+    "a key in the file": (
+        "[providers.x]\napi_key = 'abc123'",
+        (":2:", "api_key", "acp-agent login"),
+    ),
+    "no TOML": ("mode = 'ask'\nmodel = \n", (":2:", "not TOML")),
+    "an open string": ('a = 1\nb = "x', (":2:", "not TOML")),
+    "a key twice": ("mode = 'ask'\n\nmode = 'plan'", (":3:", "not TOML")),
+    "Latin-1": (b"# fine\nmodel = '\xe9/x'", (":2:", "UTF-8")),
+    "NUL": (b"mode\0 = 1", (":1:", "not TOML")),
+}
+
+
+@pytest.mark.parametrize(("text", "parts"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_told_in_one_line_with_place_and_remedy(
+    tmp_path: Path, text: str | bytes, parts: tuple[str, ...]
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, {})
+    message = str(caught.value)
+    assert message.startswith(f"{path}{parts[0]}")
+    assert "\n" not in message
+    for part in parts[1:]:
+        assert part in message
+    assert "abc123" not in message
+
+
+def test_several_mistakes_are_counted_and_all_listed(tmp_path: Path) -> None:
+    path = write(tmp_path, "one = 1\ntwo = 2\nmode = 'no'\n")
+    with pytest.raises(ConfigError, match="2 more: see 'acp-agent doctor'"):
+        load_config(path, {})
+    problems = list_problems(path, {})
+    assert [problem.removeprefix(str(path))[:4] for problem in problems] == [":1: ", ":2: ", ":3: "]
+
+
+def test_variables_go_before_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, 'mode = "plan"\n[log]\nlevel = "error"\n')
+    environ = {"ACP_AGENT_MODE": "full", "ACP_AGENT_LOG_LEVEL": "debug", "ACP_AGENT_MODEL": ""}
+    config = load_config(path, environ)
+    assert (config.mode, config.log.level, config.model) == ("full", "debug", None)
+
+
+def test_a_wrong_variable_is_named_with_what_is_allowed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r'the variable ACP_AGENT_MODE: "pla".*mean "plan"'):
+        load_config(tmp_path / "none.toml", {"ACP_AGENT_MODE": "pla"})
+
+
+def test_a_folder_in_the_files_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(ConfigError, match="is not a file"):
+        load_config(tmp_path / "config.toml", {})
+
+
+def test_a_pipe_in_the_files_place_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.toml")
+    with pytest.raises(ConfigError, match="is not a file"):
+        load_config(tmp_path / "config.toml", {})
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    with path.open("wb") as file:
+        file.truncate(SIZE_LIMIT + 1)
+    with pytest.raises(ConfigError, match="larger than"):
+        load_config(path, {})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    path.chmod(0)
+    with pytest.raises(ConfigError, match="check who may read it"):
+        load_config(path, {})

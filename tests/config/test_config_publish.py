@@ -1,0 +1,43 @@
+"""The published schema of the configuration file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from acp_agent.config.publish import FILE_NAME, config_schema
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_committed_schema_is_current() -> None:
+    committed = (ROOT / "schemas" / FILE_NAME).read_text(encoding="utf-8")
+    assert committed == config_schema(), "run 'make schemas' and commit what it wrote"
+
+
+def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "acp_agent.config.publish", str(tmp_path / "new")]
+    subprocess.run(command, check=True)
+    assert (tmp_path / "new" / FILE_NAME).read_text(encoding="utf-8") == config_schema()
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        ("", True),
+        ('mode = "plan"\n[limits]\nretries = 3\n[providers.x]\nbase_url = "http://h/v1"', True),
+        ("unknown = 1", False),
+        ('mode = "pla"', False),
+        ("[limits]\nretries = 99", False),
+        ('[models."a/b".price]\ninput = 1', False),
+    ],
+)
+def test_editors_that_check_by_the_schema_agree_with_the_program(text: str, valid: bool) -> None:
+    validator = jsonschema_rs.validator_for(json.loads(config_schema()))
+    assert validator.is_valid(tomllib.loads(text)) is valid
