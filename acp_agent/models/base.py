@@ -16,8 +16,18 @@ from msgspec import Struct
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.events import Usage
 from acp_agent.ids import CallId
+from acp_agent.tools.spec import ToolSpec as ToolSpec  # noqa: PLC0414 - exports it; tools lie below
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+# How a model is told how much to reason. OpenAI's chat API and its relatives: `effort` is
+# `reasoning_effort`, `toggle` is `thinking.type`, `toggle_effort` both, `flag` is
+# `enable_thinking`, `router` is OpenRouter's `reasoning`. Anthropic's: `budget` gives a number of
+# tokens, `adaptive` an effort, and `between_tools` is `adaptive` with that word for "off".
+ReasoningControl = Literal[
+    "none", "effort", "toggle", "toggle_effort", "flag", "router",
+    "budget", "adaptive", "between_tools",
+]  # fmt: skip
 
 
 class Price(Struct, frozen=True, kw_only=True):
@@ -41,20 +51,13 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     tools: bool = True
     thought_levels: tuple[ThoughtLevel, ...] = ()
     default_thought: ThoughtLevel | None = None
+    reasoning: ReasoningControl = "none"
     price: Price | None = None
 
     @property
     def ref(self) -> str:
         """The name by which users and sessions choose the model: `provider/id`."""
         return f"{self.provider}/{self.id}"
-
-
-class ToolSpec(Struct, frozen=True, kw_only=True):
-    """A tool as a model sees it. `parameters` is a JSON Schema of an object."""
-
-    name: str
-    description: str
-    parameters: JsonObject
 
 
 class UserText(Struct, frozen=True, tag_field="kind", tag="text"):
@@ -160,7 +163,11 @@ class CallDelta(Struct, frozen=True, kw_only=True):
 
 
 class CallDone(Struct, frozen=True, kw_only=True):
-    """A call is complete: its name and its whole arguments (`{}` where the model gave none)."""
+    """A call is complete: its name and its whole arguments (`{}` where the model gave none).
+
+    All of an answer's calls are told complete before `Finished`, in the order in which they began.
+    One that `max_tokens` cut off never is.
+    """
 
     index: int
     name: str

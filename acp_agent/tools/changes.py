@@ -1,0 +1,79 @@
+"""A change to one text file: shown as a diff first, made later if the file is still the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.content import DiffPart, Location
+from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
+from acp_agent.workspace.contract import Files, TextFile
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A file's text before (None: there is no file) and after.
+
+    `asked` is the path as the model wrote it and `line` the first one that differs, from 1.
+    """
+
+    asked: str
+    path: Path
+    shown: str
+    before: TextFile | None
+    after: str
+    line: int = 1
+
+    @property
+    def diff(self) -> DiffPart:
+        """The change as the user is shown it."""
+        old = self.before.text if self.before is not None else None
+        return DiffPart(path=str(self.path), old_text=old, new_text=self.after)
+
+    @property
+    def location(self) -> Location:
+        """Where the change begins."""
+        return Location(path=str(self.path), line=self.line)
+
+
+async def make(change: Change, files: Files) -> str:
+    """Write the change and say what the model must know of it, "" for nothing.
+
+    Between the diff and this the user was asked, which takes as long as it takes: the path and the
+    text are looked at again.
+
+    Raises:
+        ToolError: the file is not what the diff was made of; nothing is written.
+        WorkspaceError: the file cannot be written.
+    """
+    if files.resolve(change.asked) != change.path:
+        raise ToolError(f"{change.shown} leads to another place by now; nothing was changed")
+    now = await _read(change.path, files)
+    before = change.before
+    if (now.digest if now else None) != (before.digest if before else None):
+        raise ToolError(
+            f"{change.shown} changed while this was prepared; nothing was written: read it again"
+        )
+    newline = before.newline if before else "\n"
+    encoding = before.encoding if before else "utf-8"
+    await files.write_text(change.path, change.after, newline=newline, encoding=encoding)
+    try:
+        written = await files.read_text(change.path)
+    except WorkspaceError:
+        return " It cannot be read back yet: read it before you change it again."
+    if with_final_newline(written.text) != with_final_newline(change.after):
+        return " Its text changed on saving, by a formatter perhaps: read it before the next edit."
+    files.seen(written)
+    return ""
+
+
+async def _read(path: Path, files: Files) -> TextFile | None:
+    try:
+        return await files.read_text(path)
+    except MissingFileError:
+        return None
+
+
+def with_final_newline(text: str) -> str:
+    """`text` with LF line endings and one at its end, which editors add on saving."""
+    return text.replace("\r\n", "\n").removesuffix("\n") + "\n"

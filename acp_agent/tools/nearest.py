@@ -1,0 +1,73 @@
+"""Why a text is not in a file: the message from which a model can write the text right."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+_LINES_COMPARED = 20_000
+_LINE_COMPARED = 300  # characters
+_LINES_SHOWN = 15
+_LINE_SHOWN = 200  # characters
+_NUMBERED = re.compile(r"[ ]*\d+\t")
+
+
+def explain_absence(text: str, wanted: str, *, shown: str) -> str:
+    """Say that `wanted` is not in `text` and, where something is near it, what and where.
+
+    Both have LF line endings. The work is bounded: the first 20,000 lines are compared.
+    """
+    message = f"`old` is not in {shown}"
+    wanted_lines = wanted.strip("\n").split("\n")
+    if all(_NUMBERED.match(line) for line in wanted_lines if line.strip()):
+        return f"{message}: leave out the line numbers and tabs that `read` puts before each line"
+    if not wanted.strip():
+        return f"{message}: it is only white space; add text around it"
+    lines = text.split("\n")[:_LINES_COMPARED]
+    start = _same_but_for_white_space(lines, wanted_lines)
+    if start is not None:
+        found = lines[start : start + len(wanted_lines)]
+        return f"{message} exactly: white space differs. {_quote(found, start)}"
+    start = _nearest(lines, wanted_lines)
+    if start is None:
+        return f"{message}, nor anything like it: read the file again"
+    return f"{message}. {_quote(lines[start : start + len(wanted_lines)], start)}"
+
+
+def _quote(lines: list[str], start: int) -> str:
+    rows = [f"{start + 1 + at}\t{line[:_LINE_SHOWN]}" for at, line in enumerate(lines)]
+    more = f"\n[{len(rows) - _LINES_SHOWN} more lines]" if len(rows) > _LINES_SHOWN else ""
+    return (
+        f"The nearest text begins in line {start + 1} (number, tab, text):\n"
+        + "\n".join(rows[:_LINES_SHOWN])
+        + more
+    )
+
+
+def _same_but_for_white_space(lines: list[str], wanted: list[str]) -> int | None:
+    """The index where the wanted lines begin when all white space is left out of account."""
+    keys = ["".join(line.split()) for line in lines]
+    wanted_keys = ["".join(line.split()) for line in wanted]
+    count = len(wanted_keys)
+    for at in range(len(keys) - count + 1):
+        if keys[at] == wanted_keys[0] and keys[at : at + count] == wanted_keys:
+            return at
+    if count == 1:
+        return next((at for at, key in enumerate(keys) if wanted_keys[0] in key), None)
+    return None
+
+
+def _nearest(lines: list[str], wanted: list[str]) -> int | None:
+    """The index where text that looks like the wanted lines begins."""
+    stripped = [line.strip()[:_LINE_COMPARED] for line in lines]
+    targets = [line.strip()[:_LINE_COMPARED] for line in wanted]
+    # Lines that say something and that the file has: the rarest of them anchors the comparison.
+    common = {target for target in targets if any(c.isalnum() for c in target)} & set(stripped)
+    if common:
+        anchor = min(common, key=lambda line: (stripped.count(line), -len(line)))
+        return max(0, stripped.index(anchor) - targets.index(anchor))
+    longest = max(targets, key=len)
+    close = difflib.get_close_matches(longest, dict.fromkeys(stripped), n=1, cutoff=0.6)
+    if not close:
+        return None
+    return max(0, stripped.index(close[0]) - targets.index(longest))

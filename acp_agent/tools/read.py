@@ -1,0 +1,140 @@
+"""Read a file: a text file's lines with their numbers, or a picture."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from msgspec import Struct
+from pydantic import Field
+
+from acp_agent.content import ContentPart, JsonObject, Location, text_part
+from acp_agent.errors import ToolError
+from acp_agent.permissions.access import ReadAccess
+from acp_agent.tools.arguments import number_argument, path_argument
+from acp_agent.tools.base import RESULT_LIMIT, Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.images import IMAGE_LIMIT, IMAGE_SUFFIXES, image_block, image_type
+from acp_agent.tools.quoting import fenced, shorten
+from acp_agent.workspace.names import display_path
+from acp_agent.workspace.text import with_lf
+
+DEFAULT_LINES = 2_000
+LINE_LIMIT = 2_000  # characters of one line
+SHOWN_LIMIT = 10_000  # characters that the user is shown
+_ROOM = RESULT_LIMIT - 500  # the rest is for the notes
+
+
+class ReadParams(ToolParams):
+    """What to read."""
+
+    path: str
+    line: Annotated[int, Field(ge=1, description="First line, from 1.")] = 1
+    limit: Annotated[int, Field(ge=1, description="Number of lines.")] = DEFAULT_LINES
+
+
+class ReadTool(Tool[ReadParams]):
+    """Reads a file of the session's folders."""
+
+    name: ClassVar = "read"
+    kind: ClassVar = "read"
+    effect: ClassVar = "reads"
+    params: ClassVar = ReadParams
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Read src/a.py (lines 10-40)"."""
+        path = path_argument(self, arguments)
+        line, limit = number_argument(arguments, "line"), number_argument(arguments, "limit")
+        if not path:
+            return "Read a file"
+        if limit is not None:
+            return f"Read {path} (lines {line or 1}-{(line or 1) + limit - 1})"
+        return f"Read {path} (from line {line})" if line and line > 1 else f"Read {path}"
+
+    async def prepare(self, params: ReadParams) -> Prepared:
+        """Check the path; the file itself is read when the call runs."""
+        path = self.workspace.files.resolve(params.path, to_read=True)
+
+        async def run(_: Progress) -> Outcome:
+            if path.suffix.lower() in IMAGE_SUFFIXES:
+                return await self._picture(path)
+            return await self._lines(path, params)
+
+        location = Location(path=str(path), line=params.line)
+        return Prepared(
+            title=self.title(params.model_dump(exclude_unset=True)),
+            run=run,
+            access=ReadAccess(paths=(str(path),)),
+            locations=(location,),
+        )
+
+    async def _picture(self, path: Path) -> Outcome:
+        data = await self.workspace.files.read_bytes(path, limit=IMAGE_LIMIT)
+        shown = display_path(path, self.workspace.cwd)
+        media_type = image_type(data)
+        if media_type is None:
+            raise ToolError(f"{shown} is named like a picture but is no PNG, JPEG, GIF or WebP")
+        image = image_block(data, media_type)
+        return Outcome(
+            text=f"{shown}: {media_type}, {len(data):,} bytes",
+            images=(image,),
+            content=(ContentPart(image),),
+        )
+
+    async def _lines(self, path: Path, params: ReadParams) -> Outcome:
+        file = await self.workspace.files.read_text(path)
+        part = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
+        self.workspace.files.seen(file)
+        if not part.total:
+            return Outcome(text="(the file is empty)", content=(text_part("The file is empty."),))
+        if not part.numbered:
+            raise ToolError(
+                f"{display_path(path, self.workspace.cwd)} has {part.total} lines; "
+                f"there is no line {params.line}"
+            )
+        text = part.numbered
+        if part.left:
+            text += f"[{part.left:,} more lines; read on with line {part.next_line}]\n"
+        return Outcome(
+            text=text, content=(text_part(fenced(shorten(part.plain, SHOWN_LIMIT), "")),)
+        )
+
+
+class Lines(Struct, frozen=True, kw_only=True):
+    """Some lines of a text: with numbers, without, and how many there are and follow."""
+
+    numbered: str
+    plain: str
+    total: int
+    left: int
+    next_line: int
+
+
+def select_lines(text: str, first: int, count: int) -> Lines:
+    """At most `count` lines from line `first` on, and no more than fit into a result.
+
+    A line over `LINE_LIMIT` characters is cut and says so.
+    """
+    lines = with_lf(text).split("\n")
+    if lines[-1] == "":
+        del lines[-1]
+    numbered: list[str] = []
+    plain: list[str] = []
+    size = 0
+    for number, line in enumerate(lines[first - 1 : first - 1 + count], first):
+        cut = len(line) - LINE_LIMIT
+        kept = f"{line[:LINE_LIMIT]} [… {cut:,} more characters]" if cut > 0 else line
+        row = f"{number}\t{kept}\n"
+        if size + len(row) > _ROOM:
+            break
+        size += len(row)
+        numbered.append(row)
+        plain.append(kept + "\n")
+    next_line = first + len(numbered)
+    return Lines(
+        numbered="".join(numbered),
+        plain="".join(plain),
+        total=len(lines),
+        left=max(0, len(lines) - next_line + 1),
+        next_line=next_line,
+    )

@@ -1,0 +1,15 @@
+"""A tool as a model sees it. Apart from the tools, so that drivers can have it without them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from acp_agent.content import JsonObject
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it. `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: JsonObject

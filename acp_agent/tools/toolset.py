@@ -1,0 +1,125 @@
+"""The tools of a session: by name, as the model sees them, with arguments checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from acp_agent.errors import ToolError
+from acp_agent.tools.base import AnyTool
+from acp_agent.tools.schema import parameters_schema
+from acp_agent.tools.spec import ToolSpec
+
+_ERRORS_SHOWN = 5
+
+
+class Toolset:
+    """Tools in a fixed order.
+
+    Raises:
+        ValueError: two of them have the same name.
+    """
+
+    def __init__(self, tools: Iterable[AnyTool]) -> None:
+        self._tools: dict[str, AnyTool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named {tool.name}")
+            self._tools[tool.name] = tool
+        self._specs = [
+            ToolSpec(
+                name=tool.name,
+                description=tool.description(),
+                parameters=parameters_schema(tool.params),
+            )
+            for tool in self._tools.values()
+        ]
+
+    def specs(self) -> list[ToolSpec]:
+        """The tools as a model sees them: the same bytes each time, for the provider's cache."""
+        return list(self._specs)
+
+    def get(self, name: str) -> AnyTool:
+        """The tool of this name.
+
+        Raises:
+            ToolError: there is none; the message has the names there are.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            raise ToolError(
+                f"there is no tool {name!r}{_near(name, self._tools)}; "
+                f"the tools are {', '.join(self._tools)}"
+            )
+        return tool
+
+    def validate(self, tool: AnyTool, arguments: str) -> BaseModel:
+        """A call's arguments, given as JSON text, as the tool's parameters.
+
+        Raises:
+            ToolError: they are wrong; the message says what, for the model to mend it.
+        """
+        try:
+            decoded: object = msgspec.json.decode(arguments) if arguments.strip() else {}
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise ToolError(
+                f"the arguments of {tool.name} are not valid JSON ({error}); "
+                "write them again as one JSON object"
+            ) from error
+        if not isinstance(decoded, dict):
+            raise ToolError(
+                f"the arguments of {tool.name} must be a JSON object, not {_kind(decoded)}"
+            )
+        try:
+            return tool.params.model_validate(decoded)
+        except ValidationError as error:
+            raise ToolError(_explain(tool, error)) from error
+
+
+def _explain(tool: AnyTool, error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_context=False)
+    shown = [_describe(tool, detail) for detail in details[:_ERRORS_SHOWN]]
+    if len(details) > _ERRORS_SHOWN:
+        shown.append(f"and {len(details) - _ERRORS_SHOWN} more")
+    names = ", ".join(tool.params.model_fields)
+    return f"wrong arguments of {tool.name}: {'; '.join(shown)}. Its parameters are {names}"
+
+
+def _describe(tool: AnyTool, detail: ErrorDetails) -> str:
+    place = ".".join(str(step) for step in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        near = _near(place, tool.params.model_fields) if len(detail["loc"]) == 1 else ""
+        return f"{place[:80]!r} is not a parameter{near}"
+    if detail["type"] == "missing":
+        return f"{place} is required"
+    message = detail["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    given = detail["input"]
+    said = f" (it is {_kind(given)})" if not isinstance(given, str) else f" (it is {given[:60]!r})"
+    return f"{place} {message[:1].lower()}{message[1:]}{said}"
+
+
+def _kind(value: object) -> str:
+    """A JSON value's kind in words, with the value itself where it is short."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"[:40]
+        case str():
+            return "a string"
+        case list():
+            return "an array"
+        case _:
+            return "an object"
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.4)
+    close = close or [known for known in names if known in name.lower()]
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,82 @@
+"""Create a text file, or replace the whole of one."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import MissingFileError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import WriteAccess
+from acp_agent.tools.arguments import path_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.changes import Change, make
+from acp_agent.workspace.names import display_path
+from acp_agent.workspace.text import BYTE_ORDER_MARK, with_lf, with_newline
+
+
+class WriteParams(ToolParams):
+    """What to write."""
+
+    path: str
+    content: Annotated[str, Field(description="The whole text.")]
+
+
+class WriteTool(Tool[WriteParams]):
+    """Writes a file of the session's folders."""
+
+    name: ClassVar[str] = "write"
+    kind: ClassVar[ToolKind] = "edit"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[WriteParams]] = WriteParams
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Write src/a.py"."""
+        return f"Write {path_argument(self, arguments) or 'a file'}"
+
+    async def prepare(self, params: WriteParams) -> Prepared:
+        """Compare with the file as it is; replacing one demands that the model has seen it."""
+        files = self.workspace.files
+        path = files.resolve(params.path)
+        shown = display_path(path, self.workspace.cwd)
+        try:
+            before = await files.check_unchanged(path)
+        except MissingFileError:
+            before = None
+        text = params.content.removeprefix(BYTE_ORDER_MARK)
+        change = Change(
+            asked=params.path,
+            path=path,
+            shown=shown,
+            before=before,
+            after=with_newline(text, before.newline) if before else text,
+            line=_first_difference(before.text, text) if before else 1,
+        )
+
+        async def run(_: Progress) -> Outcome:
+            note = await make(change, files)
+            done = "replaced" if before else "created"
+            return Outcome(text=f"{shown} {done}, {_count_lines(text)}.{note}")
+
+        return Prepared(
+            title=f"{'Write' if before else 'Create'} {shown}",
+            run=run,
+            access=WriteAccess(paths=(str(path),)),
+            locations=(change.location,),
+            content=(change.diff,),
+        )
+
+
+def _first_difference(old: str, new: str) -> int:
+    """The first line that differs, from 1."""
+    old_lines, new_lines = with_lf(old).split("\n"), with_lf(new).split("\n")
+    pairs = zip(old_lines, new_lines, strict=False)
+    same = min(len(old_lines), len(new_lines))
+    return next((number for number, (a, b) in enumerate(pairs, 1) if a != b), same)
+
+
+def _count_lines(text: str) -> str:
+    count = text.count("\n") + (not text.endswith("\n") and text != "")
+    return f"{count} line{'' if count == 1 else 's'}"
