@@ -1,0 +1,60 @@
+"""The public network, for one session. What a request may do is in `page_reader`, loaded late."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from acp_agent.workspace.background import in_daemon_thread
+from acp_agent.workspace.contract import Network, Page
+from acp_agent.workspace.resolver import Resolve, system_resolve
+
+if TYPE_CHECKING:
+    from acp_agent.workspace.page_reader import PageReader
+
+
+class GuardedNetwork(Network):
+    """Gets pages over HTTP from public addresses alone; see `page_reader` for the guard."""
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolve = system_resolve,
+        allow: Collection[tuple[str, int]] = (),
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            resolve: gives a host's addresses.
+            allow: addresses with their port that may be reached although they are not public.
+            tls: how servers are verified; None takes the system's certificates.
+        """
+        self._resolve = resolve
+        self._allow = frozenset(allow)
+        self._tls = tls
+        self._reader: PageReader | None = None
+
+    async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
+        """Get a page; `limit` is in characters of its text, `timeout` in seconds for all of it.
+
+        A redirect to another host gives a page without text: its status is the redirect's and its
+        `url` the address that it leads to.
+
+        Raises:
+            WorkspaceError: not http(s), a private or reserved address at any step, a kind of page
+                that is not text, or a failure.
+        """
+        if self._reader is None:
+            # An HTTP client takes a tenth of a second to import, and most sessions fetch nothing.
+            self._reader = await in_daemon_thread(self._load)
+        return await self._reader.fetch(url, limit=limit, timeout=timeout)
+
+    def _load(self) -> PageReader:
+        import httpx2  # noqa: PLC0415 - loaded late, as said in `fetch`
+
+        from acp_agent.workspace.page_reader import PageReader  # noqa: PLC0415 - likewise
+
+        tls = self._tls or httpx2.create_ssl_context()
+        return PageReader(resolve=self._resolve, allow=self._allow, tls=tls)

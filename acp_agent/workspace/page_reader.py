@@ -1,0 +1,210 @@
+"""Reads pages of the public network, and nothing of the private ones around this machine.
+
+The guard against server-side request forgery:
+
+- only http and https, and no credentials in the address;
+- the host's name is resolved once, every address it has must be public, and the connection goes to
+  the address that was checked, so a second answer of a name server cannot lead elsewhere; the TLS
+  certificate is still held against the name;
+- every redirect on the same host passes the same checks. One that leads to another host is not
+  followed but handed back, because the permission that was given names the host.
+
+Proxies named by environment variables are not used: a proxy resolves names by itself, out of reach
+of these checks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ssl
+from collections.abc import Collection, Sequence
+
+import httpx2
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.addresses import check_public, literal_address
+from acp_agent.workspace.background import in_daemon_thread
+from acp_agent.workspace.contract import Page
+from acp_agent.workspace.media_types import is_text
+from acp_agent.workspace.resolver import Resolve
+
+BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
+MAX_REDIRECTS = 5
+_MAX_URL = 8_000  # characters
+_MAX_ADDRESSES = 4  # of a host that are tried
+_CONNECT_LIMIT = 10.0  # seconds for one of them
+_HEADERS = {
+    "User-Agent": "acp-agent",
+    "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
+}
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+
+
+class PageReader:
+    """Gets pages over HTTP, each with connections of its own: no cookie and no state is kept."""
+
+    def __init__(
+        self, *, resolve: Resolve, allow: Collection[tuple[str, int]], tls: ssl.SSLContext
+    ) -> None:
+        """Takes what `GuardedNetwork` was given."""
+        self._resolve = resolve
+        self._allow = frozenset(allow)
+        self._tls = tls
+
+    async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
+        """Get a page, as `GuardedNetwork.fetch` says."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._fetch(url, limit)
+        except TimeoutError:
+            raise WorkspaceError(
+                f"no complete answer from {_shown(url)} within {timeout:g} s"
+            ) from None
+        except httpx2.HTTPError as error:
+            raise WorkspaceError(f"cannot fetch {_shown(url)}: {_reason(error)}") from None
+
+    async def _fetch(self, url: str, limit: int) -> Page:
+        address = check_url(url)
+        async with httpx2.AsyncClient(
+            verify=self._tls, trust_env=False, headers=_HEADERS, timeout=None
+        ) as client:
+            for _ in range(MAX_REDIRECTS + 1):
+                response = await self._get(client, address)
+                try:
+                    location = response.headers.get("location")
+                    if not response.is_redirect or location is None:
+                        return await _read(response, address, limit)
+                finally:
+                    await response.aclose()
+                target = _redirected(address, location)
+                if target.host != address.host:
+                    return Page(
+                        url=str(target), status=response.status_code, media_type="", text=""
+                    )
+                address = target
+        raise WorkspaceError(f"{_shown(url)} redirects more than {MAX_REDIRECTS} times")
+
+    async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL) -> httpx2.Response:
+        """Ask the first of the host's checked addresses that takes the connection."""
+        port = url.port or (443 if url.scheme == "https" else 80)
+        addresses = await self._addresses(url.raw_host.decode("ascii"), port)
+        refused: httpx2.HTTPError | None = None
+        for address in addresses[:_MAX_ADDRESSES]:
+            request = client.build_request(
+                "GET",
+                url.copy_with(host=address, fragment=None),
+                headers={"Host": url.netloc.decode("ascii")},
+                extensions={
+                    "sni_hostname": url.raw_host.decode("ascii"),
+                    "timeout": {"connect": _CONNECT_LIMIT},
+                },
+            )
+            try:
+                return await client.send(request, stream=True)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                refused = error
+        raise refused or httpx2.ConnectError("the name has no address")
+
+    async def _addresses(self, host: str, port: int) -> Sequence[str]:
+        literal = literal_address(host)
+        try:
+            found = [str(literal)] if literal else await self._resolve(host, port)
+        except OSError as error:
+            reason = error.strerror or "no name server answers"
+            raise WorkspaceError(f"the name {host} cannot be resolved: {reason}") from None
+        for address in found:
+            if (address, port) not in self._allow:
+                check_public(host, address)
+        return found
+
+
+def check_url(url: str) -> httpx2.URL:
+    """The address, if it is one that may be asked for as far as can be told without resolving it.
+
+    Raises:
+        WorkspaceError: not an address, not http(s), or with credentials in it.
+    """
+    if len(url) > _MAX_URL:
+        raise WorkspaceError(f"the address is longer than {_MAX_URL:,} characters")
+    try:
+        parsed = httpx2.URL(url)
+        host = parsed.raw_host.decode("ascii").removesuffix(".")
+    except (httpx2.InvalidURL, UnicodeError, ValueError):
+        raise WorkspaceError(f"not an address: {_shown(url)}") from None
+    if parsed.scheme not in {"http", "https"}:
+        raise WorkspaceError(f"only http and https addresses can be fetched, not {_shown(url)}")
+    if parsed.userinfo:
+        raise WorkspaceError("an address with a user name or password in it is not fetched")
+    if parsed.port is not None and not 0 < parsed.port < 65_536:
+        raise WorkspaceError(f"{parsed.port} is not a port: give one from 1 to 65535")
+    if not host or (":" not in host and not _NAME_CHARACTERS.issuperset(host)):
+        raise WorkspaceError(f"the address has no usable host: {_shown(url)}")
+    literal_address(host)
+    return parsed.copy_with(host=host)
+
+
+def _redirected(address: httpx2.URL, location: str) -> httpx2.URL:
+    try:
+        target = str(address.join(location))
+    except (httpx2.InvalidURL, ValueError):
+        raise WorkspaceError(f"{address.host} redirects to what is no address") from None
+    return check_url(target)
+
+
+async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
+    """The response's text; at most `BODY_LIMIT` bytes are unpacked and at most `limit` kept."""
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not is_text(media_type):
+        raise WorkspaceError(f"{_shown(str(url))} is {media_type}, which cannot be read as text")
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > BODY_LIMIT:
+            break
+    convert = functools.partial(
+        _convert,
+        bytes(body[:BODY_LIMIT]),
+        media_type=media_type,
+        charset=response.charset_encoding,
+        url=str(url),
+    )
+    try:
+        text = await in_daemon_thread(convert)
+    except ValueError:
+        raise WorkspaceError(f"{_shown(str(url))} cannot be read as text") from None
+    return Page(
+        url=str(url),
+        status=response.status_code,
+        media_type=media_type,
+        text=text[:limit],
+        truncated=len(body) > BODY_LIMIT or len(text) > limit,
+    )
+
+
+def _convert(body: bytes, *, media_type: str, charset: str | None, url: str) -> str:
+    # The HTML parser takes a tenth of a second to import; this runs in a thread.
+    from acp_agent.workspace.pages import page_text  # noqa: PLC0415 - as the line above says
+
+    return page_text(body, media_type=media_type, charset=charset, url=url)
+
+
+def _shown(url: str) -> str:
+    """An address for a message: without what may be secret in it, and not long."""
+    shown = "".join(c if c.isprintable() else "?" for c in url.partition("?")[0])
+    scheme, separator, rest = shown.partition("://")
+    host, slash, path = rest.partition("/")
+    shown = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+    return shown if len(shown) <= 200 else shown[:199] + "…"
+
+
+def _reason(error: httpx2.HTTPError) -> str:
+    """What went wrong, in one line."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {cause.verify_message}"
+        cause = cause.__cause__ or cause.__context__
+    text = " ".join(str(error).split())
+    return text[:200] or type(error).__name__

@@ -1,0 +1,82 @@
+"""Turns a fetched body into text that a model can read."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+from urllib.parse import urljoin
+
+from bs4 import BeautifulSoup
+from markdownify import ATX, MarkdownConverter
+
+from acp_agent.workspace.media_types import HTML
+
+_UNREAD = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
+
+
+def page_text(body: bytes, *, media_type: str, charset: str | None, url: str) -> str:
+    """The text of a body: HTML as Markdown with absolute links, everything else as it is.
+
+    Takes seconds for megabytes of HTML: call it in a thread.
+
+    Raises:
+        ValueError: a body without a media type is not text.
+    """
+    if not media_type:
+        if b"\0" in body[:1024]:
+            raise ValueError("no text")
+        media_type = "text/html" if _looks_like_html(body) else "text/plain"
+    if media_type in HTML:
+        return _markdown(body, charset, url)
+    return body.decode(_known(charset) or "utf-8-sig", "replace")
+
+
+def _looks_like_html(body: bytes) -> bool:
+    return (
+        body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
+    )
+
+
+def _known(charset: str | None) -> str | None:
+    """The charset where Python knows it as an encoding of text."""
+    try:
+        if charset is None or codecs.lookup(charset).name in {"base64", "hex", "rot13", "zlib"}:
+            return None
+        b"".decode(charset)
+    except (LookupError, ValueError):
+        return None
+    return charset
+
+
+def _markdown(body: bytes, charset: str | None, url: str) -> str:
+    soup = BeautifulSoup(body, "html.parser", from_encoding=_known(charset))
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    for element in soup(_UNREAD):
+        element.decompose()
+    _make_links_absolute(soup, url)
+    try:
+        text = MarkdownConverter(heading_style=ATX).convert_soup(soup)
+    except RecursionError:  # nested too deeply to be a page that anyone lays out
+        text = soup.get_text("\n", strip=True)
+    lines = (line.rstrip() for line in text.split("\n"))
+    text = _without_blank_runs(lines)
+    return f"# {title}\n\n{text}" if title and not text.startswith("# ") else text
+
+
+def _make_links_absolute(soup: BeautifulSoup, url: str) -> None:
+    for link in soup("a", href=True):
+        try:
+            link["href"] = urljoin(url, str(link["href"]))
+        except ValueError:  # a malformed address: the text of the link is what counts
+            del link["href"]
+    for image in soup("img"):
+        if str(image.get("src", "")).startswith("data:"):
+            image.decompose()
+
+
+def _without_blank_runs(lines: Iterable[str]) -> str:
+    kept: list[str] = []
+    for line in lines:
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
