@@ -1,0 +1,95 @@
+"""Fixtures that every part of the tests may use."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor
+from tests.support.model_server import ModelServer
+
+GREETING = 'def greet(name: str) -> str:\n    return f"Hello {name}"\n'
+
+
+class StartAgent(Protocol):
+    """Starts agents that share one home, and ends them after the test."""
+
+    async def __call__(
+        self,
+        *arguments: str,
+        editor: Editor | None = None,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> AgentProcess:
+        """Start one more agent."""
+        ...
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder without any configuration."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+async def agent(home: Path) -> AsyncIterator[StartAgent]:
+    """A factory of real agents: `running = await agent("--model", "demo/demo")`.
+
+    After the test each is ended as an editor would end it, and has to pass `AgentProcess.check`.
+    """
+    started: list[AgentProcess] = []
+
+    async def start(
+        *arguments: str,
+        editor: Editor | None = None,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> AgentProcess:
+        one = await AgentProcess.start(
+            *arguments, home=home, editor=editor, environ=environ, cwd=cwd
+        )
+        started.append(one)
+        return one
+
+    yield start
+    failures: list[BaseException] = []
+    for one in started:
+        try:
+            await one.stop()
+        except (AssertionError, OSError, TimeoutError) as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+
+
+@pytest.fixture
+async def model_server() -> AsyncIterator[ModelServer]:
+    """A scriptable model provider on 127.0.0.1."""
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def workspace_repo(tmp_path: Path) -> Path:
+    """A small git repository: README.md, greeting.py, src/app.py, an ignored file."""
+    folder = tmp_path / "repository"
+    (folder / "src").mkdir(parents=True)
+    (folder / "README.md").write_text("# Sample\n\nA repository for tests.\n")
+    (folder / "greeting.py").write_text(GREETING)
+    (folder / "src" / "app.py").write_text("from greeting import greet\n\nprint(greet('Ada'))\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "noise.log").write_text("ignored\n")
+    for arguments in (
+        ("init", "-q", "-b", "main"),
+        ("add", "."),
+        ("-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "-qm", "Start"),
+    ):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder

@@ -1,0 +1,24 @@
+"""Processes that a program left behind, found by a mark in their environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MARK = "ACP_TEST_PROCESS"
+
+
+def marked_processes(mark: str) -> dict[int, str]:
+    """Command lines by process id of all that inherited the mark; empty where /proc is missing."""
+    wanted = f"{MARK}={mark}".encode()
+    found: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted not in (folder / "environ").read_bytes().split(b"\0"):
+                continue
+            if (folder / "stat").read_text().rpartition(") ")[2].startswith("Z"):
+                continue  # ended, and only its parent has not looked yet
+            words = (folder / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        except OSError:
+            continue
+        found[int(folder.name)] = " ".join(words).strip()
+    return found

@@ -1,0 +1,194 @@
+"""The oracle notices what a conforming agent would not write, and lets pass what it would."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.framing import ViolationError
+from tests.support.oracle import Oracle
+
+Step = tuple[str, Any]
+
+
+def client(**message: Any) -> Step:
+    return ("client", {"jsonrpc": "2.0"} | message)
+
+
+def agent(**message: Any) -> Step:
+    return ("agent", {"jsonrpc": "2.0"} | message)
+
+
+def update(sort: str, session: str = "s", **fields: Any) -> Step:
+    params = {"sessionId": session, "update": {"sessionUpdate": sort} | fields}
+    return agent(method="session/update", params=params)
+
+
+def chunk(text: str = "hi", session: str = "s") -> Step:
+    return update("agent_message_chunk", session, content={"type": "text", "text": text})
+
+
+LOGIN = [{"id": "demo", "name": "Demo"}]
+INITIALIZE = client(
+    id=0, method="initialize", params={"protocolVersion": 1, "clientCapabilities": {}}
+)
+HELLO = [INITIALIZE, agent(id=0, result={"protocolVersion": 1, "authMethods": LOGIN})]
+NEW = [
+    *HELLO,
+    client(id=1, method="session/new", params={"cwd": "/", "mcpServers": []}),
+    agent(id=1, result={"sessionId": "s"}),
+]
+PROMPTED = [*NEW, client(id=2, method="session/prompt", params={"sessionId": "s", "prompt": []})]
+DONE = agent(id=2, result={"stopReason": "end_turn"})
+CALL = update("tool_call", toolCallId="c", title="Read", kind="read", status="pending")
+ENDED = update("tool_call_update", toolCallId="c", status="completed")
+OPTIONS = [
+    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "no", "name": "Refuse", "kind": "reject_once"},
+]
+
+
+def permission(**params: Any) -> Step:
+    whole = {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": OPTIONS} | params
+    return agent(id="p", method="session/request_permission", params=whole)
+
+
+def play(steps: list[Step], oracle: Oracle | None = None) -> Oracle:
+    oracle = oracle or Oracle()
+    for side, message in steps:
+        data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+        if side == "client":
+            oracle.sent(data)
+        else:
+            oracle.received(data)
+    return oracle
+
+
+def test_a_whole_turn_in_order_passes() -> None:
+    answer = client(id="p", result={"outcome": {"outcome": "selected", "optionId": "yes"}})
+    turn = [*PROMPTED, chunk(), CALL, permission(), answer, ENDED, chunk(), DONE]
+    late = update("session_info_update", title="Hello")
+    play([*turn, late]).finished()
+
+
+def test_a_replay_passes_and_may_tell_the_same_calls_again() -> None:
+    load = client(
+        id=3, method="session/load", params={"sessionId": "s", "cwd": "/", "mcpServers": []}
+    )
+    words = update("user_message_chunk", content={"type": "text", "text": "x"})
+    replay = [load, words, CALL, ENDED, agent(id=3, result={})]
+    play([*PROMPTED, CALL, ENDED, DONE, *replay]).finished()
+
+
+def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
+    error = {"code": -32700, "message": "this is not JSON"}
+    play([("client", b"{nonsense\n"), agent(id=None, error=error)])
+    with pytest.raises(ViolationError, match="T2"):
+        play([("client", b"{nonsense\n"), *[agent(id=None, error=error)] * 2])
+
+
+@pytest.mark.parametrize(
+    ("rule", "steps"),
+    [
+        ("T1: not a line of JSON", [("agent", b"Loading model...\n")]),
+        ("T1: not a line of JSON", [("agent", b'{"jsonrpc":"2.0","id":1,"result":"\xff"}\n')]),
+        ("T1: not a line of JSON", [("agent", b'{"jsonrpc":"2.0","id":1,"result":NaN}\n')]),
+        ("T1: the line has no end", [("agent", b'{"jsonrpc":"2.0"}')]),
+        ("T1: not a line of JSON", [("agent", b"\n")]),
+        ("T1: space around", [("agent", b"{} \r\n")]),
+        ("T1: not one object", [("agent", b"[]\n")]),
+        ("T2: jsonrpc is not 2.0", [("agent", b'{"id":1,"result":{}}\n')]),
+        ("T2: not one of result and error", [INITIALIZE, agent(id=0)]),
+        ("T2: answers 9", [*HELLO, agent(id=9, result={})]),
+        ("T2: answers 1", [*NEW, agent(id=1, result={"sessionId": "s"})]),
+        ('T2: answers "1"', [*HELLO, client(id=1, method="x"), agent(id="1", result={})]),
+        (
+            "T4: the message is more than one line",
+            [*HELLO, client(id=1, method="x"), agent(id=1, error={"code": 1, "message": "a\nb"})],
+        ),
+        (
+            "T4: a traceback",
+            [
+                *HELLO,
+                client(id=1, method="x"),
+                agent(id=1, error={"code": 1, "message": "Traceback (most recent call last)"}),
+            ],
+        ),
+        ("I2", [INITIALIZE, update("session_info_update")]),
+        ("I4: no login method", [INITIALIZE, agent(id=0, result={"protocolVersion": 1})]),
+        (
+            "I4: terminal login",
+            [
+                INITIALIZE,
+                agent(
+                    id=0,
+                    result={
+                        "protocolVersion": 1,
+                        "authMethods": [*LOGIN, {"id": "t", "name": "T", "type": "terminal"}],
+                    },
+                ),
+            ],
+        ),
+        (
+            "I6: fs/read_text_file",
+            [
+                *PROMPTED,
+                agent(id=1, method="fs/read_text_file", params={"sessionId": "s", "path": "/a"}),
+            ],
+        ),
+        ("I6: notices", [*PROMPTED, update("notice", severity="info", title="x")]),
+        ("S2", [*PROMPTED, chunk(session="other")]),
+        (
+            "S2",
+            [
+                *HELLO,
+                client(id=1, method="session/new", params={"cwd": "/", "mcpServers": []}),
+                update("available_commands_update", availableCommands=[]),
+            ],
+        ),
+        ("T6: agent_message_chunk outside a turn", [*PROMPTED, DONE, chunk()]),
+        ("T6: plan outside a turn", [*NEW, update("plan", entries=[])]),
+        ("P3: calls still open", [*PROMPTED, CALL, DONE]),
+        ("P3: c is updated before", [*PROMPTED, ENDED]),
+        ("P3: tool_call c came twice", [*PROMPTED, CALL, CALL]),
+        ("P3: c is updated after it ended", [*PROMPTED, CALL, ENDED, ENDED]),
+        ("P3: permission for c", [*PROMPTED, permission()]),
+        ("P6: allow_once is not first", [*PROMPTED, CALL, permission(options=OPTIONS[::-1])]),
+        ("P6: options", [*PROMPTED, CALL, permission(options=OPTIONS[:1] * 2)]),
+        ("P6: asked for permission outside", [*PROMPTED, CALL, ENDED, DONE, permission()]),
+        ("T2: the id is in use", [*PROMPTED, CALL, permission(), permission()]),
+    ],
+)
+def test_a_fault_is_named(rule: str, steps: list[Step]) -> None:
+    *before, last = steps
+    oracle = play(before)
+    with pytest.raises(ViolationError) as raised:
+        play([last], oracle)
+    assert str(raised.value).startswith(rule)
+
+
+@pytest.mark.parametrize(
+    ("names", "last"),
+    [
+        ("PromptResponse at stopReason", agent(id=2, result={"stopReason": "done"})),
+        ("PromptResponse at", agent(id=2, result={})),
+        ("PromptResponse at", agent(id=2, result={"stopReason": "end_turn", "stop": 1})),
+        ("SessionNotification at update", update("agent_message_chunk", content="hi")),
+        (
+            "SessionNotification at update",
+            update("agent_message_chunk", content={"type": "text", "text": "a"}, messageID="m"),
+        ),
+        ("SessionNotification at update", update("no_such_update")),
+        ("session/updated is no notification", agent(method="session/updated", params={})),
+    ],
+)
+def test_what_the_schema_refuses_is_named(names: str, last: Step) -> None:
+    oracle = Oracle()
+    if oracle.schema is None:
+        pytest.skip("the protocol's schema needs Node.js, which is not installed")
+    play(PROMPTED, oracle)
+    with pytest.raises(ViolationError) as raised:
+        play([last], oracle)
+    assert names in str(raised.value)
