@@ -56,13 +56,28 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
     """What the user said; `steering` when a turn was running already.
 
     `attached` is what the agent read for the model because the message linked to it; the user's
-    own words stay as they were.
+    own words stay as they were. `local` marks a command that the agent answers by itself, of
+    which the model is told nothing.
     """
 
     message: MessageId
     content: tuple[ContentBlock, ...]
     steering: bool = False
     attached: str = ""
+    local: bool = False
+
+
+class SystemPromptWritten(Event, frozen=True, kw_only=True, tag="system_prompt_written"):
+    """The system prompt of the session, kept so that every later request begins with it."""
+
+    text: str
+
+
+class ModelAsked(Event, frozen=True, kw_only=True, tag="model_asked"):
+    """A request went to the model; the answer will be `message`."""
+
+    message: MessageId
+    model: str
 
 
 class AgentText(Event, frozen=True, kw_only=True, tag="agent_text"):
@@ -262,6 +277,8 @@ AnyEvent = (
     | ConfigChanged
     | TurnStarted
     | UserMessage
+    | SystemPromptWritten
+    | ModelAsked
     | AgentText
     | AgentThought
     | ThoughtSealed

@@ -1,0 +1,190 @@
+"""One request to the model and its answer, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from msgspec import Struct
+
+from acp_agent.agent.host import TurnHost
+from acp_agent.agent.labels import label
+from acp_agent.errors import ModelError
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    ModelAnswered,
+    ModelAsked,
+    NoticeShown,
+    ThoughtSealed,
+    ToolCalled,
+    UsageReported,
+)
+from acp_agent.ids import CallId, new_call_id, new_message_id
+from acp_agent.models.base import (
+    CallDone,
+    Failed,
+    Finished,
+    ModelRequest,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtDone,
+)
+from acp_agent.models.retry import RetryPolicy, retrying
+
+
+class ProposedCall(Struct, frozen=True, kw_only=True):
+    """A tool call that the model made and that nobody has looked at yet."""
+
+    call: CallId
+    name: str
+    arguments: str
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """A complete answer: how it stopped, and the calls in it."""
+
+    stop: str
+    calls: Sequence[ProposedCall]
+
+
+class _Writer:
+    """Turns a stream's events into the journal's."""
+
+    def __init__(self, host: TurnHost) -> None:
+        self._host = host
+        self._model = host.model
+        self.message = new_message_id()
+        self._done: list[CallDone] = []
+        self.finished: Finished | None = None
+        self.failed: Failed | None = None
+        self.calls: list[ProposedCall] = []
+
+    def asked(self) -> ModelAsked:
+        return ModelAsked(message=self.message, model=self._model.ref)
+
+    def take(self, batch: Sequence[StreamEvent]) -> list[AnyEvent]:
+        events: list[AnyEvent] = []
+        for item in batch:
+            match item:
+                case TextDelta():
+                    events.append(AgentText(message=self.message, text=item.text))
+                case ThoughtDelta():
+                    events.append(AgentThought(message=self.message, text=item.text))
+                case ThoughtDone():
+                    events.append(
+                        ThoughtSealed(
+                            message=self.message, provider=self._model.provider, seal=item.seal
+                        )
+                    )
+                case CallDone():
+                    # Calls are shown when the answer is whole: one that is cut off and asked for
+                    # again must leave no call behind that never ends.
+                    self._done.append(item)
+                case Retrying():
+                    events.extend(self._retry(item))
+                case Finished():
+                    self.finished = item
+                    events.extend(self._complete(item))
+                case Failed():
+                    self.failed = item
+                    events.append(self.cut_off())
+                case _:
+                    pass
+        return events
+
+    def cut_off(self, *, discarded: bool = False) -> ModelAnswered:
+        """The end of an answer that did not come to its own."""
+        return ModelAnswered(
+            message=self.message, model=self._model.ref, complete=False, discarded=discarded
+        )
+
+    def _retry(self, item: Retrying) -> list[AnyEvent]:
+        notice = NoticeShown(
+            severity="warning",
+            title=f"{item.reason}; trying again in {item.delay:.0f} s "
+            f"(attempt {item.attempt + 1} of {item.attempts})",
+        )
+        ended = self.cut_off(discarded=item.discard)
+        self._done.clear()
+        self.message = new_message_id()
+        return [ended, notice, self.asked()]
+
+    def _complete(self, finished: Finished) -> list[AnyEvent]:
+        host = self._host
+        events: list[AnyEvent] = []
+        for done in self._done:
+            proposed = ProposedCall(
+                call=new_call_id(), name=done.name, arguments=done.arguments or "{}"
+            )
+            self.calls.append(proposed)
+            title, kind = label(host.toolset, proposed.name, proposed.arguments)
+            events.append(
+                ToolCalled(
+                    call=proposed.call,
+                    message=self.message,
+                    name=proposed.name,
+                    arguments=proposed.arguments,
+                    title=title,
+                    kind=kind,
+                    seal=done.seal,
+                )
+            )
+        usage = finished.usage
+        events.append(ModelAnswered(message=self.message, model=self._model.ref, usage=usage))
+        if usage.input or usage.output:
+            events.append(
+                UsageReported(
+                    used=usage.input + usage.output,
+                    size=self._model.window,
+                    cost=host.charge(self._model, usage),
+                )
+            )
+        return events
+
+
+async def ask_model(host: TurnHost) -> Answer:
+    """Ask the session's model with what the context holds, streaming the answer out.
+
+    Failures that may pass are tried again, visibly.
+
+    Raises:
+        ModelError: the provider failed for good; what had streamed is kept.
+    """
+    driver = await host.driver()
+    model = host.model
+    writer = _Writer(host)
+    request = ModelRequest(
+        model=model,
+        system=host.context.system_prompt or "",
+        messages=tuple(host.context.messages),
+        tools=host.toolset.specs(),
+        thought_level=host.thought_level,
+        session=host.session,
+    )
+    limits = host.limits
+    policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
+    await host.emit(writer.asked())
+    try:
+        async with aclosing(retrying(driver, request, policy)) as stream:
+            async for batch in stream:
+                events = writer.take(batch)
+                if events:
+                    await host.emit(*events)
+    except BaseException:
+        if writer.finished is None and writer.failed is None:
+            await host.emit(writer.cut_off())
+        raise
+    if writer.failed is not None:
+        failed = writer.failed
+        raise ModelError(failed.message, provider=model.provider, status=failed.status)
+    if writer.finished is None:
+        await host.emit(writer.cut_off())
+        raise ModelError(
+            f"{model.provider} ended its answer without saying so; ask again",
+            provider=model.provider,
+        )
+    return Answer(stop=writer.finished.stop, calls=writer.calls)

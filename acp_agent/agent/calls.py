@@ -1,0 +1,234 @@
+"""The tool calls of one answer: validate, judge, ask, run, report.
+
+Calls are taken in the order in which the model made them. One that only reads runs beside its
+neighbours; one that writes waits for the reads before it, and the calls after it wait for it, so
+that each call sees what the calls before it did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from acp_agent.agent.answer import ProposedCall
+from acp_agent.agent.host import Asking, TurnHost
+from acp_agent.agent.labels import label
+from acp_agent.agent.progress import CallProgress
+from acp_agent.content import CallContent, ContentPart, TextBlock, text_part
+from acp_agent.errors import AcpAgentError, PermissionRefusedError, StoreError, ToolError
+from acp_agent.events import (
+    PermissionAsked,
+    PermissionDecided,
+    ToolEnded,
+    ToolShown,
+    ToolStarted,
+)
+from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
+from acp_agent.permissions.contract import Allow, Ask, Refuse
+from acp_agent.tools.base import AnyTool, Outcome, Prepared
+from acp_agent.tools.bounds import bounded
+from acp_agent.workspace.scrub import scrub
+
+CANCELLED = "The user stopped the turn before this call ended."
+DISMISSED = "The user dismissed the question without an answer, so the call did not run."
+REJECTED = "The user refused this call. Do not try it again in another form; ask what they want."
+
+_log = logging.getLogger(__name__)
+
+
+class CallRunner:
+    """Runs the calls of one answer."""
+
+    def __init__(self, host: TurnHost) -> None:
+        self._host = host
+        self._open: dict[str, ProposedCall] = {}
+        self._readers = asyncio.Semaphore(host.limits.concurrent_reads)
+        self._end_turn = False
+
+    async def run(self, calls: Sequence[ProposedCall]) -> bool:
+        """Run all calls; each has ended when this returns or is cancelled.
+
+        Returns:
+            Whether a tool asked for the turn to end here, to let the user answer.
+        """
+        self._open = {call.call: call for call in calls}
+        try:
+            async with asyncio.TaskGroup() as reads:
+                running: list[asyncio.Task[None]] = []
+                for call in calls:
+                    writes = self._writes(call.name)
+                    if writes and running:
+                        await asyncio.wait(running)
+                        running.clear()
+                    prepared = await self._prepare(call)
+                    if prepared is None:
+                        continue
+                    if writes:
+                        await self._execute(call, prepared)
+                    else:
+                        running.append(reads.create_task(self._read(call, prepared)))
+        except BaseExceptionGroup as group:
+            await self._close_open()
+            raise group.exceptions[0] from group
+        except asyncio.CancelledError:
+            await self._close_open()
+            raise
+        return self._end_turn
+
+    def _writes(self, name: str) -> bool:
+        try:
+            return self._host.toolset.get(name).effect == "writes"
+        except ToolError:
+            return False
+
+    async def _close_open(self) -> None:
+        """End what did not end by itself; the editor must not show a call running for ever."""
+        events = [
+            ToolEnded(call=call.call, failed=True, result=CANCELLED) for call in self._open.values()
+        ]
+        self._open.clear()
+        if events:
+            await self._host.emit(*events)
+
+    async def _prepare(self, call: ProposedCall) -> Prepared | None:
+        """Everything before the call may run. None: it ended here."""
+        try:
+            tool = self._host.toolset.get(call.name)
+            prepared = await tool.prepare(self._host.toolset.validate(tool, call.arguments))
+            await self._show(call, prepared)
+            await self._permit(call, tool, prepared)
+        except StoreError:
+            raise
+        except AcpAgentError as error:
+            await self._fail(call, str(error))
+        except Exception:  # noqa: BLE001 - a tool that breaks must not end the turn; it is logged
+            await self._crashed(call)
+        else:
+            return prepared
+        return None
+
+    async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
+        shown, _ = label(self._host.toolset, call.name, call.arguments)
+        title = prepared.title if prepared.title != shown else None
+        content = prepared.content or None
+        locations = prepared.locations or None
+        if title is not None or content is not None or locations is not None:
+            await self._host.emit(
+                ToolShown(call=call.call, title=title, content=content, locations=locations)
+            )
+
+    async def _permit(self, call: ProposedCall, tool: AnyTool, prepared: Prepared) -> None:
+        host = self._host
+        verdict = host.gate.judge(prepared.access, mode=host.mode, project=str(host.workspace.cwd))
+        match verdict:
+            case Allow():
+                if not isinstance(prepared.access, NoAccess | ReadAccess):
+                    await host.emit(
+                        PermissionDecided(
+                            call=call.call, allowed=True, by=verdict.by, why=verdict.why
+                        )
+                    )
+            case Refuse():
+                await host.emit(
+                    PermissionDecided(call=call.call, allowed=False, by=verdict.by, why=verdict.why)
+                )
+                raise PermissionRefusedError(verdict.why)
+            case Ask():
+                await self._ask(call, tool, prepared, verdict)
+
+    async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
+        host = self._host
+        content: tuple[CallContent, ...] = prepared.content
+        if ask.warning:
+            content = (text_part(ask.warning), *content)
+        await host.emit(
+            PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
+        )
+        asking = Asking(
+            call=call.call,
+            title=prepared.title,
+            kind=tool.kind,
+            arguments=call.arguments,
+            content=content,
+            locations=prepared.locations,
+        )
+        choice = await host.ask_permission(asking, ask)
+        allowed = choice is not None and choice.kind.startswith("allow")
+        await host.emit(
+            PermissionDecided(
+                call=call.call,
+                allowed=allowed,
+                by="user",
+                why=choice.label if choice is not None else "dismissed",
+            )
+        )
+        if choice is not None and choice.grants:
+            await asyncio.to_thread(host.gate.remember, choice)
+        if not allowed:
+            raise PermissionRefusedError(DISMISSED if choice is None else REJECTED)
+
+    async def _read(self, call: ProposedCall, prepared: Prepared) -> None:
+        async with self._readers:
+            await self._execute(call, prepared)
+
+    async def _execute(self, call: ProposedCall, prepared: Prepared) -> None:
+        cwd = prepared.access.cwd if isinstance(prepared.access, CommandAccess) else None
+        await self._host.emit(ToolStarted(call=call.call, cwd=cwd))
+        progress = CallProgress(self._host, call.call)
+        try:
+            outcome = await prepared.run(progress)
+            await progress.flush()
+        except StoreError:
+            raise
+        except AcpAgentError as error:
+            await self._fail(call, str(error))
+        except Exception:  # noqa: BLE001 - a tool that breaks must not end the turn; it is logged
+            await self._crashed(call)
+        else:
+            await self._report(call, outcome)
+
+    async def _report(self, call: ProposedCall, outcome: Outcome) -> None:
+        host = self._host
+        text = scrub(outcome.text, host.secrets)
+        result = await bounded(text, host.workspace.outputs, call.call)
+        self._end_turn = self._end_turn or outcome.end_turn
+        self._open.pop(call.call, None)
+        await host.emit(
+            ToolEnded(
+                call=call.call,
+                failed=outcome.failed,
+                result=result,
+                images=outcome.images,
+                content=self._clean(outcome.content),
+                locations=outcome.locations,
+                raw_output=outcome.raw_output,
+                exit_code=outcome.exit_code,
+                signal=outcome.signal,
+            )
+        )
+
+    def _clean(self, content: tuple[CallContent, ...] | None) -> tuple[CallContent, ...] | None:
+        """Text without secrets. Diffs stay whole: the user reviews them, and they are the file."""
+        if content is None:
+            return None
+        return tuple(
+            text_part(scrub(part.content.text, self._host.secrets))
+            if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
+            else part
+            for part in content
+        )
+
+    async def _fail(self, call: ProposedCall, why: str) -> None:
+        why = scrub(why, self._host.secrets)
+        self._open.pop(call.call, None)
+        await self._host.emit(
+            ToolEnded(call=call.call, failed=True, result=why, content=(text_part(why),))
+        )
+
+    async def _crashed(self, call: ProposedCall) -> None:
+        """A tool broke. The model and the user are told so; the details are for the log."""
+        _log.exception("tool %s broke in call %s", call.name, call.call)
+        await self._fail(
+            call, f"The tool {call.name} broke; the log has the details under {call.call}."
+        )

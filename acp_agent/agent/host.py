@@ -1,0 +1,122 @@
+"""What a turn needs from the session that it runs in, and from the editor behind that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from acp_agent.agent.context import Context
+from acp_agent.content import CallContent, Location
+from acp_agent.events import AnyEvent, ToolKind, Usage
+from acp_agent.ids import CallId, SessionId
+from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
+from acp_agent.permissions.access import Mode
+from acp_agent.permissions.contract import Ask, Choice, Gate
+
+if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
+    from acp_agent.tools.base import Answer, Question
+    from acp_agent.tools.toolset import Toolset
+    from acp_agent.workspace.contract import Workspace
+
+
+class Asking(Struct, frozen=True, kw_only=True):
+    """A tool call about which the user is asked, as the question shows it."""
+
+    call: CallId
+    title: str
+    kind: ToolKind
+    arguments: str
+    content: tuple[CallContent, ...] = ()
+    locations: tuple[Location, ...] = ()
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How far a turn may go; the times are in seconds."""
+
+    model_requests: int = 100
+    retries: int = 4
+    first_byte: float = 120.0
+    stall: float = 60.0
+    concurrent_reads: int = 8
+
+
+class TurnHost(Protocol):
+    """The session as the turn sees it."""
+
+    @property
+    def session(self) -> SessionId:
+        """The session's id."""
+        ...
+
+    @property
+    def context(self) -> Context:
+        """What the model is sent, kept up with every event that was emitted."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode as it is now; the user may switch it at any moment."""
+        ...
+
+    @property
+    def model(self) -> ModelInfo:
+        """The chosen model as it is now."""
+        ...
+
+    @property
+    def thought_level(self) -> ThoughtLevel | None:
+        """How much the model is to reason."""
+        ...
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the tools may touch."""
+        ...
+
+    @property
+    def toolset(self) -> Toolset:
+        """The tools of the session."""
+        ...
+
+    @property
+    def gate(self) -> Gate:
+        """What decides about side effects."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """How far a turn may go."""
+        ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Values that must never reach a model, an editor or a journal."""
+        ...
+
+    async def driver(self) -> Driver:
+        """The way to the model's provider; the first time this loads its SDK, in a thread."""
+        ...
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events to the journal, then show them.
+
+        Once called, the events are written and shown in order even if the caller is cancelled.
+
+        Raises:
+            StoreError: they could not be written; nothing of them was shown.
+        """
+        ...
+
+    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
+        """Add a request's cost; gives the session's total in US dollars, None where unknown."""
+        ...
+
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
+        """Let the user decide. None: the question was dismissed."""
+        ...
+
+    async def ask_question(self, call: CallId, question: Question) -> Answer | None:
+        """Ask the user something. None: the editor cannot show it."""
+        ...

@@ -1,0 +1,25 @@
+"""The system prompt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+
+def system_prompt(*, cwd: Path, directories: Sequence[Path], instructions: str) -> str:
+    """The system prompt of a session; the same arguments give the same bytes.
+
+    Args:
+        cwd: the working folder.
+        directories: the further folders that the editor opened.
+        instructions: what AGENTS.md files say, from the most general to the most specific.
+    """
+    template = (files(__package__) / "system.md").read_text("utf-8").strip()
+    lines = [template, "", f"Operating system: {sys.platform}", f"Working folder: {cwd}"]
+    if directories:
+        lines.append("Further folders: " + ", ".join(str(folder) for folder in directories))
+    if instructions:
+        lines += ["", "# Instructions of the user and the project", "", instructions]
+    return "\n".join(lines)

@@ -1,0 +1,37 @@
+"""A turn: the model is asked and its calls are run until it has nothing more to do.
+
+The conversation is in the session's journal; a turn holds nothing that the journal does not have.
+What the user says meanwhile is in the journal at once, and reaches the model with the next request.
+"""
+
+from __future__ import annotations
+
+from acp_agent.agent.answer import ask_model
+from acp_agent.agent.calls import CallRunner
+from acp_agent.agent.host import TurnHost
+from acp_agent.events import StopReason
+
+
+async def run_turn(host: TurnHost) -> StopReason:
+    """Work on what the user said until the model is done with it.
+
+    Cancelling the task that runs this closes the model's stream and ends every call first.
+
+    Returns:
+        Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` when the
+        limit of model requests was reached.
+
+    Raises:
+        ModelError: the model's provider failed, and trying again did not help.
+        StoreError: the journal could not be written.
+    """
+    for _ in range(host.limits.model_requests):
+        answer = await ask_model(host)
+        if answer.stop == "refusal":
+            return "refusal"
+        waits_for_user = await CallRunner(host).run(answer.calls)
+        if waits_for_user:
+            return "end_turn"
+        if not host.context.awaits_answer:
+            return "max_tokens" if answer.stop == "max_tokens" else "end_turn"
+    return "max_turn_requests"

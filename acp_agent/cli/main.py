@@ -1,0 +1,67 @@
+"""The entry point. It imports nothing but what the chosen command needs."""
+
+from __future__ import annotations
+
+import sys
+
+COMMANDS = {
+    "run": 'One turn in the terminal: acp-agent run "fix the failing test"',
+    "login": "Ask for a provider's key and keep it",
+    "logout": "Forget a provider's key",
+    "models": "List the models that can be used",
+    "sessions": "List, show and delete conversations",
+    "doctor": "Say what is configured, what works, what is missing and how to mend it",
+    "config": "Show the configuration, or where it is",
+    "tour": "Show what the agent does, in a small project made for it",
+    "version": "Show the version",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run `acp-agent`; returns the exit status.
+
+    Without a command, or with `acp`, it serves the protocol on stdin and stdout, and takes flags
+    that it does not know: hosts append theirs.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    first = argv[0] if argv else ""
+    if first in COMMANDS:
+        return _run(first, argv[1:])
+    if "--login" in argv:  # how an editor starts the login that `initialize` offers
+        return _run("login", [])
+    if first in {"help", "-h", "--help"}:
+        return _help()
+    if first in {"-V", "--version"}:
+        return _run("version", [])
+    if first and not first.startswith("-") and first != "acp":
+        sys.stderr.write(f"acp-agent: there is no command {first!r}; see acp-agent --help\n")
+        return 2
+    from acp_agent.cli.serve import serve  # noqa: PLC0415 - only what the command needs
+
+    return serve([word for word in argv if word != "acp"])
+
+
+def _run(command: str, argv: list[str]) -> int:
+    from importlib import import_module  # noqa: PLC0415 - only what the command needs
+
+    status: int = import_module(f"acp_agent.cli.{command}").run(argv)
+    return status
+
+
+def _help() -> int:
+    lines = [
+        "acp-agent: a coding agent for editors that speak the Agent Client Protocol.",
+        "",
+        "acp-agent [--model PROVIDER/NAME] [--trace FILE]",
+        "    Serve the protocol on stdin and stdout; an editor starts it so.",
+        "",
+        *(f"acp-agent {name:<9} {what}" for name, what in COMMANDS.items()),
+        "",
+        "Each command has its own --help.",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Serving the protocol on stdin and stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+from acp_agent.server.first_line import Opening, answer_first_line
+from protocol.transports.claim import claim_stdio
+
+
+class ServeFlags(NamedTuple):
+    """What the command line says; `unknown` are the words that mean nothing to us."""
+
+    model: str | None
+    trace: str | None
+    unknown: tuple[str, ...]
+
+
+def read_flags(argv: list[str]) -> ServeFlags:
+    """Read `--model NAME` and `--trace FILE`, with a blank or `=`; others are tolerated.
+
+    Written by hand because argparse takes longer to import than `initialize` may take.
+    """
+    known: dict[str, str] = {}
+    unknown: list[str] = []
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in {"--model", "--trace"}:
+            unknown.append(word)
+        elif equals:
+            known[name] = value
+        else:
+            known[name] = next(words, "")
+    return ServeFlags(known.get("--model") or None, known.get("--trace") or None, tuple(unknown))
+
+
+def serve(argv: list[str]) -> int:
+    """Serve one client until its end; returns the exit status."""
+    flags = read_flags(argv)
+    if sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(
+            "acp-agent speaks the Agent Client Protocol here; an editor starts it. "
+            'In a terminal try: acp-agent run "..."\n'
+        )
+    input_fd, output_fd = claim_stdio()
+    opening = Opening(b"", None, ended=False)
+    if flags.trace is None:  # a trace records every line, so all go one way then
+        _end_quietly_on_signals()
+        opening = answer_first_line(input_fd, output_fd)
+        if opening.ended and not opening.unread.strip():
+            return 0
+
+    from acp_agent.server.stdio import serve_stdio  # noqa: PLC0415 - after the first answer
+
+    serve_stdio(
+        input_fd,
+        output_fd,
+        opening=opening,
+        model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
+        trace_file=flags.trace,
+        unknown_flags=flags.unknown,
+    )
+    return 0
+
+
+def _end_quietly_on_signals() -> None:
+    """Until there is anything to end, a signal just ends the process, as no failure."""
+    import signal  # noqa: PLC0415 - json imports it anyway, a moment later
+
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), lambda *_: os._exit(0))

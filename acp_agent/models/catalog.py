@@ -1,0 +1,140 @@
+"""What is known of models: `catalog.json`, changed and added to by the user's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import cast, get_args
+
+import msgspec
+from msgspec import Struct, structs
+
+from acp_agent.config.types import ModelConfig, PriceConfig
+from acp_agent.errors import ConfigError
+from acp_agent.events import Usage
+from acp_agent.models.base import ModelInfo, Price, ReasoningControl, ThoughtLevel
+from acp_agent.models.providers import canonical
+
+
+class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ref: str
+    name: str
+    window: int
+    max_output: int
+    vision: bool = False
+    reasoning: ReasoningControl = "none"
+    thought_levels: tuple[ThoughtLevel, ...] = ()
+    default_thought: ThoughtLevel | None = None
+    price: Price | None = None
+
+
+class _CatalogFile(Struct, frozen=True, kw_only=True):
+    as_of: str
+    models: tuple[_Entry, ...]
+
+
+class Catalog:
+    """Every model that is known, by its `provider/id`, in the order in which to offer them."""
+
+    def __init__(self, changes: Mapping[str, ModelConfig]) -> None:
+        known = {info.ref: info for info in _shipped()}
+        for ref, change in changes.items():
+            provider, _, model = ref.partition("/")
+            if not provider or not model:
+                raise ConfigError(f'models."{ref}" must be named as "provider/model".')
+            full = f"{canonical(provider)}/{model}"
+            known[full] = _changed(known.get(full) or unknown(canonical(provider), model), change)
+        self._known = known
+
+    def get(self, provider: str, model: str) -> ModelInfo:
+        """What is known of a model; safe assumptions where nothing is."""
+        return self._known.get(f"{provider}/{model}") or unknown(provider, model)
+
+    def of(self, provider: str) -> list[ModelInfo]:
+        """The known models of a provider."""
+        return [info for info in self._known.values() if info.provider == provider]
+
+
+def unknown(provider: str, model: str) -> ModelInfo:
+    """What is assumed of a model that the catalog does not know."""
+    return ModelInfo(provider=provider, id=model, name=model)
+
+
+def cost(info: ModelInfo, usage: Usage) -> float | None:
+    """US dollars that `usage` costs, None where the price is not known.
+
+    Tokens read from the cache or written to it cost what input costs where the price says nothing.
+    """
+    price = info.price
+    if price is None:
+        return None
+    read = price.input if price.cache_read is None else price.cache_read
+    write = price.input if price.cache_write is None else price.cache_write
+    plain = max(0, usage.input - usage.cache_read - usage.cache_write)
+    total = (
+        plain * price.input
+        + usage.cache_read * read
+        + usage.cache_write * write
+        + usage.output * price.output
+    )
+    return total / 1_000_000
+
+
+@cache
+def _shipped() -> tuple[ModelInfo, ...]:
+    data = (Path(__file__).parent / "catalog.json").read_bytes()
+    entries = msgspec.json.decode(data, type=_CatalogFile).models
+    return tuple(
+        ModelInfo(
+            provider=entry.ref.partition("/")[0],
+            id=entry.ref.partition("/")[2],
+            name=entry.name,
+            window=entry.window,
+            max_output=entry.max_output,
+            vision=entry.vision,
+            thought_levels=entry.thought_levels,
+            default_thought=entry.default_thought,
+            reasoning=entry.reasoning,
+            price=entry.price,
+        )
+        for entry in entries
+    )
+
+
+def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
+    levels = info.thought_levels if change.thought_levels is None else _levels(info, change)
+    reasoning = info.reasoning
+    if levels and reasoning == "none":
+        # A model of the user's own: the control that most services understand.
+        reasoning = "adaptive" if info.provider == "anthropic" else "effort"
+    return structs.replace(
+        info,
+        name=change.name or info.name,
+        window=change.window or info.window,
+        max_output=change.max_output or info.max_output,
+        vision=info.vision if change.vision is None else change.vision,
+        thought_levels=levels,
+        default_thought=info.default_thought if info.default_thought in levels else None,
+        reasoning=reasoning,
+        price=info.price if change.price is None else _price(change.price),
+    )
+
+
+def _levels(info: ModelInfo, change: ModelConfig) -> tuple[ThoughtLevel, ...]:
+    allowed = get_args(ThoughtLevel)
+    for level in change.thought_levels or ():
+        if level not in allowed:
+            raise ConfigError(
+                f'models."{info.ref}": {level!r} is not a thought level; use {", ".join(allowed)}.'
+            )
+    return tuple(cast("ThoughtLevel", level) for level in change.thought_levels or ())
+
+
+def _price(given: PriceConfig) -> Price:
+    return Price(
+        input=given.input,
+        output=given.output,
+        cache_read=given.cache_read,
+        cache_write=given.cache_write,
+    )

@@ -1,0 +1,229 @@
+"""What went wrong at a provider, as one line that a person understands and never with a key in it.
+
+Covers HTTP statuses, errors that arrive inside a stream, and what the connection raises.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import msgspec
+
+from acp_agent.models.base import Failed, FailureKind
+from acp_agent.models.providers import Provider
+
+RETRYABLE: frozenset[FailureKind] = frozenset(
+    {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
+)
+
+_DETAIL_LIMIT = 300  # characters of the provider's own words
+
+_BY_STATUS: dict[int, FailureKind] = {
+    401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout", 409: "server",
+    413: "overflow", 425: "server", 429: "rate_limit", 503: "overloaded", 504: "timeout",
+    529: "overloaded",
+}  # fmt: skip
+
+# The words with which providers say more than their status does, in lower case.
+_BY_WORD: dict[str, FailureKind] = {
+    "authentication_error": "auth", "permission_error": "auth", "invalid_api_key": "auth",
+    "billing_error": "quota", "insufficient_quota": "quota", "insufficient balance": "quota",
+    "insufficient_balance": "quota", "exceeded your current quota": "quota", "余额不足": "quota",
+    "arrearage": "quota",
+    "rate_limit_error": "rate_limit", "rate_limit_exceeded": "rate_limit",
+    "overloaded_error": "overloaded", "engine_overloaded": "overloaded",
+    "timeout_error": "timeout", "api_error": "server", "server_error": "server",
+    "not_found_error": "not_found", "model_not_found": "not_found",
+    "invalid_request_error": "bad_request",
+}  # fmt: skip
+
+_OVERFLOW = re.compile(
+    r"context[_ ]length|maximum context|context window|prompt is too long|input is too long"
+    r"|too many (input )?tokens|range of input length|exceed_context_size"
+    r"|request_too_large|token limit",
+    re.IGNORECASE,
+)
+_LIKE_A_KEY = re.compile(r"\b(?:(?:sk|pk|rk|gsk|key)[-_]|AIza)[\w*.-]{12,}")
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    message: str | None = None
+    type: str | None = None
+    code: str | int | float | None = None
+
+
+class _ErrorBody(msgspec.Struct, frozen=True):
+    error: _Problem | str | None = None
+    message: str | None = None
+    detail: str | None = None
+
+
+def from_status(
+    provider: Provider, status: int, headers: Mapping[str, str], body: bytes, *, model: str
+) -> Failed:
+    """The failure that an HTTP answer with an error status tells of."""
+    problem = _problem(body)
+    said = problem.message or ""
+    kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "bad_request")
+    if status in {400, 403, 404, 413, 422, 429}:
+        kind = _worded(problem, kind)
+    return Failed(
+        kind=kind,
+        status=status,
+        message=_line(provider, kind, status, said, model=model),
+        retry_after=_retry_after(headers),
+    )
+
+
+def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
+    """The failure that an error inside a stream tells of; `problem` is the JSON of `error`."""
+    try:
+        told = msgspec.convert(problem, _Problem)
+    except msgspec.ValidationError:
+        told = _Problem(message=str(problem))
+    status = int(told.code) if isinstance(told.code, (int, float)) else None
+    if isinstance(told.code, str) and told.code.isdecimal() and len(told.code) == 3:
+        status = int(told.code)
+    default = _BY_STATUS.get(status or 0) or "server"
+    kind = _worded(told, default)
+    return Failed(
+        kind=kind, status=status, message=_line(provider, kind, status, told.message or "", model=model)
+    )
+
+
+def from_exception(provider: Provider, error: Exception, *, model: str, begun: bool) -> Failed:
+    """The failure behind an exception of the SDK, of the HTTP client or of a decoder.
+
+    `begun` says whether the answer had begun.
+    """
+    import httpx2  # noqa: PLC0415 - loaded with the SDK, never before
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, httpx2.TimeoutException):
+            kind: FailureKind = "timeout"
+            return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
+        if isinstance(cause, httpx2.TransportError):
+            kind = "connection"
+            said = "the connection broke in the middle of the answer" if begun else str(cause)
+            return Failed(kind=kind, message=_line(provider, kind, None, said, model=model))
+        if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError)):
+            return malformed(provider, "an event of its answer cannot be read")
+        cause = cause.__cause__ or cause.__context__
+    status = getattr(error, "status_code", None)
+    response = getattr(error, "response", None)
+    if isinstance(status, int) and isinstance(response, httpx2.Response):
+        body = response.content if response.is_stream_consumed else b""
+        return from_status(provider, status, response.headers, body, model=model)
+    said = f"{type(error).__name__}: {error}"
+    return Failed(kind="bad_request", message=_line(provider, "bad_request", None, said, model=model))
+
+
+def malformed(provider: Provider, what: str) -> Failed:
+    """The answer is not what the API promises."""
+    return Failed(kind="malformed", message=f"{provider.name} answered badly: {what}.")
+
+
+def cut(provider: Provider) -> Failed:
+    """The stream ended without an end of the answer."""
+    return Failed(
+        kind="connection",
+        message=f"{provider.name} ended the connection in the middle of the answer.",
+    )
+
+
+def empty(provider: Provider, model: str) -> Failed:
+    """The model said nothing and called nothing."""
+    return Failed(kind="empty", message=f"{provider.name} sent an empty answer from {model}.")
+
+
+def timed_out(provider: Provider, seconds: float, *, begun: bool) -> Failed:
+    """The answer did not begin, or paused, for longer than allowed."""
+    what = "paused its answer for more than" if begun else "did not begin to answer within"
+    return Failed(kind="timeout", message=f"{provider.name} {what} {seconds:g} seconds.")
+
+
+def _problem(body: bytes) -> _Problem:
+    try:
+        read = msgspec.json.decode(body, type=_ErrorBody)
+    except msgspec.DecodeError:
+        text = body[:2000].decode("utf-8", "replace").strip()
+        return _Problem(message="" if text.startswith("<") else text)
+    if isinstance(read.error, _Problem):
+        return read.error
+    return _Problem(message=read.error or read.message or read.detail or "")
+
+
+def _worded(problem: _Problem, default: FailureKind) -> FailureKind:
+    words = " ".join(str(part) for part in (problem.type, problem.code, problem.message) if part)
+    if default != "rate_limit" and _OVERFLOW.search(words):
+        return "overflow"
+    lowered = words.lower()
+    found: list[FailureKind] = [kind for word, kind in _BY_WORD.items() if word in lowered]
+    if "quota" in found:
+        return "quota"
+    # A status says more than a general word beside it, unless it is general itself.
+    general = default in {"bad_request", "server"}
+    return next(iter(found), default) if general else default
+
+
+def _line(provider: Provider, kind: FailureKind, status: int | None, said: str, *, model: str) -> str:
+    code = f" (HTTP {status})" if status is not None else ""
+    where = provider.name
+    words = _clean(provider, said)
+    quoted = f": {words}" if words else ""
+    match kind:
+        case "auth":
+            key = f" or set {provider.key_env[0]}" if provider.key_env else ""
+            # The provider's own words are left out: they often repeat a part of the key.
+            return f"{where} refused the API key{code}. Run `acp-agent login {provider.id}`{key}."
+        case "quota":
+            return f"{where} says that the account has no credit left{code}{quoted}. Top it up there."
+        case "not_found":
+            return (
+                f"{where} knows no model {model} at {provider.base_url}{code}{quoted}. "
+                "Choose another model, or correct the base URL."
+            )
+        case "overflow":
+            return f"The conversation is too long for {model} at {where}{code}{quoted}."
+        case "rate_limit":
+            return f"{where} allows no more requests at the moment{code}{quoted}. Try again later."
+        case "overloaded":
+            return f"{where} is overloaded at the moment{code}{quoted}. Try again later."
+        case "timeout":
+            return f"{where} did not answer in time{code}{quoted}. Try again."
+        case "connection":
+            return f"No connection to {where} at {provider.base_url}{quoted}. Check the network."
+        case "server":
+            return f"{where} failed{code}{quoted}. Try again later."
+        case _:
+            return f"{where} refused the request{code}{quoted}."
+
+
+def _clean(provider: Provider, said: str) -> str:
+    line = " ".join(said.split())
+    if provider.key:
+        line = line.replace(provider.key, "***")
+    line = _LIKE_A_KEY.sub("***", line).rstrip(".")
+    return line if len(line) <= _DETAIL_LIMIT else f"{line[:_DETAIL_LIMIT]}…"
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from `retry-after-ms` or Retry-After (RFC 9110, section 10.2.3)."""
+    milliseconds = headers.get("retry-after-ms")
+    given = headers.get("retry-after")
+    try:
+        if milliseconds is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        if given is None:
+            return None
+        return max(0.0, float(given))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(given or "").timestamp() - time.time())
+    except ValueError:
+        return None

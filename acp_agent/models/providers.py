@@ -1,0 +1,158 @@
+"""Where models are reached: the presets of `providers.json`, changed and added to by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct, field
+
+from acp_agent.config.types import Config, ProviderConfig
+from acp_agent.errors import ConfigError
+
+Api = Literal["openai", "anthropic", "demo"]
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a service's chat API differs from OpenAI's.
+
+    `max_tokens` is the name of the field that limits the answer, None where it is best left out.
+    `thoughts_back` says how reasoning is sent back: as the text in `reasoning_content`, or as the
+    service's own `reasoning_details`. `cache_key` groups a session's requests for the cache.
+    """
+
+    max_tokens: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+    thoughts_back: Literal["reasoning_content", "reasoning_details"] | None = None
+    cache_key: bool = False
+
+
+class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of `providers.json`. `key_env` are the variables that may hold the key."""
+
+    id: str
+    name: str
+    api: Api
+    base_url: str
+    key_env: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    default_model: str | None = None
+    key_required: bool = True
+    dialect: Dialect = Dialect()
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """A provider as it is used. Its key is in no log and in no message."""
+
+    id: str
+    name: str
+    api: Api
+    base_url: str
+    key: str | None = None
+    key_env: tuple[str, ...] = ()
+    key_required: bool = True
+    default_model: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    dialect: Dialect = Dialect()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it has what it needs; a local one may still not be running."""
+        return self.key is not None or not self.key_required
+
+    def __repr__(self) -> str:
+        """Without the key."""
+        return f"Provider({self.id!r}, {self.base_url!r})"
+
+
+class Secrets(Protocol):
+    """Where keys are kept: the environment, the user's secrets file, the system's keyring."""
+
+    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
+        """The key of `provider`, looked for in the variables `key_env` first."""
+        ...
+
+
+@cache
+def presets() -> tuple[Preset, ...]:
+    """The presets, in the order in which they are tried."""
+    data = (Path(__file__).parent / "providers.json").read_bytes()
+    return msgspec.json.decode(data, type=tuple[Preset, ...])
+
+
+def canonical(name: str) -> str:
+    """A provider's id for one of its aliases; any other name as it is."""
+    return next((preset.id for preset in presets() if name in preset.aliases), name)
+
+
+def load_providers(
+    config: Config, secrets: Secrets, environ: Mapping[str, str]
+) -> dict[str, Provider]:
+    """Every provider by its id: those that only the configuration names come last.
+
+    An environment variable wins over the configuration file: `<NAME>_BASE_URL` for the address.
+
+    Raises:
+        ConfigError: the configuration names a provider without saying where or what it is.
+    """
+    changes = {canonical(name): given for name, given in config.providers.items()}
+    loaded = {
+        preset.id: _provider(preset, changes.pop(preset.id, None), secrets, environ)
+        for preset in presets()
+    }
+    for name, given in changes.items():
+        loaded[name] = _provider(_own(name, given), given, secrets, environ)
+    return loaded
+
+
+def _own(name: str, given: ProviderConfig) -> Preset:
+    if given.api is None or given.base_url is None:
+        raise ConfigError(
+            f"providers.{name} is not a preset: give it an api (openai or anthropic) and a base_url."
+        )
+    return Preset(
+        id=name,
+        name=name,
+        api=given.api,
+        base_url=given.base_url,
+        key_env=() if given.key_env else (f"{_variable(name)}_API_KEY",),
+        key_required=given.key_env is not None,
+    )
+
+
+def _provider(
+    preset: Preset,
+    given: ProviderConfig | None,
+    secrets: Secrets,
+    environ: Mapping[str, str],
+) -> Provider:
+    given = given or ProviderConfig()
+    key_env = ((given.key_env,) if given.key_env else ()) + preset.key_env
+    names = (preset.id, *preset.aliases)
+    from_environ = next(
+        (value for name in names if (value := environ.get(f"{_variable(name)}_BASE_URL"))), None
+    )
+    base_url = (from_environ or given.base_url or preset.base_url).rstrip("/")
+    # The whole default dialect may be wrong for another service behind OpenAI's name.
+    moved = base_url != preset.base_url.rstrip("/")
+    host = urlsplit(base_url).hostname or ""
+    return Provider(
+        id=preset.id,
+        name=preset.name,
+        api=given.api or preset.api,
+        base_url=base_url,
+        key=secrets.get(preset.id, key_env) or None,
+        key_env=key_env,
+        key_required=preset.key_required and not (moved and host in _LOOPBACK),
+        default_model=preset.default_model,
+        headers=dict(given.headers),
+        dialect=Dialect() if moved and preset.id == "openai" else preset.dialect,
+    )
+
+
+def _variable(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name).upper()

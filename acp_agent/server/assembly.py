@@ -1,0 +1,55 @@
+"""Puts the parts together: made once, passed in, closed at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import Paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.models.registry import Models
+from acp_agent.session.services import Services
+from acp_agent.session.store import Store
+
+if TYPE_CHECKING:
+    from acp_agent.permissions.contract import Gate
+
+
+async def assemble(
+    paths: Paths, *, secrets: Secrets, environ: Mapping[str, str], model_flag: str | None
+) -> Services:
+    """Read the configuration and open the store.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        StoreError: the store cannot be used; it is left as it is.
+    """
+    config = load_config(paths.config_file, environ)
+    store = await Store.open(paths.sessions_file)
+
+    @cache
+    def gate() -> Gate:
+        from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - for prompts only
+        from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
+
+        return PolicyGate(GrantStore(paths.grants_file))
+
+    return Services(
+        store=store,
+        models=Models(config, secrets, environ),
+        config=config,
+        secrets=secrets,
+        environ=environ,
+        gate=gate,
+        outputs=paths.outputs_dir,
+        user_instructions=paths.config_file.parent / "AGENTS.md",
+        model_flag=model_flag,
+    )
+
+
+async def dismantle(services: Services) -> None:
+    """Close what `assemble` opened."""
+    await asyncio.gather(services.models.aclose(), services.store.close(), return_exceptions=True)

@@ -1,0 +1,55 @@
+"""The one place that maps our exceptions to JSON-RPC errors.
+
+Codes: Agent Client Protocol v1, ErrorCode; the rest is JSON-RPC 2.0, section 5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_agent.errors import (
+    AcpAgentError,
+    AuthRequiredError,
+    ConfigError,
+    InvalidInputError,
+    ModelError,
+    SessionBusyError,
+    SessionNotFoundError,
+)
+from protocol.jsonrpc.errors import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    RESOURCE_NOT_FOUND,
+    RpcError,
+)
+
+
+def to_rpc_error(error: AcpAgentError, auth_methods: list[dict[str, Any]]) -> RpcError:
+    """The JSON-RPC error that tells the client of `error`.
+
+    Args:
+        error: what was raised.
+        auth_methods: the methods that this client can offer, for `auth required`.
+    """
+    message = str(error)
+    match error:
+        case AuthRequiredError():
+            return RpcError(AUTH_REQUIRED, message, {"authMethods": auth_methods})
+        case SessionNotFoundError():
+            return RpcError(RESOURCE_NOT_FOUND, message, {"sessionId": error.session_id})
+        case InvalidInputError():
+            data = None if error.field is None else {"field": error.field}
+            return RpcError(INVALID_PARAMS, message, data)
+        case SessionBusyError():
+            return RpcError(INVALID_REQUEST, message)
+        case ModelError():
+            data = {"provider": error.provider}
+            if error.status is not None:
+                return RpcError(INTERNAL_ERROR, message, {**data, "status": error.status})
+            return RpcError(INTERNAL_ERROR, message, data)
+        case ConfigError():
+            return RpcError(INTERNAL_ERROR, message, {"kind": "configuration"})
+        case _:
+            return RpcError(INTERNAL_ERROR, message)

@@ -1,0 +1,99 @@
+"""Slash commands: what `/name rest` in a prompt does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """A command as the editor offers it; `hint` says what may follow its name."""
+
+    name: str
+    description: str
+    hint: str | None = None
+
+
+class FoundCommand(Struct, frozen=True, kw_only=True):
+    """A command in a prompt: one that the agent answers by itself, or asks the model to do."""
+
+    answer: Callable[[Session], Awaitable[str]] | None = None
+    ask: str | None = None
+
+
+COMMANDS = (
+    Command(name="help", description="List the commands"),
+    Command(name="status", description="Show the model, the mode and what the session cost"),
+    Command(name="mode", description="Show or switch the mode", hint="ask | accept-edits | …"),
+    Command(name="model", description="Show or switch the model", hint="provider/name"),
+    Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
+)
+
+
+def find_command(content: Sequence[ContentBlock]) -> FoundCommand | None:
+    """The command in a prompt, whichever block carries it; None where there is none we know."""
+    for block in content:
+        if not isinstance(block, TextBlock):
+            continue
+        text = block.text.strip()
+        if not text.startswith("/"):
+            continue
+        name, _, rest = text[1:].partition(" ")
+        return _command(name, rest.strip())
+    return None
+
+
+def _command(name: str, rest: str) -> FoundCommand | None:
+    match name:
+        case "help":
+            return FoundCommand(answer=_help)
+        case "status":
+            return FoundCommand(answer=_status)
+        case "mode" | "model":
+            return FoundCommand(answer=lambda session: _option(session, name, rest))
+        case "init":
+            ask = (files(__package__) / "init.md").read_text("utf-8").strip()
+            return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
+        case _:
+            return None
+
+
+async def _help(session: Session) -> str:
+    del session
+    return "\n".join(
+        f"- `/{command.name}{' ' + command.hint if command.hint else ''}`: {command.description}"
+        for command in COMMANDS
+    )
+
+
+async def _status(session: Session) -> str:
+    options = ", ".join(f"{option.name.lower()} {option.current}" for option in session.options())
+    cost = "unknown" if session.cost is None else f"${session.cost:.4f}"
+    messages = len(session.context.messages)
+    return (
+        f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"
+        f"- Messages to the model so far: {messages}\n- Cost so far: {cost}"
+    )
+
+
+async def _option(session: Session, name: str, value: str) -> str:
+    if value:
+        try:
+            await session.set_option(name, value)
+        except InvalidInputError as error:
+            return str(error)
+    option = next(option for option in session.options() if option.id == name)
+    values = "\n".join(
+        f"- `{known.id}`{' (current)' if known.id == option.current else ''}"
+        for known in option.values
+    )
+    return f"{option.name}:\n{values}"

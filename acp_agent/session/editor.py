@@ -1,0 +1,41 @@
+"""The editor as a session sees it. The server's surface implements this over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from acp_agent.events import AnyEvent
+from acp_agent.ids import CallId, SessionId
+
+if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.agent.host import Asking
+    from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.tools.base import Answer, Question
+    from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
+
+
+class Editor(Protocol):
+    """What the connected editor can do for one session."""
+
+    def buffers(self, session: SessionId) -> EditorBuffers | None:
+        """The editor's files, unsaved changes included; None where it offers none."""
+        ...
+
+    def terminals(self, session: SessionId) -> EditorTerminals | None:
+        """The editor's terminals; None where it offers none or the user did not opt in."""
+        ...
+
+    async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Show events that are in the journal now; waits while the editor reads too slowly."""
+        ...
+
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
+        """Let the user decide about a call. None: the question was dismissed."""
+        ...
+
+    async def ask_question(
+        self, session: SessionId, call: CallId, question: Question
+    ) -> Answer | None:
+        """Ask the user something. None: the editor cannot show it."""
+        ...

@@ -1,0 +1,48 @@
+"""A turn that the process did not survive, and how the journal is closed behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    Event,
+    ModelAnswered,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+)
+from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
+
+
+def interruption(events: Iterable[Event]) -> TurnInterrupted | None:
+    """The event that closes a turn found open at the journal's end; None where none is open.
+
+    It names the message that was being written and the calls that never ended.
+    """
+    turn: TurnId | None = None
+    writing: MessageId | None = None
+    calls: dict[CallId, None] = {}
+    for event in events:
+        match event:
+            case TurnStarted():
+                turn, writing = event.turn, None
+                calls.clear()
+            case AgentText() | AgentThought():
+                writing = event.message
+            case ModelAnswered():
+                writing = None
+            case ToolCalled():
+                calls[event.call] = None
+            case ToolEnded():
+                calls.pop(event.call, None)
+            case TurnEnded() | TurnInterrupted():
+                turn = None
+            case _:
+                pass
+    if turn is None:
+        return None
+    return TurnInterrupted(turn=turn, message=new_message_id(), cut=writing, calls=tuple(calls))

@@ -1,0 +1,106 @@
+"""The open journal of one session: written first, shown next, in one order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from acp_agent.events import AnyEvent
+from acp_agent.ids import SessionId
+from acp_agent.session.store import Store
+
+Show = Callable[[Sequence[AnyEvent]], Awaitable[None]]
+
+
+class Journal:
+    """Writes a session's events to the store and shows them once they are there.
+
+    All that waits is written in one transaction, so a fast stream costs one write a burst.
+    """
+
+    def __init__(self, session: SessionId, store: Store, show: Show) -> None:
+        self._session = session
+        self._store = store
+        self._show = show
+        self._waiting: deque[_Batch | _Barrier] = deque()
+        self._worker: asyncio.Task[None] | None = None
+
+    def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:
+        """Queue events. They are written and shown whether or not anyone awaits the future.
+
+        The future raises StoreError when the events could not be written; they are not shown then.
+        """
+        return self._queue(_Batch(events))
+
+    async def alone(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Run `action` when all before it is shown, and before anything after it is.
+
+        So a conversation can be replayed in the middle of a turn without mixing the two.
+        """
+        await self._queue(_Barrier(action))
+
+    def _queue(self, item: _Batch | _Barrier) -> asyncio.Future[None]:
+        self._waiting.append(item)
+        if self._worker is None:
+            self._worker = asyncio.create_task(self._work())
+        return item.done
+
+    async def flush(self) -> None:
+        """Wait until all that was queued is written and shown."""
+        while (worker := self._worker) is not None:
+            await asyncio.wait([worker])
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                batches: list[_Batch] = []
+                while self._waiting and isinstance(item := self._waiting[0], _Batch):
+                    batches.append(item)
+                    self._waiting.popleft()
+                if batches:
+                    events = [event for batch in batches for event in batch.events]
+                    error = await _outcome(self._write_and_show(events))
+                    for batch in batches:
+                        batch.settle(error)
+                elif isinstance(item := self._waiting.popleft(), _Barrier):
+                    item.settle(await _outcome(item.action()))
+        finally:
+            self._worker = None
+
+    async def _write_and_show(self, events: Sequence[AnyEvent]) -> None:
+        await self._store.append(self._session, events)
+        await self._show(events)
+
+
+class _Item:
+    def __init__(self) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def settle(self, error: Exception | None) -> None:
+        if self.done.done():  # whoever waited was cancelled
+            return
+        if error is None:
+            self.done.set_result(None)
+        else:
+            self.done.set_exception(error)
+
+
+class _Batch(_Item):
+    def __init__(self, events: tuple[AnyEvent, ...]) -> None:
+        super().__init__()
+        self.events = events
+
+
+class _Barrier(_Item):
+    def __init__(self, action: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self.action = action
+
+
+async def _outcome(work: Awaitable[None]) -> Exception | None:
+    try:
+        await work
+    except Exception as error:  # noqa: BLE001 - handed to everyone who waits for this work
+        return error
+    return None

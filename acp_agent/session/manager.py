@@ -1,0 +1,188 @@
+"""All sessions of a process: made, opened, listed, closed, deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted
+from acp_agent.ids import SessionId, new_session_id
+from acp_agent.session.editor import Editor
+from acp_agent.session.interruption import interruption
+from acp_agent.session.services import Services
+from acp_agent.session.session import Session
+from acp_agent.session.store import SessionPage, UnknownEvent
+
+PAGE_SIZE = 50
+
+
+class SessionManager:
+    """The open sessions, and the way to those in the store."""
+
+    def __init__(self, services: Services, editor: Editor) -> None:
+        self._services = services
+        self._editor = editor
+        self._open: dict[SessionId, Session] = {}
+
+    def get(self, session: SessionId) -> Session:
+        """An open session.
+
+        Raises:
+            SessionNotFoundError: it is not open here.
+        """
+        try:
+            return self._open[session]
+        except KeyError:
+            raise SessionNotFoundError(session) from None
+
+    async def create(self, cwd: str, directories: Sequence[str]) -> Session:
+        """Start a session. It is in the store when this returns.
+
+        Raises:
+            InvalidInputError: a folder is not absolute or does not exist.
+            AuthRequiredError: no model can be used.
+            StoreError: the store cannot be written.
+        """
+        folder, further = _folders(cwd, directories)
+        services = self._services
+        model = await services.models.choose(services.model_flag, None)
+        session_id = new_session_id()
+        first: list[AnyEvent] = [
+            SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
+            ConfigChanged(option="mode", value=services.config.mode),
+            ConfigChanged(option="model", value=model.ref),
+        ]
+        lease = services.store.lease(session_id)
+        try:
+            await services.store.create(session_id, first)
+        except BaseException:
+            lease.release()
+            raise
+        session = Session(
+            session_id,
+            cwd=folder,
+            directories=further,
+            model=model,
+            services=services,
+            editor=self._editor,
+            lease=lease,
+        )
+        session.take(first)
+        self._open[session_id] = session
+        return session
+
+    async def open(self, session_id: SessionId, cwd: str, directories: Sequence[str]) -> Session:
+        """Open a session of the store, or find it open already.
+
+        A turn that a crash cut off is closed as interrupted first.
+
+        Raises:
+            InvalidInputError: a folder is not absolute or does not exist.
+            SessionNotFoundError: there is no such session.
+            SessionBusyError: another process writes it.
+            StoreError: the store cannot be read or written.
+        """
+        folder, further = _folders(cwd, directories)
+        session = self._open.get(session_id)
+        if session is None:
+            session = await self._open_stored(session_id)
+        await session.move(folder, further)
+        return session
+
+    async def _open_stored(self, session_id: SessionId) -> Session:
+        services = self._services
+        record = await services.store.get(session_id)
+        lease = services.store.lease(session_id)
+        try:
+            stored = await services.store.read_all(session_id)
+            known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+            cut = interruption(known)
+            if cut is not None:
+                await services.store.append(session_id, [cut])
+                known.append(cut)
+        except BaseException:
+            lease.release()
+            raise
+        session = Session(
+            session_id,
+            cwd=Path(record.cwd),
+            directories=[Path(folder) for folder in record.directories],
+            model=None,
+            services=services,
+            editor=self._editor,
+            lease=lease,
+        )
+        session.take(known)
+        await session.find_model()
+        self._open[session_id] = session
+        return session
+
+    async def list(self, cwd: str | None, cursor: str | None) -> SessionPage:
+        """Sessions with at least one turn, newest first, of one folder or of all.
+
+        Raises:
+            InvalidInputError: the cursor is none of ours.
+        """
+        return await self._services.store.list(cwd=cwd, cursor=cursor, limit=PAGE_SIZE)
+
+    async def close(self, session_id: SessionId) -> None:
+        """Stop what runs in a session and free it.
+
+        Raises:
+            SessionNotFoundError: it is not open here.
+        """
+        session = self.get(session_id)
+        await session.close()
+        self._open.pop(session_id, None)
+
+    async def delete(self, session_id: SessionId) -> None:
+        """Remove a session and what it kept. One that is gone already is no error.
+
+        Raises:
+            SessionBusyError: another process writes it.
+        """
+        if session_id in self._open:
+            await self.close(session_id)
+        lease = self._services.store.lease(session_id)
+        try:
+            await self._services.store.delete(session_id)
+            outputs = self._services.outputs / session_id
+            await asyncio.to_thread(shutil.rmtree, outputs, ignore_errors=True)
+        finally:
+            lease.release()
+
+    async def close_all(self) -> None:
+        """Close every session."""
+        await asyncio.gather(
+            *(session.close() for session in self._open.values()), return_exceptions=True
+        )
+        self._open.clear()
+
+    @property
+    def running(self) -> Sequence[Session]:
+        """The sessions in which a turn runs."""
+        return [session for session in self._open.values() if session.turn is not None]
+
+
+def _folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
+    folder = _folder(cwd, "cwd")
+    further = [
+        _folder(path, f"additionalDirectories[{index}]") for index, path in enumerate(directories)
+    ]
+    return folder, further
+
+
+def _folder(text: str, field: str) -> Path:
+    path = Path(text)
+    if not path.is_absolute():
+        raise InvalidInputError(f"{field}: expected an absolute path, got {text!r}", field=field)
+    try:
+        exists = path.is_dir()
+    except (OSError, ValueError):
+        exists = False
+    if not exists:
+        raise InvalidInputError(f"{field}: there is no folder {text!r}", field=field)
+    return path

@@ -1,0 +1,412 @@
+"""One conversation: its state, a fold of its journal, and the turn that may be running in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+from acp_agent.agent.context import Context
+from acp_agent.agent.host import Asking, Limits
+from acp_agent.agent.modes import MODE_NOTES
+from acp_agent.content import ContentBlock, ImageBlock, ResourceLinkBlock
+from acp_agent.errors import (
+    AuthRequiredError,
+    InvalidInputError,
+    SessionError,
+    SessionNotFoundError,
+    StoreError,
+)
+from acp_agent.events import (
+    AnyEvent,
+    ConfigChanged,
+    DirectoriesChanged,
+    StopReason,
+    SystemPromptWritten,
+    TitleChanged,
+    Usage,
+    UsageReported,
+    UserMessage,
+)
+from acp_agent.ids import CallId, SessionId, new_message_id
+from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
+from acp_agent.permissions.access import Mode
+from acp_agent.permissions.contract import Ask, Choice, Gate
+from acp_agent.session.commands import FoundCommand, find_command
+from acp_agent.session.editor import Editor
+from acp_agent.session.interruption import interruption
+from acp_agent.session.journal import Journal
+from acp_agent.session.options import Option, mode_option, model_option, thought_option
+from acp_agent.session.services import Services
+from acp_agent.session.store import Lease, UnknownEvent
+from acp_agent.session.turn import Turn
+
+if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.session.tools_setup import Equipment
+    from acp_agent.tools.base import Answer, Question
+    from acp_agent.tools.toolset import Toolset
+    from acp_agent.workspace.contract import Workspace
+
+
+class Session:
+    """An open conversation. It is the host of its turns."""
+
+    def __init__(
+        self,
+        session: SessionId,
+        *,
+        cwd: Path,
+        directories: Sequence[Path],
+        model: ModelInfo | None,
+        services: Services,
+        editor: Editor,
+        lease: Lease,
+    ) -> None:
+        self.session = session
+        self.cwd = cwd
+        self.directories = tuple(directories)
+        self.services = services
+        self.editor = editor
+        self.context = Context()
+        self.title: str | None = None
+        self.limits = _limits(services)
+        self._model = model
+        self._stored_model: str | None = None
+        self._mode: Mode = services.config.mode
+        self._thought: str | None = services.config.thought_level
+        self._cost: float | None = None
+        self._lease = lease
+        self._journal = Journal(session, services.store, self._show)
+        self._equipment: Equipment | None = None
+        self._equipping = asyncio.Lock()
+        self._speaking = asyncio.Lock()
+        self._turn: Turn | None = None
+        self._told: dict[str, str] = {}
+        self._closed = False
+        self._ahead = False
+
+    # -- what the session is: a fold of its journal ------------------------------------------
+
+    def take(self, events: Sequence[AnyEvent]) -> None:
+        """Bring the state up to events that are, or will be, in the journal."""
+        self.context.feed(events)
+        for event in events:
+            match event:
+                case ConfigChanged(option="mode"):
+                    self._mode = cast("Mode", event.value)
+                case ConfigChanged(option="model"):
+                    self._stored_model = event.value
+                case ConfigChanged(option="thought_level"):
+                    self._thought = event.value
+                case TitleChanged():
+                    self.title = event.title
+                case UsageReported():
+                    self._cost = event.cost if event.cost is not None else self._cost
+                case _:
+                    pass
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events to the journal, then show them (`TurnHost.emit`)."""
+        self.take(events)
+        try:
+            await self._journal.write(events)
+        except StoreError:
+            self._ahead = True
+            raise
+
+    async def _recover(self) -> None:
+        """After a failed write the state is ahead of the journal: go back to what it holds."""
+        if not self._ahead:
+            return
+        stored = await self.services.store.read_all(self.session)
+        known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+        self.context = Context()
+        self.take(known)
+        self._ahead = False
+        cut = interruption(known)
+        if cut is not None:
+            await self.emit(cut)
+
+    async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Run `action`, which shows the journal, with no live event in between."""
+        await self._journal.alone(action)
+
+    async def _show(self, events: Sequence[AnyEvent]) -> None:
+        await self.editor.show(self.session, events)
+
+    @property
+    def cost(self) -> float | None:
+        """What the session cost so far, in US dollars; None where no price is known."""
+        return self._cost
+
+    # -- options ---------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode as it is now."""
+        return self._mode
+
+    @property
+    def model(self) -> ModelInfo:
+        """The chosen model (`TurnHost.model`)."""
+        if self._model is None:
+            raise SessionError("no model is chosen yet")
+        return self._model
+
+    @property
+    def thought_level(self) -> ThoughtLevel | None:
+        """How much the model is to reason; None where it does not let one choose."""
+        option = thought_option(self.model, self._thought)
+        return None if option is None else cast("ThoughtLevel", option.current)
+
+    def options(self) -> list[Option]:
+        """The options with their values as they are now."""
+        options = [mode_option(self._mode)]
+        if self._model is not None:
+            options.append(model_option(self._model, self.services.models.available()))
+            thought = thought_option(self._model, self._thought)
+            if thought is not None:
+                options.append(thought)
+        return options
+
+    async def set_option(self, option: str, value: str) -> None:
+        """Set an option.
+
+        Raises:
+            InvalidInputError: there is no such option, or it has no such value.
+        """
+        for known in self.options():
+            if known.id == option:
+                known.check(value)
+                break
+        else:
+            known_ids = ", ".join(known.id for known in self.options())
+            raise InvalidInputError(
+                f"configId: there is no option {option!r}; the options are {known_ids}",
+                field="configId",
+            )
+        if option == "model":
+            self._model = await self.services.models.choose(value, None)
+        await self.emit(ConfigChanged(option=option, value=value))
+
+    async def choose_model(self) -> ModelInfo:
+        """The model to use: the session's own choice, or what the configuration gives.
+
+        Raises:
+            AuthRequiredError: none can be used.
+        """
+        if self._model is None:
+            self._model = await self.services.models.choose(
+                self.services.model_flag, self._stored_model
+            )
+        return self._model
+
+    async def find_model(self) -> None:
+        """Choose the model if one can be used; a conversation can be read without one."""
+        with contextlib.suppress(AuthRequiredError, InvalidInputError):
+            await self.choose_model()
+
+    async def move(self, cwd: Path, directories: Sequence[Path]) -> None:
+        """The editor opened the session with other folders."""
+        if (cwd, tuple(directories)) == (self.cwd, self.directories):
+            return
+        self.cwd, self.directories = cwd, tuple(directories)
+        self._equipment = None
+        await self.emit(
+            DirectoriesChanged(cwd=str(cwd), directories=tuple(str(path) for path in directories))
+        )
+
+    # -- turns -----------------------------------------------------------------------------
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that runs."""
+        return self._turn
+
+    async def prompt(
+        self, content: tuple[ContentBlock, ...], *, cancelled: Callable[[], bool]
+    ) -> StopReason:
+        """Say something to the agent and wait until the work on it has ended.
+
+        While a turn runs, it steers that turn: the words reach the model with its next request.
+
+        Args:
+            content: what the user says.
+            cancelled: whether it was cancelled before a turn could begin.
+
+        Raises:
+            InvalidInputError: the model cannot take a block of the content.
+            AuthRequiredError: no model can be used.
+            ModelError: the provider failed.
+            StoreError: the journal could not be written.
+        """
+        async with self._speaking:
+            turn = await self._say(content, cancelled)
+        return await turn.result()
+
+    async def _say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Turn:
+        if self._closed:
+            raise SessionNotFoundError(self.session)
+        model = await self.choose_model()
+        if not content:
+            raise InvalidInputError("prompt: it is empty; say something", field="prompt")
+        if not model.vision and any(isinstance(block, ImageBlock) for block in content):
+            raise InvalidInputError(
+                f"prompt: the model {model.ref} cannot see images; choose one that can",
+                field="prompt",
+            )
+        await self._recover()
+        command = find_command(content)
+        message = UserMessage(
+            message=new_message_id(),
+            content=content,
+            attached=await self._attached(content, command),
+            local=command is not None and command.answer is not None,
+        )
+        while (turn := self._turn) is not None:
+            if turn.takes_words and not message.local:
+                await self.emit(msgspec.structs.replace(message, steering=True))
+                return turn
+            await turn.wait()
+        turn = Turn(self, message, command)
+        self._turn = turn
+        turn.start(on_end=self._turn_ended)
+        if cancelled():
+            turn.cancel()
+        return turn
+
+    async def _attached(
+        self, content: tuple[ContentBlock, ...], command: FoundCommand | None
+    ) -> str:
+        """What the model is told beside the user's words: the mode, the day, linked files."""
+        if command is not None and command.answer is not None:
+            return ""
+        notes = [] if command is None or command.ask is None else [command.ask]
+        today = f"[Today is {datetime.now().astimezone():%A, %Y-%m-%d}.]"
+        for key, note in (("day", today), ("mode", MODE_NOTES[self._mode])):
+            if self._told.get(key) != note:
+                self._told[key] = note
+                notes.append(note)
+        if any(isinstance(block, ResourceLinkBlock) for block in content):
+            await self.equip()
+            from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
+
+            notes.extend(await linked_files(content, self.workspace))
+        return "\n\n".join(notes)
+
+    def _turn_ended(self) -> None:
+        self._turn = None
+
+    def cancel(self) -> None:
+        """Stop the turn that runs. Silent when idle."""
+        if self._turn is not None:
+            self._turn.cancel()
+
+    # -- what a turn needs (`TurnHost`) ------------------------------------------------------
+
+    @property
+    def equipment(self) -> Equipment:
+        """The workspace and the tools, once `equip` has run."""
+        if self._equipment is None:
+            raise SessionError("the session's tools are not set up yet")
+        return self._equipment
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the tools may touch."""
+        return self.equipment.workspace
+
+    @property
+    def toolset(self) -> Toolset:
+        """The session's tools."""
+        return self.equipment.toolset
+
+    @property
+    def gate(self) -> Gate:
+        """What decides about side effects."""
+        return self.services.gate()
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Values that must not be shown, sent or stored."""
+        return self.services.secrets.values()
+
+    async def equip(self) -> None:
+        """Set up the workspace and the tools; the first time this imports them, in a thread."""
+        async with self._equipping:
+            if self._equipment is not None:
+                return
+            self._equipment = await asyncio.to_thread(self._build_equipment)
+
+    def _build_equipment(self) -> Equipment:
+        from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic
+
+        return equip(
+            cwd=self.cwd,
+            directories=self.directories,
+            outputs=self.services.outputs / self.session,
+            buffers=self.editor.buffers(self.session),
+            terminals=self.editor.terminals(self.session),
+            environ=self.services.environ,
+            config=self.services.config,
+        )
+
+    async def driver(self) -> Driver:
+        """The way to the model's provider."""
+        return await asyncio.to_thread(self.services.models.driver, self.model)
+
+    async def write_system_prompt(self) -> None:
+        """Write the system prompt to the journal, unless it is there already."""
+        if self.context.system_prompt is not None:
+            return
+        from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
+        from acp_agent.workspace.instructions import read_instructions  # noqa: PLC0415 - likewise
+
+        instructions = await asyncio.to_thread(
+            read_instructions, self.cwd, self.services.user_instructions
+        )
+        text = system_prompt(cwd=self.cwd, directories=self.directories, instructions=instructions)
+        await self.emit(SystemPromptWritten(text=text))
+
+    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
+        """Add a request's cost to the session's."""
+        cost = self.services.models.cost(model, usage)
+        return self._cost if cost is None else (self._cost or 0.0) + cost
+
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
+        """Let the user decide about a call."""
+        return await self.editor.ask_permission(self.session, asking, ask)
+
+    async def ask_question(self, call: CallId, question: Question) -> Answer | None:
+        """Ask the user something."""
+        return await self.editor.ask_question(self.session, call, question)
+
+    # -- its end -----------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """Stop the turn, end every process, write what is left, let others have the session."""
+        if self._closed:
+            return
+        self._closed = True
+        self.cancel()
+        if self._turn is not None:
+            await self._turn.wait()
+        if self._equipment is not None:
+            await self._equipment.workspace.processes.aclose()
+        await self._journal.flush()
+        self._lease.release()
+
+
+def _limits(services: Services) -> Limits:
+    limits = services.config.limits
+    return Limits(
+        model_requests=limits.model_requests,
+        retries=limits.retries,
+        first_byte=limits.first_byte_seconds,
+        stall=limits.stall_seconds,
+    )

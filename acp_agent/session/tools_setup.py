@@ -1,0 +1,57 @@
+"""A session's workspace and tools: imported when the first prompt runs, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.config.types import Config
+from acp_agent.tools.toolset import Toolset, core_tools
+from acp_agent.workspace.contract import EditorBuffers, EditorTerminals, Workspace
+from acp_agent.workspace.files import WorkspaceFiles
+from acp_agent.workspace.network import GuardedNetwork
+from acp_agent.workspace.processes import LocalProcesses
+
+
+class Equipment(Struct, frozen=True, kw_only=True):
+    """What a session works with."""
+
+    workspace: Workspace
+    toolset: Toolset
+
+
+def equip(
+    *,
+    cwd: Path,
+    directories: Sequence[Path],
+    outputs: Path,
+    buffers: EditorBuffers | None,
+    terminals: EditorTerminals | None,
+    environ: Mapping[str, str],
+    config: Config,
+) -> Equipment:
+    """Build a session's workspace and the tools over it.
+
+    Args:
+        cwd: the working folder.
+        directories: the further folders that may be used.
+        outputs: where outputs too long for the model are kept.
+        buffers: the editor's files, where it offers them.
+        terminals: the editor's terminals, where it offers them and the user opted in.
+        environ: the environment that commands get, before secrets are taken out.
+        config: the limits.
+    """
+    workspace = Workspace(
+        cwd=cwd,
+        files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs]),
+        processes=LocalProcesses(outputs, environ=environ),
+        network=GuardedNetwork(),
+        outputs=outputs,
+        terminals=terminals,
+    )
+    return Equipment(
+        workspace=workspace,
+        toolset=core_tools(workspace, command_seconds=config.limits.command_seconds),
+    )

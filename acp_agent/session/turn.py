@@ -1,0 +1,156 @@
+"""A turn of a session from the prompt that starts it to the response of every prompt in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from acp_agent.content import TextBlock
+from acp_agent.errors import AcpAgentError, StoreError
+from acp_agent.events import (
+    AgentText,
+    ModelAnswered,
+    StopReason,
+    TitleChanged,
+    TurnEnded,
+    TurnStarted,
+    UserMessage,
+)
+from acp_agent.ids import new_message_id, new_turn_id
+
+if TYPE_CHECKING:
+    from acp_agent.session.commands import FoundCommand
+    from acp_agent.session.session import Session
+
+TITLE_LENGTH = 80
+
+_log = logging.getLogger(__name__)
+
+
+class Turn:
+    """A turn that runs in a task of its own, so that no single prompt's fate is the turn's."""
+
+    def __init__(self, session: Session, first: UserMessage, command: FoundCommand | None) -> None:
+        self._session = session
+        self._first = first
+        self._command = command
+        self._id = new_turn_id()
+        self._task: asyncio.Task[StopReason] | None = None
+        self._begun = False
+        self._cancelled = False
+        self._closing = False
+
+    def start(self, *, on_end: Callable[[], None]) -> None:
+        """Begin; `on_end` is called when the turn has ended, before any prompt is answered."""
+        self._task = asyncio.create_task(self._run(on_end))
+        self._task.add_done_callback(_retrieved)
+
+    async def result(self) -> StopReason:
+        """Wait for the end.
+
+        Raises:
+            AcpAgentError: what ended the turn, if it was an error.
+        """
+        assert self._task is not None
+        return await asyncio.shield(self._task)
+
+    async def wait(self) -> None:
+        """Wait for the end, whatever it is."""
+        assert self._task is not None
+        await asyncio.wait([self._task])
+
+    def cancel(self) -> None:
+        """Stop what runs. Only the first call counts."""
+        if self._task is None or self._cancelled or self._closing:
+            return
+        self._cancelled = True
+        if self._begun:  # a task that has not begun would never see the cancellation
+            self._task.cancel()
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether what the user says now can still become part of the turn."""
+        return not self._closing and not self._cancelled
+
+    async def _run(self, on_end: Callable[[], None]) -> StopReason:
+        session = self._session
+        stop: StopReason | None = None
+        error: AcpAgentError | None = None
+        self._begun = True
+        try:
+            try:
+                stop = await self._work()
+            except asyncio.CancelledError:
+                stop = "cancelled"
+                self._uncancel()
+            except AcpAgentError as failure:
+                error = failure
+            except Exception as failure:  # noqa: BLE001 - told to the user, and logged
+                _log.exception("turn %s broke", self._id)
+                error = AcpAgentError(
+                    f"the turn broke by a fault of the agent's ({type(failure).__name__}); "
+                    f"the log has the details under {self._id}"
+                )
+            self._closing = True
+            title = self._title()
+            ended = TurnEnded(
+                turn=self._id, stop_reason=stop, error="" if error is None else str(error)
+            )
+            try:
+                await session.emit(*title, ended)
+            except StoreError as failure:
+                error = error or failure
+        finally:
+            on_end()
+        if error is not None:
+            raise error
+        assert stop is not None
+        return stop
+
+    async def _work(self) -> StopReason:
+        session = self._session
+        # Queued in one step: what the user said is kept even if they stop at once.
+        await session.emit(TurnStarted(turn=self._id), self._first)
+        if self._cancelled:
+            return "cancelled"
+        if self._command is not None and self._command.answer is not None:
+            await self._answer(await self._command.answer(session))
+            return "end_turn"
+        await session.equip()
+        await session.write_system_prompt()
+
+        from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
+
+        return await run_turn(session)
+
+    async def _answer(self, text: str) -> None:
+        """Answer a command without the model, and without the model ever seeing it."""
+        message = new_message_id()
+        await self._session.emit(
+            AgentText(message=message, text=text),
+            ModelAnswered(message=message, model="", discarded=True),
+        )
+
+    def _uncancel(self) -> None:
+        """The cancellation is dealt with; what is left to write must not be cut off by it."""
+        assert self._task is not None
+        while self._task.cancelling():
+            self._task.uncancel()
+
+    def _title(self) -> list[TitleChanged]:
+        if self._session.title is not None or self._first.local:
+            return []
+        for block in self._first.content:
+            if isinstance(block, TextBlock) and block.text.strip():
+                line = block.text.strip().splitlines()[0].strip()
+                short = line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+                return [TitleChanged(title=short)]
+        return []
+
+
+def _retrieved(task: asyncio.Task[StopReason]) -> None:
+    """A turn may fail with nobody waiting for it any more; that is no fault to report."""
+    if not task.cancelled():
+        task.exception()
