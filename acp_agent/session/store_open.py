@@ -106,15 +106,27 @@ def _examine(path: Path, version: int) -> None:
         try:
             with closing(_connect(path, "mode=ro&immutable=1")) as connection:
                 found = Identity(connection)
-            if not found.empty:
+            if not (found.empty and _is_blank(path)):
                 _check_identity(found, path, version)
             return
-        except (sqlite3.DatabaseError, StoreDamagedError):
-            if _has_log(path):
+        except StoreDamagedError:
+            if last:
+                raise
+        except sqlite3.DatabaseError:
+            if _has_log(path, "-wal", "-journal"):
                 return
             if last:
                 raise
-            time.sleep(0.01)
+        time.sleep(0.01)
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a file in which SQLite finds nothing may become a journal.
+
+    SQLite takes a single byte for an empty file. And tables that are only in a log are another
+    program's: ours has its marks in the file itself before it has a log.
+    """
+    return path.stat().st_size != 1 and not _has_log(path, "-wal")
 
 
 def _check_identity(found: Identity, path: Path, version: int) -> None:
@@ -133,8 +145,9 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
         raise damaged(path, "it has no version")
 
 
-def _has_log(path: Path) -> bool:
-    for suffix in ("-wal", "-journal"):
+def _has_log(path: Path, *suffixes: str) -> bool:
+    """Whether a file beside it holds what is not in the file itself."""
+    for suffix in suffixes:
         try:
             if path.with_name(path.name + suffix).stat().st_size:
                 return True
@@ -174,7 +187,7 @@ def _open_to_read(path: Path, version: int) -> sqlite3.Connection:
             raise
         return connection
     except sqlite3.Error:
-        if _has_log(path):
+        if _has_log(path, "-wal", "-journal"):
             raise  # what the log holds would be missing
     connection = _connect(path, "mode=ro&immutable=1")
     try:
