@@ -1,0 +1,99 @@
+"""Reads a page of the web."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import FetchAccess
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.workspace.contract import Page, Workspace
+
+TEXT_LIMIT = 48_000  # characters of a page that the model is sent
+SHOWN_LIMIT = 2_000  # characters of it that the call shows
+TIMEOUT = 30.0  # seconds for a page
+_TITLE_LIMIT = 120
+
+
+class WebFetchParams(ToolParams):
+    """The web_fetch tool's parameters."""
+
+    url: Annotated[str, Field(min_length=1, description="The page's http or https address.")]
+
+
+class WebFetchTool(Tool[WebFetchParams]):
+    """Reads a page of the public web."""
+
+    name: ClassVar[str] = "web_fetch"
+    kind: ClassVar[ToolKind] = "fetch"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[WebFetchParams]] = WebFetchParams
+
+    def __init__(self, workspace: Workspace, *, timeout: float = TIMEOUT) -> None:
+        """Args: timeout: seconds for a whole page."""
+        super().__init__(workspace)
+        self._timeout = timeout
+
+    def title(self, arguments: JsonObject) -> str:
+        """The host and path, as far as they have come."""
+        url = arguments.get("url")
+        return _title(url) if isinstance(url, str) else self.name
+
+    async def prepare(self, params: WebFetchParams) -> Prepared:
+        """Show the whole address: its query is part of what would be sent."""
+        url = params.url.strip()
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in {"http", "https"} and parts.hostname
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ToolError("url is not an http or https address: give it with http:// or https://")
+        return Prepared(
+            title=_title(url),
+            run=functools.partial(self._run, url),
+            access=FetchAccess(url),
+            content=(text_part(fenced(one_line(url, SHOWN_LIMIT), "")),),
+        )
+
+    async def _run(self, url: str, progress: Progress) -> Outcome:
+        del progress
+        page = await self.workspace.network.fetch(url, limit=TEXT_LIMIT, timeout=self._timeout)
+        if 300 <= page.status < 400:
+            moved = f"HTTP {page.status}: this address leads to another host. Fetch {page.url}"
+            return Outcome(text=moved, content=(text_part(moved),), raw_output=_raw(page))
+        failed = page.status >= 400
+        header = f"{page.url} (HTTP {page.status}{', cut off' if page.truncated else ''})"
+        body = page.text if page.text.strip() else "[the page has no text]"
+        return Outcome(
+            text=f"{header}\n\n{body}",
+            failed=failed,
+            content=(text_part(f"HTTP {page.status}\n{fenced(shorten(body, SHOWN_LIMIT), '')}"),),
+            raw_output=_raw(page),
+        )
+
+
+def _title(url: str) -> str:
+    """The host and path; the rest of the address is in what the call shows."""
+    try:
+        parts = urlsplit(url.strip())
+        place = f"{parts.hostname or ''}{parts.path}".rstrip("/")
+    except ValueError:
+        place = url
+    return f"Fetch {one_line(place or url, _TITLE_LIMIT)}".rstrip()
+
+
+def _raw(page: Page) -> JsonObject:
+    return {
+        "url": page.url,
+        "status": page.status,
+        "media_type": page.media_type,
+        "truncated": page.truncated,
+    }
