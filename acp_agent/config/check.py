@@ -66,8 +66,10 @@ def _walk(
         yield from _walk(value, inner, path, None)
     elif origin is dict:
         if isinstance(value, dict):
+            key_kind, item_kind = get_args(kind)
             for key, item in value.items():
-                yield from _walk(item, get_args(kind)[1], (*path, key), None)
+                yield from _walk(key, key_kind, (*path, key), None)
+                yield from _walk(item, item_kind, (*path, key), None)
         else:
             yield Problem(path, f"expected a table, found {_found(value)}")
     elif origin is list:

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
+ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
 
@@ -101,7 +102,7 @@ class Config(_Table, frozen=True, kw_only=True):
     """acp-agent's configuration, a TOML file."""
 
     model: Annotated[
-        Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])] | None,
+        ModelRef | None,
         Meta(description="The model to use, as provider/name."),
     ] = None
     mode: Annotated[
@@ -119,8 +120,8 @@ class Config(_Table, frozen=True, kw_only=True):
     providers: Annotated[dict[str, ProviderConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )
-    models: Annotated[dict[str, ModelConfig], Meta(description="Keyed by provider/name.")] = field(
-        default_factory=dict
+    models: Annotated[dict[ModelRef, ModelConfig], Meta(description="Keyed by provider/name.")] = (
+        field(default_factory=dict)
     )
     limits: LimitsConfig = LimitsConfig()
     editor: EditorConfig = EditorConfig()

@@ -101,11 +101,11 @@ MISTAKES = {
         (":2:", "providers.x.headers.b", "text in quotes", "found 2"),
     ),
     "array over lines": (
-        '[models.x]\nthought_levels = [\n  "low", # fine\n\n  "hihg",\n]',
-        (":5:", "models.x.thought_levels[1]", 'did you mean "high"?'),
+        '[models."a/x"]\nthought_levels = [\n  "low", # fine\n\n  "hihg",\n]',
+        (":5:", 'models."a/x".thought_levels[1]', 'did you mean "high"?'),
     ),
     "second of two tables": (
-        '[providers.a]\napi = "openai"\n[models.b]\n[providers.c]\napi = "opena"',
+        '[providers.a]\napi = "openai"\n[models."a/b"]\n[providers.c]\napi = "opena"',
         (":5:", "providers.c.api", 'did you mean "openai"?'),
     ),
     "a value where a table belongs": ("\nlimits = 3", (":2:", "limits", "expected a table")),
@@ -113,6 +113,7 @@ MISTAKES = {
     "a date": ("model = 2020-01-01", (":1:", "model", "text in quotes", "date")),
     "an address of no web": ("[providers.x]\nbase_url = 'ftp://h'", (":2:", "https://host/v1")),
     "a model without provider": ("model = 'gpt'", (":1:", "model", "wrong form", "/")),
+    "a model's table without provider": ("[models.gpt]\nwindow = 9000", (":1:", "models.gpt", "/")),
     "a key in the file": (
         "[providers.x]\napi_key = 'abc123'",
         (":2:", "api_key", "acp-agent login"),

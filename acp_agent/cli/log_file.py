@@ -1,0 +1,51 @@
+"""The log's file: owner-only, rotating, shared by the processes of one user."""
+
+from __future__ import annotations
+
+import os
+from io import TextIOWrapper
+from logging import LogRecord
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from acp_agent.config.private_file import make_private_folder
+
+
+def open_log_file(path: Path, limit: int, old_files: int) -> RotatingFileHandler:
+    """Open the log for appending.
+
+    Args:
+        path: the file; its folder is made too.
+        limit: bytes after which it is put aside as `path.1`, and so on.
+        old_files: how many of those are kept.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    make_private_folder(path.parent)
+    return _SharedRotatingFile(path, maxBytes=limit, backupCount=old_files, encoding="utf-8")
+
+
+class _SharedRotatingFile(RotatingFileHandler):
+    """Follows when another process put the file aside, rather than writing on to the old one."""
+
+    errors = "backslashreplace"  # a lone surrogate in a message
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors="backslashreplace")
+
+    def shouldRollover(self, record: LogRecord) -> int:  # noqa: N802 - logging's own name
+        if self.stream is not None and not self._is_current(self.stream):
+            self.stream.close()
+            self.stream = self._open()
+        return super().shouldRollover(record)
+
+    def _is_current(self, stream: TextIOWrapper) -> bool:
+        try:
+            return os.path.samestat(
+                os.stat(self.baseFilename),  # noqa: PTH116 - logging keeps it as text
+                os.fstat(stream.fileno()),
+            )
+        except OSError:
+            return False

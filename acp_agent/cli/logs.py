@@ -1,0 +1,177 @@
+"""Logging: all to a rotating file of the user's, warnings to stderr too, no secret to either.
+
+Only the program's own loggers follow the configured level. Other packages log from warning up: at
+debug level an SDK would write whole requests.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import select
+import sys
+from collections.abc import Callable, Sequence
+from logging import LogRecord
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.cli.background import Background
+from acp_agent.config.paths import Paths
+from acp_agent.config.types import Config
+
+if TYPE_CHECKING:
+    from logging.handlers import RotatingFileHandler
+
+FILE_BYTES = 2_000_000
+OLD_FILES = 2
+WAITING_BYTES = 4_000_000
+CLOSE_SECONDS = 1.0
+LINE_BYTES = 4_096  # of stderr; a pipe that is writable takes this much at once (POSIX PIPE_BUF)
+
+GetSecrets = Callable[[], Sequence[str]]
+
+# Control characters, which could forge lines or drive the reader's terminal, are written out.
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 9}
+_VISIBLE |= {10: "\\n", 13: "\\r"}
+
+
+def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
+    """Send log records to the file in `paths` and, from warning up, to stderr.
+
+    Never raises: where the file cannot be written, stderr says so once. `logging.shutdown`, which
+    Python calls at its end, writes what is still waiting, within a second.
+
+    Args:
+        paths: where the log file is.
+        config: the level, in `config.log`.
+        secrets: gives the secret values that are known at the moment; called in a thread.
+    """
+    logging.raiseExceptions = False  # a failing log must not print tracebacks
+    root = logging.getLogger()
+    for handler in [*root.handlers]:
+        if isinstance(handler, LogFile | StderrLines):
+            root.removeHandler(handler)
+            handler.close()
+    root.setLevel(logging.WARNING)
+    for own in ("acp_agent", "protocol"):
+        logging.getLogger(own).setLevel(config.log.level.upper())
+    root.addHandler(LogFile(paths.log_file, secrets))
+    root.addHandler(StderrLines(secrets))
+    logging.captureWarnings(True)
+
+
+class LogFile(logging.Handler):
+    """Writes records to a rotating file in a thread; folder and file are their owner's alone.
+
+    The thread also imports what rotating needs, which takes longer than the start may.
+    """
+
+    def __init__(self, path: Path, secrets: GetSecrets) -> None:
+        super().__init__()
+        self._path = path
+        self._secrets = secrets
+        self._file: RotatingFileHandler | None = None
+        self._broken = False
+        self._queue: Background[LogRecord] = Background(
+            "log", self._write, self._tell_dropped, limit_bytes=WAITING_BYTES
+        )
+
+    def emit(self, record: LogRecord) -> None:
+        """Queue a record, with its text made now, since what it speaks of may change."""
+        try:
+            ready = copy.copy(record)
+            ready.msg, ready.args = record.getMessage(), None
+            if record.exc_info:
+                ready.exc_text = logging.Formatter().formatException(record.exc_info)
+                ready.exc_info = None
+            self._queue.put(ready, len(ready.msg) + len(ready.exc_text or "") + 200)
+        except Exception:  # noqa: BLE001 - an argument's own __str__ can fail; logging goes on
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Wait, for at most a second, until what was logged is in the file."""
+        self._queue.flush(CLOSE_SECONDS)
+
+    def close(self) -> None:
+        """Write what waits and close the file."""
+        self._queue.close(CLOSE_SECONDS)
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
+    def _write(self, records: list[LogRecord]) -> None:
+        if self._broken:
+            return
+        try:
+            if self._file is None:
+                from acp_agent.cli.log_file import open_log_file  # noqa: PLC0415 - see the class
+
+                self._file = open_log_file(self._path, FILE_BYTES, OLD_FILES)
+                self._file.setFormatter(_FileLines(self._secrets))
+            for record in records:
+                self._file.emit(record)
+        except OSError as error:
+            self._broken = True
+            reason = error.strerror or type(error).__name__
+            write_stderr(f"acp-agent: warning: cannot write the log {self._path} ({reason})")
+
+    def _tell_dropped(self, count: int) -> None:
+        text = f"{count} log records were left out: the disk was too slow"
+        self._write([LogRecord(__name__, logging.WARNING, __file__, 0, text, None, None)])
+
+
+class StderrLines(logging.Handler):
+    """Writes each record from warning up to stderr as one line, without ever waiting for it."""
+
+    def __init__(self, secrets: GetSecrets) -> None:
+        super().__init__(logging.WARNING)
+        self._secrets = secrets
+
+    def emit(self, record: LogRecord) -> None:
+        """Write a record's text; its traceback is for the file."""
+        try:
+            text = _scrubbed(record.getMessage(), self._secrets)
+        except Exception:  # noqa: BLE001 - an argument's own __str__ can fail; logging goes on
+            self.handleError(record)
+            return
+        write_stderr(f"acp-agent: {record.levelname.lower()}: {text}")
+
+
+def write_stderr(text: str) -> None:
+    """Write `text` as one line to stderr, or drop it where nobody reads stderr.
+
+    An editor may leave the pipe unread until it is full; a write would then wait for ever.
+    """
+    line = text.translate(_VISIBLE).encode("utf-8", "replace")[: LINE_BYTES - 1] + b"\n"
+    try:
+        descriptor = sys.stderr.fileno()
+        _, writable, _ = select.select([], [descriptor], [], 0)
+        if writable:
+            os.write(descriptor, line)
+    except (OSError, ValueError, AttributeError):
+        return  # closed, or there is none
+
+
+class _FileLines(logging.Formatter):
+    """One line a record, its time in UTC; a traceback follows on indented lines."""
+
+    def __init__(self, secrets: GetSecrets) -> None:
+        super().__init__("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+        self._secrets = secrets
+
+    def formatTime(self, record: LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - logging's own signature
+        from datetime import UTC, datetime  # noqa: PLC0415 - in the log's thread, not at the start
+
+        return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+    def format(self, record: LogRecord) -> str:
+        record.msg = record.getMessage().translate(_VISIBLE)
+        text = _scrubbed(super().format(record), self._secrets)
+        return text.replace("\n", "\n    ")
+
+
+def _scrubbed(text: str, secrets: GetSecrets) -> str:
+    from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
+
+    return scrub(text, secrets())
