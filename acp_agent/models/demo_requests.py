@@ -90,7 +90,7 @@ def _create(rest: str) -> tuple[Step, ...] | None:
         return None
     body = _unquoted(text)
     body = body if body.endswith("\n") else f"{body}\n"
-    return (Step(text=f"I create `{path}`.", calls=(call("write", path=path, text=body),)),)
+    return (Step(text=f"I create `{path}`.", calls=(call("write", path=path, content=body),)),)
 
 
 def _fetch(rest: str) -> tuple[Step, ...] | None:
@@ -111,10 +111,12 @@ def _plan(rest: str) -> tuple[Step, ...] | None:
 
 
 def _ask(rest: str) -> tuple[Step, ...] | None:
-    question = rest.removeprefix("me ").strip()
+    question, mark, answers = rest.removeprefix("me ").strip().partition("?")
     if not question:
         return None
-    return (Step(text="I ask you.", calls=(call("ask_user", question=question),)),)
+    options = [{"label": _unquoted(part)} for part in _listed(answers.replace(" or ", ","))]
+    more = {"options": options} if options else {}
+    return (Step(text="I ask you.", calls=(call("ask_user", question=question + mark, **more),)),)
 
 
 def _think(rest: str) -> tuple[Step, ...] | None:

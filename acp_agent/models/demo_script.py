@@ -38,11 +38,11 @@ def call(tool: str, **arguments: object) -> DemoCall:
 
 def todo(steps: Sequence[str], active: int) -> DemoCall:
     """The plan with everything before step `active` done."""
-    entries = [
+    todos = [
         {
             "content": step,
             "status": "completed" if at < active else "in_progress" if at == active else "pending",
         }
         for at, step in enumerate(steps)
     ]
-    return call("todo", entries=entries)
+    return call("todo", todos=todos)

@@ -107,9 +107,21 @@ async def only_calls(words: str) -> list[tuple[str, dict[str, object]]]:
         ("find *.py", [("glob", {"pattern": "**/*.py"})]),
         ("run git status", [("shell", {"command": "git status"})]),
         ("$ echo 'a  b' | wc", [("shell", {"command": "echo 'a  b' | wc"})]),
-        ("create n.txt with hello", [("write", {"path": "n.txt", "text": "hello\n"})]),
+        ("create n.txt with hello", [("write", {"path": "n.txt", "content": "hello\n"})]),
         ("fetch https://example.com", [("web_fetch", {"url": "https://example.com"})]),
         ("ask Which colour?", [("ask_user", {"question": "Which colour?"})]),
+        (
+            "ask Red? yes, no or maybe",
+            [
+                (
+                    "ask_user",
+                    {
+                        "question": "Red?",
+                        "options": [{"label": "yes"}, {"label": "no"}, {"label": "maybe"}],
+                    },
+                )
+            ],
+        ),
     ],
 )
 async def test_a_plain_request_becomes_the_call_that_it_names(
@@ -228,7 +240,7 @@ async def test_the_tour_plans_reads_edits_runs_a_command_and_sums_up(
         made.extend(calls)
         for name, arguments in calls:
             if name == "todo":
-                entries = arguments["entries"]
+                entries = arguments["todos"]
                 assert isinstance(entries, list)
                 plans.append([entry["status"] for entry in entries])
         conversation.give(*(listing if name == "list" else "ok" for name, _ in calls))
