@@ -1,0 +1,238 @@
+"""The tier of a shell command line: the worst that any command in it has, with the reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.permissions.contract import Tier
+from acp_agent.permissions.paths import Place, is_below, stays_inside
+from acp_agent.permissions.read_only import is_read_only
+from acp_agent.permissions.refusal import forks_without_end, refusal
+from acp_agent.permissions.rules import Rule, has_option, operands, option_matches, shell_rules
+from acp_agent.permissions.shell_parser import parse_line
+from acp_agent.permissions.shell_syntax import Command, ShellLine
+from acp_agent.permissions.unwrap import Inner, base_name, unwrap
+from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+
+_ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
+_NESTING_LIMIT = 12  # shells in shells
+_FOLDER_LIMIT = 8  # folders that a line may have changed to
+_SHOWN_LIMIT = 120  # characters of a command in a reason
+
+
+_UNSEEN = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """A command of the line, its tier, and why it has that.
+
+    `leaf` is the command where nothing but it runs: an "always" may be about it.
+    """
+
+    tier: Tier
+    command: str
+    reason: str
+    leaf: Command | None = None
+
+
+class Classified(Struct, frozen=True, kw_only=True):
+    """A line's tier, the finding that decided it, and all findings.
+
+    `plain` is true when the line does what its commands do and nothing else.
+    """
+
+    tier: Tier
+    reason: str
+    findings: tuple[Finding, ...]
+    plain: bool
+
+
+def worst(tiers: Sequence[Tier]) -> Tier:
+    """The most dangerous of the tiers; read_only where there are none."""
+    return max(tiers, key=_ORDER.index, default="read_only")
+
+
+def classify(command: str, place: Place) -> Classified:
+    """Classify a command line that a shell would run at `place`. Never raises."""
+    judge = _Judge(place)
+    judge.text(command, 0)
+    findings = judge.findings
+    if not judge.plain:
+        findings = [_at_least(finding, "standard") for finding in findings]
+    tier = worst([finding.tier for finding in findings])
+    deciding = next((finding for finding in findings if finding.tier == tier), None)
+    return Classified(
+        tier=tier,
+        reason=f"`{deciding.command}` {deciding.reason}" if deciding else "does nothing",
+        findings=tuple(findings),
+        plain=judge.plain,
+    )
+
+
+def _at_least(finding: Finding, tier: Tier) -> Finding:
+    if finding.tier != "read_only":
+        return finding
+    return replace(finding, tier=tier, reason="runs among things that are not certain beforehand")
+
+
+class _Judge:
+    """Collects the findings of one line and of the lines inside it."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.folders = [place.cwd]
+        self.findings: list[Finding] = []
+        self.plain = True
+
+    def text(self, text: str, depth: int) -> None:
+        line = parse_line(text, cwd=self.place.cwd, home=self.place.home)
+        self.plain = self.plain and line.plain
+        if line.problem or depth > _NESTING_LIMIT:
+            self._add("blocked", text, line.problem or "is nested too deeply to be checked")
+            return
+        if forks_without_end(line.commands, line.functions):
+            self._add("blocked", text, "starts itself again and again without end")
+        if line.unparsed:
+            self._add("standard", text, "is not a valid command line")
+        for command in line.commands:
+            self._command(command, line, depth)
+
+    def _add(self, tier: Tier, command: object, reason: str, leaf: Command | None = None) -> None:
+        shown = " ".join(str(command).translate(_UNSEEN).split())
+        if len(shown) > _SHOWN_LIMIT:
+            shown = shown[: _SHOWN_LIMIT - 1] + "…"
+        self.findings.append(Finding(tier=tier, command=shown, reason=reason, leaf=leaf))
+
+    def _command(self, command: Command, line: ShellLine, depth: int) -> None:
+        if depth > _NESTING_LIMIT:
+            self._add("blocked", command, "is nested too deeply to be checked")
+            return
+        refused = refusal(command, self.place, self.folders)
+        if refused:
+            self._add("blocked", command, refused)
+            return
+        inner = unwrap(command)
+        for each in inner:
+            self._inner(command, each, line, depth + 1)
+        if any(each.transparent for each in inner):
+            return
+        tier, reason = self._own(command, line)
+        if inner and tier == "read_only":
+            tier, reason = "standard", "runs another command"
+        self._add(tier, command, reason, None if inner else command)
+        if base_name(command) in {"cd", "pushd", "popd", "chdir"}:
+            self._change_folder(command)
+
+    def _inner(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
+        if inner.why:
+            self._add(inner.tier, outer, inner.why)
+        if inner.command is not None:
+            self._command(inner.command, line, depth)
+        if inner.text is None:
+            return
+        if not inner.text.static and inner.strict:
+            self._add("blocked", outer, "runs a text that is not known before it runs")
+        elif not inner.text.static:
+            self._add("destructive", outer, "runs a text that is not known before it runs")
+        elif base_name(outer) in {"xargs", "find"} and "{}" in inner.text.text:
+            self._add("destructive", outer, "runs names of files as commands")
+        self.text(inner.text.text, depth)
+
+    def _own(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
+        """The tier of a command for what it does itself."""
+        outside = self._writes_outside(command)
+        if outside:
+            return "destructive", outside
+        if not command.words:
+            if any(redirect.writes for redirect in command.redirects):
+                return "standard", "writes a file"
+            return "standard", "sets variables"
+        name = base_name(command)
+        if UNKNOWN in name or NONEMPTY in name:
+            return "destructive", "runs a program that is only known when it runs"
+        texts = [word.text for word in command.words[1:]]
+        for rule in shell_rules().rules:
+            if name in rule.programs and _applies(rule, name, texts):
+                return "destructive", rule.why
+        if name not in line.functions and is_read_only(command, self.place, self.folders):
+            return "read_only", "only reads"
+        return "standard", "may change something"
+
+    def _writes_outside(self, command: Command) -> str:
+        targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
+        if command.words:
+            targets += _written_words(base_name(command), command.words[1:])
+        for target in targets:
+            if not self._may_write(target):
+                return f"writes to {target.text}, outside the project's folders"
+        return ""
+
+    def _may_write(self, target: Word) -> bool:
+        writers = shell_rules().writers
+        if target.text in writers.harmless or UNKNOWN in target.text or NONEMPTY in target.text:
+            return True  # what is not known is asked about anyway
+        known = Word(target.text)
+        if stays_inside(known, self.place, self.folders):
+            return True
+        path = os.path.realpath(Path(self.place.cwd) / target.text)
+        scratch = (*writers.scratch, os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - the shell's own default, not a file of ours
+        return is_below(path, [os.path.realpath(folder) for folder in scratch])
+
+    def _change_folder(self, command: Command) -> None:
+        targets = operands([word.text for word in command.words[1:]], ())
+        target = targets[0] if targets else self.place.home
+        if UNKNOWN in target or target == "-" or base_name(command) != "cd":
+            self.plain = False
+        for folder in list(self.folders):
+            new = os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
+            if new not in self.folders:
+                self.folders.append(new)
+        if len(self.folders) > _FOLDER_LIMIT:
+            self.plain = False
+            del self.folders[_FOLDER_LIMIT:]
+
+
+def _is_descriptor(word: Word) -> bool:
+    return word.text.isdigit() or word.text == "-"
+
+
+def _written_words(name: str, words: Sequence[Word]) -> list[Word]:
+    """The paths that a program writes to, as far as its name tells."""
+    writers = shell_rules().writers
+    paths = [word for word in words if not word.text.startswith("-")]
+    options = writers.output_options.get(name, ())
+    found: list[Word] = []
+    if name in writers.last:
+        options = (*options, *writers.target_options)
+        found += paths[-1:]
+    elif name in writers.all:
+        found += paths
+    for word, following in zip(words, [*words[1:], Word(".")], strict=False):
+        for option in options:
+            text = word.text
+            if text == option:
+                found.append(following)
+            elif option_matches(text, option) and "=" in text:
+                found.append(Word(text.partition("=")[2], word.static))
+            elif len(option) == 2 and text.startswith(option):
+                found.append(Word(text[2:], word.static))
+    return found
+
+
+def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:
+    if rule.subcommand:
+        leading = operands(texts, shell_rules().globals.get(name, ()))
+        if tuple(leading[: len(rule.subcommand)]) != rule.subcommand:
+            return False
+    if not (rule.options or rule.words or rule.word_prefixes):
+        return True
+    return (
+        bool(rule.options and has_option(texts, rule.options))
+        or bool(rule.words.intersection(texts))
+        or any(text.startswith(prefix) for text in texts for prefix in rule.word_prefixes)
+    )

@@ -1,0 +1,191 @@
+"""Turns a word of the syntax tree into the words that the command most likely gets.
+
+Variables that the line itself sets are followed; others are unknown, except HOME, PWD and IFS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from acp_agent.permissions.words import (
+    EXPANDED,
+    LITERAL,
+    NONEMPTY,
+    QUOTED,
+    UNKNOWN,
+    Piece,
+    Word,
+    decode_ansi_c,
+    to_words,
+    unescape,
+    unescape_quoted,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LITERALS = frozenset(
+    {
+        "word",
+        "number",
+        "variable_name",
+        "special_variable_name",
+        "test_operator",
+        "file_descriptor",
+        "brace_expression",
+        "heredoc_content",
+    }
+)
+_EXPANSIONS = frozenset(
+    {
+        "simple_expansion",
+        "expansion",
+        "arithmetic_expansion",
+        "command_substitution",
+        "process_substitution",
+    }
+)
+_NUMBERS = frozenset("?#$!")  # special parameters that are always a number
+_FALLBACKS = frozenset({":-", "-", ":=", "="})
+
+
+def source(node: Node) -> str:
+    """A node's text as it is written."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+class Expander:
+    """Expands words. `substituted` tells what a command substitution prints, where that is known.
+
+    `variables` holds the values that are known at the moment; the parser keeps it up to date.
+    """
+
+    def __init__(self, *, home: str, cwd: str, substituted: Callable[[Node], str | None]) -> None:
+        self.home = home
+        self.cwd = cwd
+        self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " "}
+        self._substituted = substituted
+
+    def words(self, node: Node) -> list[Word]:
+        """The words that the shell makes of one written word.
+
+        Raises:
+            TooComplexError: there are too many.
+        """
+        return to_words(self.piece(node), home=self.home, cwd=self.cwd)
+
+    def loose(self, text: str) -> list[Word]:
+        """The words that unquoted text makes; none of them is certain."""
+        piece = Piece(text, LITERAL * len(text), static=False)
+        return to_words(piece, home=self.home, cwd=self.cwd)
+
+    def one(self, node: Node) -> Word:
+        """One word: the value of an assignment, the text of a here-string."""
+        words = self.words(node)
+        if len(words) == 1:
+            return words[0]
+        return Word(" ".join(word.text for word in words), all(word.static for word in words))
+
+    def piece(self, node: Node) -> Piece:
+        """The characters of a written word."""
+        kind = node.type
+        raw = source(node)
+        piece = Piece()
+        if kind == "raw_string":
+            piece.add(raw[1:-1], QUOTED)
+        elif kind == "ansi_c_string":
+            piece.add(decode_ansi_c(raw[2:-1]), QUOTED)
+        elif kind == "string":
+            self._inside_quotes(node, piece, node.start_byte + 1, node.end_byte - 1)
+        elif kind in {"concatenation", "command_name", "translated_string"}:
+            at = node.start_byte
+            for child in node.children:
+                if kind == "translated_string" and child.type == "$":
+                    continue
+                gap = _between(node, at, child.start_byte)
+                if gap and kind != "translated_string":
+                    piece.join(unescape(gap))
+                piece.join(self.piece(child))
+                at = child.end_byte
+        elif kind in _EXPANSIONS:
+            text, static = self.expansion(node)
+            piece.add(text, EXPANDED, static=static)
+        elif kind in _LITERALS or not node.is_named:
+            piece.join(unescape(raw))
+        else:
+            piece.add(raw, LITERAL, static=False)
+        return piece
+
+    def _inside_quotes(self, node: Node, piece: Piece, start: int, end: int) -> None:
+        """Add text between double quotes, from byte `start` to `end`, its expansions replaced."""
+        at = start
+        for child in node.children:
+            if child.type not in _EXPANSIONS:
+                continue
+            # The grammar counts blanks before a substitution as part of it.
+            raw = source(child)
+            begin = child.start_byte + len(raw) - len(raw.lstrip())
+            piece.add(unescape_quoted(_between(node, at, begin)), QUOTED)
+            text, static = self.expansion(child)
+            piece.add(text, QUOTED, static=static)
+            at = child.end_byte
+        piece.add(unescape_quoted(_between(node, at, end)), QUOTED)
+
+    def document(self, body: Node) -> Word:
+        """The text of a here-document in which the shell expands."""
+        piece = Piece()
+        self._inside_quotes(body, piece, body.start_byte, body.end_byte)
+        return Word(piece.text, piece.static)
+
+    def expansion(self, node: Node) -> tuple[str, bool]:
+        """What an expansion gives, and whether that is certain."""
+        if node.type == "command_substitution":
+            guess = self._substituted(node)
+            return (UNKNOWN if guess is None else guess), False
+        if node.type == "simple_expansion":
+            return self._parameter(source(node)[1:])
+        if node.type == "expansion":
+            return self._braced(node)
+        return UNKNOWN, False
+
+    def _parameter(self, name: str) -> tuple[str, bool]:
+        if name in _NUMBERS:
+            return "0", True
+        return self.variables.get(name, UNKNOWN), False
+
+    def _braced(self, node: Node) -> tuple[str, bool]:
+        name = ""
+        operator = ""
+        rest: list[Node] = []
+        for child in node.children[1:-1]:
+            if not name and child.type in {
+                "variable_name",
+                "special_variable_name",
+                "subscript",
+            }:
+                name = source(child).partition("[")[0]
+            elif not child.is_named and not rest and not operator:
+                operator = source(child)
+            else:
+                rest.append(child)
+        value = self.variables.get(name)
+        if operator == "!" and value is not None:
+            value = self.variables.get(value)
+        if operator in {":+", "+"} or (operator in _FALLBACKS and not value):
+            text = Piece()
+            for child in rest:
+                text.join(self.piece(child))
+            return text.text, False
+        if operator in {":?", "?"} and not value:
+            return NONEMPTY, False
+        if not operator and name in _NUMBERS:
+            return "0", True
+        if operator == "#" and not rest and source(node).startswith("${#"):
+            return "0", True
+        return (UNKNOWN if value is None else value), False
+
+
+def _between(node: Node, start: int, end: int) -> str:
+    raw = (node.text or b"")[start - node.start_byte : max(end, start) - node.start_byte]
+    return raw.decode("utf-8", "replace")

@@ -1,0 +1,114 @@
+"""Where the paths of a command lead: into the session's folders, or to what must not be touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.permissions.rules import shell_rules
+from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+
+_LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a command runs; absolute, resolved paths. `roots` are the session's folders."""
+
+    cwd: str
+    roots: tuple[str, ...]
+    home: str
+
+    def holds(self, path: str) -> bool:
+        """Whether `path` lies in one of the session's folders, symbolic links followed."""
+        return is_below(os.path.realpath(path), self.roots)
+
+
+def is_below(path: str, folders: Sequence[str]) -> bool:
+    """Whether an absolute path is one of the folders, or lies in one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def stays_inside(word: Word, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a word, taken for a path from any of `folders`, certainly stays in the roots."""
+    if not word.static or UNKNOWN in word.text or NONEMPTY in word.text:
+        return False
+    if word.pattern:
+        return all(_pattern_stays_inside(word.text, place, folder) for folder in folders)
+    return all(place.holds(os.path.join(folder, word.text)) for folder in folders)  # noqa: PTH118 - text that need not be a path
+
+
+def _pattern_stays_inside(text: str, place: Place, folder: str) -> bool:
+    """Whether none of the names that match, in the last part of a path only, leads outside."""
+    base, _, name = text.rpartition("/")
+    if any(mark in base for mark in "*?[") or text.startswith("-"):
+        return False
+    where = os.path.join(folder, base or ("/" if text.startswith("/") else "."))  # noqa: PTH118 - likewise
+    if not place.holds(where):
+        return False
+    try:
+        with os.scandir(where) as entries:
+            for number, entry in enumerate(entries):
+                if number >= _LISTING_LIMIT:
+                    return False
+                if not fnmatchcase(entry.name, name):
+                    continue
+                if entry.name.startswith("-") and not base:
+                    return False  # it would be read as an option
+                if entry.is_symlink() and not place.holds(entry.path):
+                    return False
+    except OSError:
+        return True  # there is nothing to match
+    return True
+
+
+def spelled(text: str, folder: str) -> list[str]:
+    """The paths that a word may mean: as it stands, and with every unknown part empty."""
+    texts = [text]
+    if UNKNOWN in text:
+        # "$name/" is "/" where the variable is not set.
+        texts.append(text.replace(UNKNOWN, ""))
+    return [_normal(os.path.join(folder, each)) for each in texts if each]  # noqa: PTH118 - likewise
+
+
+def _normal(path: str) -> str:
+    return os.path.normpath("/" + path.lstrip("/"))
+
+
+def is_vital(word: Word, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a word names a folder, or all that is in a folder, that no command may take away."""
+    vital = shell_rules().refused
+    return any(
+        _is_vital(path, vital.folders, place.home)
+        or (is_below(path, vital.trees) and not is_below(path, vital.tree_exceptions))
+        for folder in folders
+        for path in spelled(word.text, folder)
+        if not is_below(path, place.roots) or _is_home(path, place.home)
+    )
+
+
+def _is_home(path: str, home: str) -> bool:
+    return path in {home, home + "/*", home + "/.*"}
+
+
+def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
+    guarded = {*folders, home, str(Path(home).parent)}
+    if path in guarded:
+        return True
+    # All names in a guarded folder are that folder, but for the shallow ones that hold anything.
+    base, _, name = path.rpartition("/")
+    if name and not name.strip("*?.") and (base or "/") in guarded:
+        return True
+    if not any(mark in path for mark in "*?["):
+        return path.casefold() in {folder.casefold() for folder in guarded}
+    return any(
+        folder.count("/") == path.count("/") and fnmatchcase(folder, path) for folder in guarded
+    )
+
+
+def is_disk(path: str) -> bool:
+    """Whether a path is a disk, a partition or the machine's memory."""
+    return any(path.startswith(prefix) for prefix in shell_rules().refused.disks)

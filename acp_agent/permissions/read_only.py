@@ -1,0 +1,181 @@
+"""Whether a command changes nothing and shows nothing from outside the session's folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.permissions.paths import Place, stays_inside
+from acp_agent.permissions.rules import Reader, has_option, read_only_rules
+from acp_agent.permissions.shell_syntax import Assignment, Command, Redirect
+from acp_agent.permissions.words import Word
+
+_COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+
+
+def is_read_only(command: Command, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a command that runs no other certainly only reads, in any of `folders`."""
+    if not is_quiet(command, place, folders) or not command.words:
+        return False
+    first, *words = command.words
+    if any(not word.static for word in command.words) or first.pattern:
+        return False
+    folder, _, name = first.text.rpartition("/")
+    rules = read_only_rules()
+    if folder and folder not in rules.program_folders:
+        return False
+    texts = [word.text for word in words]
+    if len(texts) == 1 and texts[0] in rules.versions:
+        return name in rules.versioned
+    if name == "git":
+        return _git_reads(words, place, folders)
+    if name == "command":
+        return len(texts) == 2 and texts[0] in {"-v", "-V"}
+    reader = rules.commands.get(name)
+    return reader is not None and _reads(reader, words, place, folders)
+
+
+def is_quiet(command: Command, place: Place, folders: Sequence[str]) -> bool:
+    """Whether nothing is redirected to a file, and no variable set that changes a meaning."""
+    return all(_harmless(redirect, place, folders) for redirect in command.redirects) and all(
+        is_harmless(assignment) for assignment in command.assignments
+    )
+
+
+def is_harmless(assignment: Assignment) -> bool:
+    """Whether a variable changes no command's meaning."""
+    return assignment.value.fixed and assignment.name in read_only_rules().variables
+
+
+def _harmless(redirect: Redirect, place: Place, folders: Sequence[str]) -> bool:
+    target = redirect.target
+    if not target.fixed:
+        return False
+    if redirect.operator in {">&", "<&"} and target.text in {"0", "1", "2", "-"}:
+        return True
+    if target.text in read_only_rules().harmless_redirects:
+        return True
+    return redirect.operator == "<" and stays_inside(target, place, folders)
+
+
+def _reads(reader: Reader, words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
+    texts = [word.text for word in words]
+    if not _options_allowed(reader, texts):
+        return False
+    if reader.test:
+        return _tests(words, place, folders)
+    if reader.text:
+        return True
+    rest = list(_paths(reader, words))
+    if reader.pattern and not has_option(texts, reader.pattern_options):
+        if not rest or rest[0].pattern:
+            return False
+        pattern = rest.pop(0).text
+        if any(text in pattern for text in reader.forbidden):
+            return False
+        if reader.script and not _prints_lines(pattern, texts):
+            return False
+    if reader.operands is not None and len(rest) > reader.operands:
+        return False
+    return all(stays_inside(word, place, folders) for word in rest)
+
+
+def _options_allowed(reader: Reader, texts: Sequence[str]) -> bool:
+    options = [text for text in texts if text.startswith("-") and text != "-"]
+    if reader.allow is not None:
+        return all(option in reader.allow for option in options)
+    if reader.long:  # options are words with one dash, as those of `find`
+        return not set(options) & set(reader.deny)
+    return not has_option(options, reader.deny)
+
+
+def _paths(reader: Reader, words: Sequence[Word]) -> list[Word]:
+    """All words that may be paths: operands, and what is attached to an option."""
+    found: list[Word] = []
+    skip = False
+    ended = False
+    for word in words:
+        text = word.text
+        if skip:
+            skip = False
+        elif ended or not text.startswith("-") or text == "-":
+            if text != "-":
+                found.append(word)
+        elif text == "--":
+            ended = True
+        elif text in reader.values:
+            skip = True
+        elif word.pattern:
+            found.append(word)
+        elif text.startswith("--"):
+            value = text.partition("=")[2]
+            if "/" in value or value.startswith(("~", "..")):
+                found.append(Word(value))
+        elif "/" in text or ".." in text:
+            # Behind a cluster of letters: -f../x, -C/etc.
+            found += [Word(text[at:]) for at in range(2, min(len(text), 12))]
+    return found
+
+
+def _prints_lines(script: str, options: Sequence[str]) -> bool:
+    """Whether a script of `sed -n` only prints lines by number, or ends: `1,20p`, `$p`, `5q`."""
+    if "-n" not in options and "--quiet" not in options and "--silent" not in options:
+        return False
+    for statement in script.split(";"):
+        body = statement.strip()
+        if not body or body[-1] not in "pq" or set(body[:-1]) - set("0123456789,$+~ "):
+            return False
+    return True
+
+
+def _tests(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
+    """`test` and `[` without what makes the shell evaluate a text (-v, -R, sums)."""
+    texts = [word.text for word in words]
+    if {"-v", "-R"} & set(texts) or any(word.pattern for word in words):
+        return False
+    if _COMPARISONS & set(texts):
+        numbers = [text for text in texts if text not in _COMPARISONS]
+        return all(text.lstrip("-").isdigit() for text in numbers)
+    return all(
+        stays_inside(word, place, folders)
+        for word in words
+        if "/" in word.text and not word.text.startswith("-")
+    )
+
+
+def _git_reads(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
+    rest = list(words)
+    where = list(folders)
+    while rest and rest[0].text.startswith("-"):
+        option = rest.pop(0).text
+        if option == "-C" and rest:
+            target = rest.pop(0)
+            if target.pattern or not stays_inside(target, place, where):
+                return False
+            where = [os.path.join(folder, target.text) for folder in where]  # noqa: PTH118 - text that need not be a path
+        elif option not in {"--no-pager", "--no-optional-locks", "--literal-pathspecs"}:
+            return False
+    if not rest or any(_is_bare_repository_above(folder, place) for folder in where):
+        return False
+    commands = read_only_rules().commands
+    texts = [word.text for word in rest]
+    for length in (2, 1):
+        reader = commands.get("git " + " ".join(texts[:length]))
+        if reader is not None and len(texts) >= length:
+            return _reads(reader, rest[length:], place, where)
+    return False
+
+
+def _is_bare_repository_above(folder: str, place: Place) -> bool:
+    """Whether git would take its settings, and with them programs, from plain project files.
+
+    A folder with HEAD, objects and refs is a repository to git wherever it lies.
+    """
+    path = Path(os.path.realpath(folder))
+    for each in (path, *path.parents):
+        if (each / "HEAD").is_file() and (each / "refs").is_dir():
+            return True
+        if (each / ".git").exists() or str(each) in place.roots:
+            return False
+    return False

@@ -1,0 +1,131 @@
+"""What is refused in every mode: commands that destroy a machine, a disk or a home folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from acp_agent.permissions.paths import Place, is_disk, is_vital, spelled
+from acp_agent.permissions.rules import has_option, operands, shell_rules
+from acp_agent.permissions.shell_syntax import Command
+from acp_agent.permissions.unwrap import base_name
+from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+
+_DISK = "writes to a disk or to the machine's memory"
+_SYSTEM_FILE = "overwrites a file that the system needs"
+
+
+def refusal(command: Command, place: Place, folders: Sequence[str]) -> str:
+    """Why `command`, run in any of `folders`, is never run; empty where it may be."""
+    for redirect in command.redirects:
+        if redirect.writes:
+            reason = _written(redirect.target, folders)
+            if reason:
+                return reason
+    if not command.words:
+        return ""
+    rules = shell_rules().refused
+    name = base_name(command)
+    words = command.words[1:]
+    texts = [word.text for word in words]
+    if name in rules.programs or name.startswith(rules.program_prefixes):
+        return "switches the machine off or makes a file system"
+    if set(operands(texts, ())[:1]) & rules.power.get(name, frozenset()):
+        return "switches the machine off"
+    if name == "kill" and _kills_all(texts):
+        return "ends every process of the user"
+    return _deletes(name, words, place, folders) or _writes(name, words, folders)
+
+
+def _kills_all(texts: list[str]) -> bool:
+    """`kill -9 -1`, `kill -- -1`, `kill -1 -1`; a lone `-1` is the number of a signal."""
+    return texts[-1:] == ["-1"] and len(texts) > 1
+
+
+def _deletes(name: str, words: Sequence[Word], place: Place, folders: Sequence[str]) -> str:
+    rules = shell_rules().refused
+    texts = [word.text for word in words]
+    # A program that is not known yet may be `rm`.
+    unknown = UNKNOWN in name or NONEMPTY in name
+    options = rules.deleters["rm"] if unknown else rules.deleters.get(name)
+    if name in {"find", "gfind"}:
+        return _find_deletes(words, place, folders)
+    if options is None or not (options == ("",) or has_option(texts, options)):
+        return ""
+    targets = [word for word in words if not word.text.startswith("-")]
+    if name in {"mv", "rsync"}:
+        targets = targets[:-1] if name == "mv" else targets[-1:]
+    for word in targets:
+        if is_vital(word, place, folders):
+            return f"takes away {_shown(word)}, which the system or all your work is in"
+    return ""
+
+
+def _find_deletes(words: Sequence[Word], place: Place, folders: Sequence[str]) -> str:
+    texts = [word.text for word in words]
+    if "-delete" not in texts or {"-name", "-iname", "-path", "-ipath", "-regex"} & set(texts):
+        return ""
+    first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), 0)
+    for word in words[:first] or [Word(".")]:
+        if is_vital(word, place, folders):
+            return f"takes away {_shown(word)}, which the system or all your work is in"
+    return ""
+
+
+def _writes(name: str, words: Sequence[Word], folders: Sequence[str]) -> str:
+    rules = shell_rules()
+    texts = [word.text for word in words]
+    if name in rules.refused.disk_writers:
+        if name == "dd":
+            words = [Word(word.text[3:]) for word in words if word.text.startswith("of=")]
+        elif has_option(texts, rules.refused.disk_readers):
+            return ""
+        return _first(_written(word, folders) for word in words)
+    if name in rules.writers.all or name in {"chmod", "chown", "sed", "perl"}:
+        if name in {"sed", "perl"} and not has_option(texts, ("-i", "--in-place")):
+            return ""
+        return _first(_written(word, folders) for word in words)
+    if name in rules.writers.last or name == "mv":
+        return _first(_written(word, folders) for word in words[-1:])
+    return ""
+
+
+def _written(word: Word, folders: Sequence[str]) -> str:
+    for folder in folders:
+        for path in spelled(word.text, folder):
+            if is_disk(path):
+                return _DISK
+            if path in shell_rules().refused.files:
+                return _SYSTEM_FILE
+    return ""
+
+
+def _first(reasons: Iterable[str]) -> str:
+    return next((reason for reason in reasons if reason), "")
+
+
+def _shown(word: Word) -> str:
+    return word.text.replace(UNKNOWN, "").replace(NONEMPTY, "…") or "/"
+
+
+def forks_without_end(commands: Sequence[Command], functions: frozenset[str]) -> bool:
+    """Whether a function of the line starts itself again and again at the same time."""
+    calls: dict[str, set[str]] = {name: set() for name in functions}
+    several: set[str] = set()
+    counted: set[tuple[str, str]] = set()
+    for command in commands:
+        name = base_name(command)
+        if command.function in calls and name in functions:
+            edge = (command.function, name)
+            if command.concurrent or edge in counted:
+                several.add(command.function)
+            counted.add(edge)
+            calls[command.function].add(name)
+    return any(_reaches(name, name, calls, set()) for name in several)
+
+
+def _reaches(start: str, goal: str, calls: dict[str, set[str]], seen: set[str]) -> bool:
+    for name in calls[start] - seen:
+        seen.add(name)
+        if name == goal or _reaches(name, goal, calls, seen):
+            return True
+    return False

@@ -1,0 +1,169 @@
+"""The rules about commands, read from the data files beside this module at the first use."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+
+from msgspec import Struct, convert
+
+from acp_agent.permissions.contract import Tier
+
+
+class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
+    """Programs that run another program; the fields are described in the data file."""
+
+    programs: frozenset[str]
+    subcommand: tuple[str, ...] = ()
+    subcommand_optional: bool = False
+    value_options: tuple[str, ...] = ()
+    text_options: tuple[str, ...] = ()
+    text_programs: frozenset[str] = frozenset()
+    text_only: bool = False
+    inert_options: tuple[str, ...] = ()
+    leading: dict[str, int] = {}
+    skip_words: tuple[str, ...] = ()
+    ends_at: tuple[str, ...] = ()
+    joined: bool = False
+    assignments: bool = False
+    appends_input: bool = False
+    transparent: bool = False
+    tier: Tier = "standard"
+    why: str = ""
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+    """A use of a program that is destructive: any of the options, or any of the words."""
+
+    programs: frozenset[str]
+    why: str
+    subcommand: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    word_prefixes: tuple[str, ...] = ()
+
+
+class Languages(Struct, frozen=True, forbid_unknown_fields=True):
+    """Shells, and interpreters that take their program on the command line."""
+
+    shells: frozenset[str]
+    shell_value_options: tuple[str, ...]
+    inline: dict[str, tuple[str, ...]]
+
+
+class Refused(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is never run."""
+
+    programs: frozenset[str]
+    program_prefixes: tuple[str, ...]
+    power: dict[str, frozenset[str]]
+    disk_writers: frozenset[str]
+    disk_readers: tuple[str, ...]
+    disks: tuple[str, ...]
+    files: frozenset[str]
+    folders: frozenset[str]
+    trees: tuple[str, ...]
+    tree_exceptions: tuple[str, ...]
+    deleters: dict[str, tuple[str, ...]]
+
+
+class Writers(Struct, frozen=True, forbid_unknown_fields=True):
+    """Programs that write to the paths that they are given."""
+
+    last: frozenset[str]
+    all: frozenset[str]
+    target_options: tuple[str, ...]
+    output_options: dict[str, tuple[str, ...]]
+    scratch: tuple[str, ...]
+    harmless: frozenset[str]
+
+
+class ShellRules(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of shell_rules.toml."""
+
+    wrappers: tuple[Wrapper, ...]
+    languages: Languages
+    refused: Refused
+    rules: tuple[Rule, ...]
+    writers: Writers
+    globals: dict[str, tuple[str, ...]]
+
+
+class Reader(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a read-only command may be used; the fields are described in the data file."""
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    pattern: bool = False
+    pattern_options: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    operands: int | None = None
+    text: bool = False
+    test: bool = False
+    script: bool = False
+    long: bool = False
+
+
+class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of read_only_commands.toml."""
+
+    harmless_redirects: frozenset[str]
+    program_folders: frozenset[str]
+    variables: frozenset[str]
+    versions: frozenset[str]
+    versioned: frozenset[str]
+    commands: dict[str, Reader]
+
+
+@cache
+def shell_rules() -> ShellRules:
+    """The rules of shell_rules.toml."""
+    text = (files(__package__) / "shell_rules.toml").read_text("utf-8")
+    return convert(tomllib.loads(text), ShellRules)
+
+
+@cache
+def read_only_rules() -> ReadOnlyRules:
+    """The rules of read_only_commands.toml."""
+    text = (files(__package__) / "read_only_commands.toml").read_text("utf-8")
+    return convert(tomllib.loads(text), ReadOnlyRules)
+
+
+def option_matches(word: str, option: str) -> bool:
+    """Whether `word` is, or among a cluster of short options contains, `option`.
+
+    Long options may be abbreviated and may carry their value.
+    """
+    if option.startswith("--"):
+        name = word.partition("=")[0]
+        return len(name) > 2 and name.startswith("--") and option.startswith(name)
+    if len(option) == 2:
+        return word.startswith(option[0]) and not word.startswith("--") and option[1] in word[1:]
+    return word == option
+
+
+def has_option(words: Iterable[str], options: Sequence[str]) -> bool:
+    """Whether any of the options is among the words."""
+    return any(
+        option_matches(word, option)
+        for word in words
+        if word[:1] in {"-", "+"}
+        for option in options
+    )
+
+
+def operands(words: Sequence[str], value_options: Sequence[str]) -> list[str]:
+    """The words that are neither options nor, for `value_options`, an option's value."""
+    found: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            found += rest
+        elif word in value_options:
+            next(rest, None)
+        elif not word.startswith("-") or word == "-":
+            found.append(word)
+    return found
