@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import cast, get_args
+from typing import get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -122,13 +122,11 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
 
 
 def _levels(info: ModelInfo, change: ModelConfig) -> tuple[ThoughtLevel, ...]:
-    allowed = get_args(ThoughtLevel)
-    for level in change.thought_levels or ():
-        if level not in allowed:
-            raise ConfigError(
-                f'models."{info.ref}": {level!r} is not a thought level; use {", ".join(allowed)}.'
-            )
-    return tuple(cast("ThoughtLevel", level) for level in change.thought_levels or ())
+    try:
+        return msgspec.convert(change.thought_levels, tuple[ThoughtLevel, ...])
+    except msgspec.ValidationError:
+        allowed = ", ".join(get_args(ThoughtLevel))
+        raise ConfigError(f'models."{info.ref}": thought_levels may hold only {allowed}.') from None
 
 
 def _price(given: PriceConfig) -> Price:

@@ -90,7 +90,9 @@ def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
     default = _BY_STATUS.get(status or 0) or "server"
     kind = _worded(told, default)
     return Failed(
-        kind=kind, status=status, message=_line(provider, kind, status, told.message or "", model=model)
+        kind=kind,
+        status=status,
+        message=_line(provider, kind, status, told.message or "", model=model),
     )
 
 
@@ -107,9 +109,10 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
             kind: FailureKind = "timeout"
             return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
         if isinstance(cause, httpx2.TransportError):
+            if begun:
+                return cut(provider)
             kind = "connection"
-            said = "the connection broke in the middle of the answer" if begun else str(cause)
-            return Failed(kind=kind, message=_line(provider, kind, None, said, model=model))
+            return Failed(kind=kind, message=_line(provider, kind, None, str(cause), model=model))
         if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError)):
             return malformed(provider, "an event of its answer cannot be read")
         cause = cause.__cause__ or cause.__context__
@@ -119,7 +122,9 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
         body = response.content if response.is_stream_consumed else b""
         return from_status(provider, status, response.headers, body, model=model)
     said = f"{type(error).__name__}: {error}"
-    return Failed(kind="bad_request", message=_line(provider, "bad_request", None, said, model=model))
+    return Failed(
+        kind="bad_request", message=_line(provider, "bad_request", None, said, model=model)
+    )
 
 
 def malformed(provider: Provider, what: str) -> Failed:
@@ -131,7 +136,7 @@ def cut(provider: Provider) -> Failed:
     """The stream ended without an end of the answer."""
     return Failed(
         kind="connection",
-        message=f"{provider.name} ended the connection in the middle of the answer.",
+        message=f"The connection to {provider.name} broke in the middle of the answer.",
     )
 
 
@@ -170,7 +175,9 @@ def _worded(problem: _Problem, default: FailureKind) -> FailureKind:
     return next(iter(found), default) if general else default
 
 
-def _line(provider: Provider, kind: FailureKind, status: int | None, said: str, *, model: str) -> str:
+def _line(
+    provider: Provider, kind: FailureKind, status: int | None, said: str, *, model: str
+) -> str:
     code = f" (HTTP {status})" if status is not None else ""
     where = provider.name
     words = _clean(provider, said)
@@ -181,7 +188,9 @@ def _line(provider: Provider, kind: FailureKind, status: int | None, said: str, 
             # The provider's own words are left out: they often repeat a part of the key.
             return f"{where} refused the API key{code}. Run `acp-agent login {provider.id}`{key}."
         case "quota":
-            return f"{where} says that the account has no credit left{code}{quoted}. Top it up there."
+            return (
+                f"{where} says that the account has no credit left{code}{quoted}. Top it up there."
+            )
         case "not_found":
             return (
                 f"{where} knows no model {model} at {provider.base_url}{code}{quoted}. "

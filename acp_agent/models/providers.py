@@ -112,7 +112,7 @@ def load_providers(
 def _own(name: str, given: ProviderConfig) -> Preset:
     if given.api is None or given.base_url is None:
         raise ConfigError(
-            f"providers.{name} is not a preset: give it an api (openai or anthropic) and a base_url."
+            f"providers.{name} is no preset: give it an api (openai or anthropic) and a base_url."
         )
     return Preset(
         id=name,

@@ -182,6 +182,7 @@ class _OnCall(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         """Leave it to the import system."""
         del spec
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         """Give the module a `__getattr__` that makes a function of the name."""

@@ -1,0 +1,169 @@
+"""Writes the body of a Messages request.
+
+The same request gives the same bytes, and a session's every request begins with the one before,
+but for the brackets that close it. So the marks that tell Anthropic what to cache never move: one
+stands behind the tools and the system prompt, and the one for the messages is the request's own
+`cache_control`, which the API applies to the last block by itself.
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.models.arguments import as_object
+from acp_agent.models.base import (
+    AnswerCall,
+    AnswerText,
+    AnswerThought,
+    Message,
+    ModelRequest,
+    ModelSide,
+    ThoughtLevel,
+    ToolResult,
+    UserImage,
+    UserSide,
+    UserText,
+)
+from acp_agent.models.openai_request import MAX_ANSWER, NO_PICTURE, chosen_level
+from acp_agent.models.providers import Provider
+
+_CACHE: JsonObject = {"type": "ephemeral"}
+_LEAST_BUDGET = 1_024  # tokens, the API's own minimum
+_BUDGETS: dict[ThoughtLevel, int] = {
+    "minimal": 1_024, "low": 4_096, "medium": 10_000, "high": 24_000,
+    "xhigh": 32_000, "max": 48_000,
+}  # fmt: skip
+
+
+def body(provider: Provider, request: ModelRequest) -> bytes:
+    """The request as JSON."""
+    limit = min(request.model.max_output, MAX_ANSWER)
+    written: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
+    written.update(_reasoning(request, limit))
+    if provider.id == "anthropic":
+        written["cache_control"] = _CACHE  # services that only speak the API may not know it
+    if request.system:
+        written["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
+    if request.tools:
+        written["tools"] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.parameters,
+            }
+            for tool in request.tools
+        ]
+    written["messages"] = _messages(request)
+    return msgspec.json.encode(written)
+
+
+def _reasoning(request: ModelRequest, limit: int) -> JsonObject:
+    level = chosen_level(request)
+    control = request.model.reasoning
+    if level is None or control not in {"adaptive", "between_tools", "budget"}:
+        return {}
+    if level == "off":
+        least = "between_tools" if control == "between_tools" else "disabled"
+        return {"thinking": {"type": least}}
+    if control == "budget":
+        budget = max(_LEAST_BUDGET, min(_BUDGETS[level], limit // 2))
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    effort = "low" if level == "minimal" else level
+    return {
+        # Without `display` the newer models keep their reasoning to themselves.
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": effort},
+    }
+
+
+def _messages(request: ModelRequest) -> list[JsonObject]:
+    """The messages, those of one side in a row joined: the API wants the sides to alternate."""
+    written: list[JsonObject] = []
+    for message in request.messages:
+        role, blocks = _blocks(message, request)
+        if not blocks:
+            continue
+        if written and written[-1]["role"] == role:
+            written[-1]["content"].extend(blocks)
+        else:
+            written.append({"role": role, "content": blocks})
+    return written
+
+
+def _blocks(message: Message, request: ModelRequest) -> tuple[str, list[JsonObject]]:
+    if isinstance(message, UserSide):
+        return "user", _user(message, vision=request.model.vision)
+    return "assistant", _model(message, request.model.provider, request.model.id)
+
+
+def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
+    written: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case ToolResult():
+                written.append(_result(part, vision=vision))
+            case UserText(text):
+                if text.strip():  # a block of white space is refused
+                    written.append({"type": "text", "text": text})
+            case UserImage(image):
+                written.extend(_images([image], vision=vision))
+    return written
+
+
+def _result(result: ToolResult, *, vision: bool) -> JsonObject:
+    text = result.text if result.text.strip() else "(no output)"
+    content: list[JsonObject] = [{"type": "text", "text": text}]
+    content.extend(_images(result.images, vision=vision))
+    written: JsonObject = {"type": "tool_result", "tool_use_id": result.call, "content": content}
+    if result.failed:
+        written["is_error"] = True
+    return written
+
+
+def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
+    if not vision:
+        return [{"type": "text", "text": NO_PICTURE} for _ in images]
+    return [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
+        }
+        for image in images
+    ]
+
+
+def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
+    written: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case AnswerText(text):
+                if text.strip():
+                    written.append({"type": "text", "text": text})
+            case AnswerThought():
+                written.extend(_thought(part, provider, model))
+            case AnswerCall():
+                written.append(
+                    {
+                        "type": "tool_use",
+                        "id": part.call,
+                        "name": part.name,
+                        # As the model wrote it: decoded and encoded again it could differ.
+                        "input": msgspec.Raw(as_object(part.arguments).encode()),
+                    }
+                )
+    if all(block["type"] in {"thinking", "redacted_thinking"} for block in written):
+        return []  # only reasoning: the API refuses an answer that ends with it
+    return written
+
+
+def _thought(thought: AnswerThought, provider: str, model: str) -> list[JsonObject]:
+    seal = thought.seal
+    if seal is None or thought.provider != provider or seal.get("model") != model:
+        return []
+    if seal.get("type") == "redacted_thinking":
+        return [{"type": "redacted_thinking", "data": seal.get("data", "")}]
+    return [{"type": "thinking", "thinking": thought.text, "signature": seal.get("signature", "")}]

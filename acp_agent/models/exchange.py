@@ -1,0 +1,156 @@
+"""One request and its streamed answer over HTTP: what every driver does the same.
+
+Every read of the socket becomes one batch of events. Nothing is raised: a failure is the last
+event. Closing the iterator closes the connection at once; an answer that came to its end leaves
+the connection open for the next request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from acp_agent.models import failures
+from acp_agent.models.base import StreamEvent
+from acp_agent.models.providers import Provider
+from acp_agent.models.sse import SseDecoder
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+_READ_AHEAD = 1024 * 1024  # bytes held for a reader that is slower than the model
+_LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
+
+RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the SDKs' own switch: leave the body alone
+
+
+class Decoder(Protocol):
+    """Turns the data of an API's events into ours. One answer long."""
+
+    ended: bool  # the API's own last event was seen
+
+    def feed(self, data: bytes, events: list[StreamEvent]) -> None:
+        """Append what one event says.
+
+        Raises:
+            msgspec.DecodeError: the event cannot be read.
+        """
+        ...
+
+    def end(self) -> list[StreamEvent]:
+        """The last events, `Finished` or `Failed` among them; asked once, at the end."""
+        ...
+
+
+class Exchanges:
+    """The requests of one driver."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def stream(
+        self, send: Callable[[], Awaitable[Response]], decoder: Decoder, *, model: str
+    ) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Send the request and decode its answer; see the module."""
+        begun = False
+        body: _Body | None = None
+        try:
+            body = _Body(await send())  # the SDK raises where the status is an error's
+            sse = SseDecoder()
+            async for received in body.batches():
+                begun = True
+                events: list[StreamEvent] = []
+                for data in sse.feed(received):
+                    decoder.feed(data, events)
+                    if decoder.ended:
+                        break
+                if decoder.ended:
+                    break
+                if events:
+                    yield events
+            else:
+                events = []
+                for data in sse.end():
+                    with suppress(ValueError):  # half an event: `end` sees that the answer is cut
+                        decoder.feed(data, events)
+            events.extend(decoder.end())
+            if decoder.ended:
+                self._let_end(body)
+                body = None
+            yield events
+        except Exception as error:  # noqa: BLE001 - a stream never raises into the turn
+            yield [failures.from_exception(self._provider, error, model=model, begun=begun)]
+        finally:
+            if body is not None:
+                await body.close()
+
+    async def aclose(self) -> None:
+        """Give up what is still being read to its end."""
+        for task in self._ending:
+            task.cancel()
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _let_end(self, body: _Body) -> None:
+        task = asyncio.get_running_loop().create_task(body.finish())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+class _Body:
+    """A response's body, read ahead by a task so that a batch is all that came at once.
+
+    The HTTP client gives every HTTP chunk by itself, however many came with one read. The task
+    takes them without waiting, and its reader runs when there is nothing more to take.
+    """
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+        self._ready: list[bytes] = []
+        self._size = 0
+        self._arrived = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._read())
+
+    async def batches(self) -> AsyncIterator[bytes]:
+        """All that is there, whenever there is something."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            received, self._ready, self._size = b"".join(self._ready), [], 0
+            self._wanted.set()
+            if received:
+                yield received
+            elif self._task.done():
+                self._task.result()
+                return
+
+    async def _read(self) -> None:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                self._ready.append(chunk)
+                self._size += len(chunk)
+                self._arrived.set()
+                if self._size > _READ_AHEAD:
+                    self._wanted.clear()
+                    await self._wanted.wait()
+        finally:
+            # The reader looks after this task is done, at the loop's next turn.
+            asyncio.get_running_loop().call_soon(self._arrived.set)
+
+    async def finish(self) -> None:
+        """Read the few bytes after the answer's end, so that the connection can be used again."""
+        with suppress(Exception):
+            async with asyncio.timeout(_LAST_BYTES):
+                async for _ in self.batches():
+                    pass
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection, unless the body was read to its end."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await self._task
+        await self._response.aclose()

@@ -1,0 +1,279 @@
+"""Reads a streamed answer of OpenAI's chat completions, and of the services that speak it.
+
+https://platform.openai.com/docs/api-reference/chat-streaming. The services differ in where they
+put reasoning and usage and in how they number the pieces of tool calls; all of it is read here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from acp_agent.content import JsonObject
+from acp_agent.events import Usage
+from acp_agent.models import failures
+from acp_agent.models.arguments import is_object
+from acp_agent.models.base import (
+    CallDelta,
+    CallDone,
+    CallStarted,
+    Finished,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtDone,
+)
+from acp_agent.models.providers import Provider
+
+Number = int | float | None
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: str | JsonObject | None = None
+
+
+class _CallPiece(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+    extra_content: JsonObject | None = None  # Gemini's signature of its reasoning
+
+
+class _Part(Struct):
+    text: str | None = None
+
+
+class _Delta(Struct):
+    content: str | list[_Part] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[JsonObject] | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallPiece] | None = None
+
+
+class _InputDetails(Struct):
+    cached_tokens: Number = None
+    cache_write_tokens: Number = None
+
+
+class _OutputDetails(Struct):
+    reasoning_tokens: Number = None
+
+
+class _Usage(Struct):
+    prompt_tokens: Number = None
+    completion_tokens: Number = None
+    prompt_tokens_details: _InputDetails | None = None
+    completion_tokens_details: _OutputDetails | None = None
+    prompt_cache_hit_tokens: Number = None  # DeepSeek's
+    cached_tokens: Number = None  # Kimi's
+
+
+class _Choice(Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+    usage: _Usage | None = None  # Kimi's place for it
+
+
+class _Chunk(Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: JsonObject | str | None = None
+
+
+class _Call(Struct):
+    index: int
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    seal: JsonObject | None = None
+
+
+_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+
+_REFUSALS = {"content_filter", "sensitive", "refusal"}
+_BROKEN = {"error", "network_error", "insufficient_system_resource"}
+
+
+class OpenAIDecoder:
+    """One answer."""
+
+    def __init__(self, provider: Provider, model: str) -> None:
+        self.ended = False
+        self._provider = provider
+        self._model = model
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._finish: str | None = None
+        self._usage = Usage()
+        self._spoke = False
+        self._refused = False
+        self._thinking = False
+        self._details: list[JsonObject] = []
+        self._failed: StreamEvent | None = None
+
+    def feed(self, data: bytes, events: list[StreamEvent]) -> None:
+        """Append what one event says.
+
+        Raises:
+            msgspec.DecodeError: the event cannot be read.
+        """
+        if data.strip() == b"[DONE]":
+            self.ended = True
+            return
+        chunk = _decode_chunk(data)
+        if chunk.error is not None:
+            self._failed = failures.from_event(self._provider, chunk.error, model=self._model)
+            self.ended = True
+            return
+        if chunk.usage is not None:
+            self._usage = _usage(chunk.usage)
+        for choice in chunk.choices or ():
+            if choice.usage is not None:
+                self._usage = _usage(choice.usage)
+            if choice.delta is not None:
+                self._delta(choice.delta, events)
+            if choice.finish_reason:
+                self._finish = choice.finish_reason
+
+    def end(self) -> list[StreamEvent]:
+        """The last events of the answer."""
+        if self._failed is not None:
+            return [self._failed]
+        if self._finish is None and not self.ended:
+            return [failures.cut(self._provider)]
+        if self._finish in _BROKEN:
+            problem = {"message": f"the answer ended with {self._finish}", "type": "server_error"}
+            return [failures.from_event(self._provider, problem, model=self._model)]
+        self.ended = True
+        events: list[StreamEvent] = []
+        self._end_thought(events)
+        stop = self._stop()
+        if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
+            return [*events, failures.empty(self._provider, self._model)]
+        for call in self._calls:
+            text = "".join(call.pieces)
+            if not call.name or (stop == "max_tokens" and not is_object(text or "{}")):
+                continue
+            events.append(
+                CallDone(index=call.index, name=call.name, arguments=text or "{}", seal=call.seal)
+            )
+        events.append(Finished(stop=stop, usage=self._usage))
+        return events
+
+    def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
+        if self._refused or self._finish in _REFUSALS:
+            return "refusal"
+        if self._finish in {"length", "max_tokens"}:
+            return "max_tokens"
+        # Some services say "stop" after calls too.
+        return "tool_calls" if self._calls else "end_turn"
+
+    def _delta(self, delta: _Delta, events: list[StreamEvent]) -> None:
+        thought = delta.reasoning_content or delta.reasoning
+        if delta.reasoning_details:
+            _join_details(self._details, delta.reasoning_details)
+            self._thinking = True
+        if thought:
+            self._thinking = True
+            events.append(ThoughtDelta(thought))
+        content = delta.content
+        if isinstance(content, list):
+            content = "".join(part.text or "" for part in content)
+        if content:
+            self._end_thought(events)
+            self._spoke = True
+            events.append(TextDelta(content))
+        if delta.refusal:
+            self._end_thought(events)
+            self._spoke = self._refused = True
+            events.append(TextDelta(delta.refusal))
+        for piece in delta.tool_calls or ():
+            self._end_thought(events)
+            self._piece(piece, events)
+
+    def _end_thought(self, events: list[StreamEvent]) -> None:
+        if not self._thinking:
+            return
+        self._thinking = False
+        back = self._provider.dialect.thoughts_back
+        if back == "reasoning_details" and self._details:
+            events.append(ThoughtDone({"reasoning_details": self._details}))
+        elif back == "reasoning_content":
+            events.append(ThoughtDone({"field": "reasoning_content"}))
+        self._details = []
+
+    def _piece(self, piece: _CallPiece, events: list[StreamEvent]) -> None:
+        function = piece.function or _Function()
+        call = self._call_of(piece, function)
+        if piece.extra_content:
+            call.seal = {"extra_content": piece.extra_content}
+        if function.name and not call.name:
+            call.name = function.name
+            events.append(CallStarted(index=call.index, name=call.name))
+            events.extend(CallDelta(index=call.index, text=text) for text in call.pieces)
+        given = function.arguments
+        text = msgspec.json.encode(given).decode() if isinstance(given, dict) else given
+        if text:
+            call.pieces.append(text)
+            if call.name:
+                events.append(CallDelta(index=call.index, text=text))
+
+    def _call_of(self, piece: _CallPiece, function: _Function) -> _Call:
+        """The call that a piece belongs to, whatever of index and id the service gives."""
+        if piece.index is not None:
+            call = self._by_index.get(piece.index)
+            # Gemini gives every call the index 0 and tells them apart by id only.
+            another = bool(call and piece.id and call.id and piece.id != call.id and function.name)
+            if call is None or another:
+                call = self._new_call(piece)
+                self._by_index[piece.index] = call
+            elif piece.id and not call.id:
+                call.id = piece.id
+            return call
+        last = self._calls[-1] if self._calls else None
+        if piece.id:
+            known = next((call for call in self._calls if call.id == piece.id), None)
+            return known or self._new_call(piece)
+        if last is None or (function.name and last.name):
+            return self._new_call(piece)
+        return last
+
+    def _new_call(self, piece: _CallPiece) -> _Call:
+        call = _Call(index=len(self._calls), id=piece.id or "")
+        self._calls.append(call)
+        return call
+
+
+def _usage(given: _Usage) -> Usage:
+    details = given.prompt_tokens_details or _InputDetails()
+    output = given.completion_tokens_details or _OutputDetails()
+    cached = details.cached_tokens or given.prompt_cache_hit_tokens or given.cached_tokens
+    return Usage(
+        input=int(given.prompt_tokens or 0),
+        output=int(given.completion_tokens or 0),
+        cache_read=int(cached or 0),
+        cache_write=int(details.cache_write_tokens or 0),
+        reasoning=int(output.reasoning_tokens or 0),
+    )
+
+
+def _join_details(whole: list[JsonObject], pieces: list[JsonObject]) -> None:
+    """Add the pieces of OpenRouter's `reasoning_details`: text of the same part is one text."""
+    for piece in pieces:
+        last = whole[-1] if whole else None
+        same = last is not None and all(
+            last.get(key) == piece.get(key) for key in ("type", "index", "format")
+        )
+        if last is None or not same or piece.get("type") == "reasoning.encrypted":
+            whole.append(dict(piece))
+            continue
+        for key, value in piece.items():
+            if key in {"text", "summary"} and isinstance(value, str):
+                last[key] = (last.get(key) or "") + value
+            elif value is not None:
+                last[key] = value

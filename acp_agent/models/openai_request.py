@@ -1,0 +1,170 @@
+"""Writes the body of a chat-completions request.
+
+The same request gives the same bytes, and what changes from one request of a session to the next
+stands at the end: the messages. So a session's every request begins with the one before, but for
+the two brackets that close it, and providers find it in their caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.models.arguments import as_object
+from acp_agent.models.base import (
+    AnswerCall,
+    AnswerText,
+    AnswerThought,
+    ModelRequest,
+    ModelSide,
+    ThoughtLevel,
+    ToolResult,
+    UserImage,
+    UserSide,
+    UserText,
+)
+from acp_agent.models.providers import Dialect, Provider
+
+MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
+NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
+
+
+def body(provider: Provider, request: ModelRequest) -> bytes:
+    """The request as JSON."""
+    dialect = provider.dialect
+    written: JsonObject = {"model": request.model.id, "stream": True}
+    written["stream_options"] = {"include_usage": True}
+    if dialect.max_tokens is not None:
+        written[dialect.max_tokens] = min(request.model.max_output, MAX_ANSWER)
+    written.update(_reasoning(request))
+    if dialect.cache_key and request.session:
+        written["prompt_cache_key"] = request.session
+    if request.tools:
+        written["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                },
+            }
+            for tool in request.tools
+        ]
+    messages: list[JsonObject] = []
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    for message in request.messages:
+        if isinstance(message, UserSide):
+            messages.extend(_user(message, vision=request.model.vision))
+        else:
+            messages.extend(_model(message, request.model.provider, dialect))
+    written["messages"] = messages
+    return msgspec.json.encode(written)
+
+
+def chosen_level(request: ModelRequest) -> ThoughtLevel | None:
+    """How much to reason: what was asked for where the model offers it, else its default."""
+    level = request.thought_level
+    return level if level in request.model.thought_levels else request.model.default_thought
+
+
+def _reasoning(request: ModelRequest) -> JsonObject:
+    level = chosen_level(request)
+    if level is None:
+        return {}
+    on = level != "off"
+    switch: JsonObject = {"thinking": {"type": "enabled" if on else "disabled"}}
+    match request.model.reasoning:
+        case "effort":
+            return {"reasoning_effort": level if on else "none"}
+        case "toggle":
+            return switch
+        case "toggle_effort":
+            return {**switch, "reasoning_effort": level} if on else switch
+        case "flag":
+            return {"enable_thinking": on}
+        case "router":
+            return {"reasoning": {"effort": level} if on else {"enabled": False}}
+        case _:
+            return {}
+
+
+def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
+    """Results are messages of their own; pictures among them follow, for a result is only text."""
+    written: list[JsonObject] = []
+    rest: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case ToolResult():
+                text = part.text or "(no output)"
+                if part.failed:
+                    text = f"Error: {text}"
+                written.append({"role": "tool", "tool_call_id": part.call, "content": text})
+                if part.images:
+                    rest.append(_text(f"The pictures of the result of {part.call}:"))
+                    rest.extend(_images(part.images, vision=vision))
+            case UserText(text):
+                if text:
+                    rest.append(_text(text))
+            case UserImage(image):
+                rest.extend(_images([image], vision=vision))
+    if rest:
+        only = rest[0]["text"] if len(rest) == 1 and rest[0]["type"] == "text" else rest
+        written.append({"role": "user", "content": only})
+    return written
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
+    if not vision:
+        return [_text(NO_PICTURE) for _ in images]
+    return [
+        {"type": "image_url", "image_url": {"url": f"data:{image.mime_type};base64,{image.data}"}}
+        for image in images
+    ]
+
+
+def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObject]:
+    text = "".join(part.text for part in message.parts if isinstance(part, AnswerText))
+    calls = [part for part in message.parts if isinstance(part, AnswerCall)]
+    if not text and not calls:
+        return []  # only reasoning: a message without a content is refused
+    written: JsonObject = {"role": "assistant", "content": text or None}
+    thoughts = [
+        part
+        for part in message.parts
+        if isinstance(part, AnswerThought) and part.provider == provider
+    ]
+    if dialect.thoughts_back == "reasoning_content":
+        if thoughts:
+            written["reasoning_content"] = "".join(thought.text for thought in thoughts)
+    elif dialect.thoughts_back == "reasoning_details":
+        details = [
+            detail
+            for thought in thoughts
+            for detail in (thought.seal or {}).get("reasoning_details", ())
+        ]
+        if details:
+            written["reasoning_details"] = details
+    if calls:
+        written["tool_calls"] = [
+            {
+                "id": call.call,
+                "type": "function",
+                "function": {"name": call.name, "arguments": as_object(call.arguments)},
+                **_sealed(call),
+            }
+            for call in calls
+        ]
+    return [written]
+
+
+def _sealed(call: AnswerCall) -> JsonObject:
+    extra = (call.seal or {}).get("extra_content")
+    return {} if extra is None else {"extra_content": extra}
