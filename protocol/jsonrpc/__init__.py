@@ -1,1 +1,1 @@
-"""JSON-RPC 2.0 as a bidirectional peer."""
+"""JSON-RPC 2.0 (https://www.jsonrpc.org/specification) as a connection of two equal peers."""

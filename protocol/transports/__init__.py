@@ -1,1 +1,1 @@
-"""Ways to carry one JSON-RPC message after another."""
+"""How messages travel: today lines on standard input and output."""

@@ -1,0 +1,1 @@
+"""JSON to typed values and back, as tolerant as the protocol's schema asks for and no more."""

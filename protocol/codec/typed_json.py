@@ -1,0 +1,146 @@
+"""Encoding and decoding of typed values, with the ways round for what msgspec refuses."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from protocol.codec.explain import Explanation, explain
+from protocol.codec.open_union import decode_hook, encode_hook
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder(enc_hook=encode_hook)
+_encode = _encoder.encode
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}  # made at first use; they never change
+
+
+class MalformedJsonError(ValueError):
+    """The bytes are not JSON in UTF-8, or nested too deeply."""
+
+
+class InvalidValueError(ValueError):
+    """The JSON is well-formed, but does not have the expected shape.
+
+    Attributes:
+        field: The path of the wrong field, such as `prompt[0].text`; empty for the whole value.
+        reason: What is wrong with it, in one line.
+    """
+
+    def __init__(self, explanation: Explanation) -> None:
+        super().__init__(str(explanation))
+        self.field = explanation.field
+        self.reason = explanation.reason
+
+
+def encode(value: object) -> bytes:
+    """`value` as JSON on one line.
+
+    A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD.
+
+    Raises:
+        TypeError: something in `value` has no JSON form.
+    """
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return _encode_surrogates(value)
+
+
+def decode(data: bytes | msgspec.Raw, expected: type[T]) -> T:
+    """Decode JSON to `expected`, mending what its marks tolerate.
+
+    Raises:
+        MalformedJsonError: `data` is no JSON.
+        InvalidValueError: the value does not fit `expected`.
+    """
+    try:
+        return _decoder(expected).decode(data)
+    except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedJsonError(reason_of(error)) from None
+    from protocol.codec.lenient import mend  # noqa: PLC0415 - rarely needed, and not at start
+
+    try:
+        mended = mend(msgspec.json.decode(data), expected)
+        return msgspec.convert(mended, expected, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        raise InvalidValueError(explain(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedJsonError(reason_of(error)) from None
+
+
+def reason_of(error: Exception) -> str:
+    """Why the bytes are no JSON, in one line that quotes none of them."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"invalid UTF-8 at byte {error.start}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error).removeprefix("JSON is malformed: ")
+
+
+def replace_surrogates(line: bytes) -> bytes:
+    r"""`line` with each lone surrogate (`\ud800` without its partner) replaced by U+FFFD.
+
+    msgspec refuses such strings; JSON allows them (RFC 8259, section 8.2) and clients send them
+    when they cut a string between the two halves of a character.
+
+    Raises:
+        MalformedJsonError: `line` is no JSON for another reason.
+    """
+    if b"\\ud" not in line and b"\\uD" not in line:
+        raise MalformedJsonError("no surrogate in it")
+    import json  # noqa: PLC0415 - rarely needed, and not at start
+
+    try:
+        value = json.loads(line.decode(), parse_constant=_refuse_constant)
+        return _without_surrogates(json.dumps(value, ensure_ascii=False)).encode()
+    except RecursionError:
+        raise MalformedJsonError("nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise MalformedJsonError(reason_of(error)) from None
+    except ValueError as error:
+        raise MalformedJsonError(str(error)) from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _encode_surrogates(value: object) -> bytes:
+    import json  # noqa: PLC0415 - rarely needed, and not at start
+
+    plain = msgspec.to_builtins(value, enc_hook=_raw_or_hook)
+    return _without_surrogates(json.dumps(plain, ensure_ascii=False)).encode()
+
+
+def _raw_or_hook(value: object) -> object:
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
+    return encode_hook(value)
+
+
+def _without_surrogates(text: str) -> str:
+    # Through UTF-16 the two halves of a pair, even apart in Python's string, become one character.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _decoder(expected: type[T]) -> msgspec.json.Decoder[T]:
+    decoder = _decoders.get(expected)
+    if decoder is None:
+        decoder = _decoders[expected] = msgspec.json.Decoder(expected, dec_hook=decode_hook)
+    return decoder
+
+
+def decode_any(data: bytes | msgspec.Raw) -> Any:
+    """Decode JSON to plain Python values.
+
+    Raises:
+        MalformedJsonError: `data` is no JSON.
+    """
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedJsonError(reason_of(error)) from None

@@ -1,0 +1,221 @@
+"""One line of JSON-RPC 2.0 taken apart, and put together.
+
+Specification: https://www.jsonrpc.org/specification. An id is kept as the bytes that came, so that
+it goes back exactly as it was, whatever its size.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from protocol.codec import typed_json
+from protocol.codec.marks import Lenient
+from protocol.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError
+
+RequestId = int | str | None
+
+NULL_ID: Final = b"null"
+_LONGEST_ID = 1024  # bytes; nobody's id is longer, and Python parses huge integers slowly
+_NO_PARAMS: Final = Raw(b"{}")
+
+
+class Error(Struct, frozen=True, omit_defaults=True):
+    """The error object of a response. `data` is None where there is none."""
+
+    code: int
+    message: str
+    data: Lenient[object | None] = None
+
+
+class Request(Struct, frozen=True):
+    """A request that came in: `raw_id` is its id's JSON, `id` the value of it."""
+
+    raw_id: bytes
+    id: RequestId
+    method: str
+    params: Raw
+
+
+class Notification(Struct, frozen=True):
+    """A notification that came in."""
+
+    method: str
+    params: Raw
+
+
+class Response(Struct, frozen=True):
+    """A response that came in; `error` is None where it brings a result."""
+
+    id: RequestId
+    result: Raw
+    error: Raw | None
+
+
+class InvalidMessage(Struct, frozen=True):
+    """A line that is no message, with the error to answer and the id to answer it to."""
+
+    error: RpcError
+    raw_id: bytes = NULL_ID
+
+
+Message = Request | Notification | Response | InvalidMessage
+
+
+class _Envelope(Struct):
+    jsonrpc: object = None
+    id: Raw | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+# The member that every message has comes first, as a tag that costs nothing.
+class _OutNotification(Struct, tag_field="jsonrpc", tag="2.0"):
+    method: str
+    params: object
+
+
+class _OutRequest(Struct, tag_field="jsonrpc", tag="2.0"):
+    id: int
+    method: str
+    params: object
+
+
+class _OutResult(Struct, tag_field="jsonrpc", tag="2.0"):
+    id: Raw
+    result: object
+
+
+class _OutError(Struct, tag_field="jsonrpc", tag="2.0"):
+    id: Raw
+    error: Error
+
+
+_envelopes = msgspec.json.Decoder(_Envelope)
+
+
+def parse(line: bytes) -> Message:
+    """Take one line apart. Never raises: what is wrong comes back as an `InvalidMessage`."""
+    try:
+        envelope = _envelopes.decode(line)
+    except msgspec.ValidationError:
+        return _misshapen(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _reparse(line, error)
+    raw_id = NULL_ID
+    key: RequestId = None
+    if envelope.id is not UNSET:
+        raw_id = bytes(envelope.id)
+        try:
+            key = _id_of(raw_id)
+        except ValueError as error:
+            # A response with such an id was never asked for, and is not answered either.
+            if envelope.method is UNSET and _answers(envelope):
+                return Response(None, _NO_PARAMS, None)
+            return _invalid(str(error))
+    if envelope.method is UNSET:
+        if _answers(envelope):
+            failed = envelope.error is not UNSET and bytes(envelope.error) != NULL_ID
+            return Response(
+                key,
+                _NO_PARAMS if envelope.result is UNSET else envelope.result,
+                envelope.error if failed and envelope.error is not UNSET else None,
+            )
+        return _invalid("a message needs a method, or the id and result of a response", raw_id)
+    if envelope.jsonrpc != "2.0":
+        return _invalid('jsonrpc must be "2.0"', raw_id)
+    params = _NO_PARAMS if envelope.params is UNSET else envelope.params
+    if envelope.id is UNSET:
+        return Notification(envelope.method, params)
+    return Request(raw_id, key, envelope.method, params)
+
+
+def _answers(envelope: _Envelope) -> bool:
+    return envelope.result is not UNSET or envelope.error is not UNSET
+
+
+def _id_of(raw_id: bytes) -> RequestId:
+    if len(raw_id) > _LONGEST_ID:
+        raise ValueError(f"id must not be longer than {_LONGEST_ID} bytes")
+    first = raw_id[:1]
+    if first == b'"':
+        try:
+            return msgspec.json.decode(raw_id, type=str)
+        except UnicodeDecodeError:
+            raise ValueError("id must be valid UTF-8") from None
+    if raw_id == NULL_ID:
+        return None
+    try:
+        return int(raw_id)
+    except ValueError:
+        raise ValueError("id must be a string, an integer or null") from None
+
+
+def _invalid(reason: str, raw_id: bytes = NULL_ID, code: int = INVALID_REQUEST) -> InvalidMessage:
+    title = "parse error" if code == PARSE_ERROR else "invalid request"
+    return InvalidMessage(RpcError(code, f"{title}: {reason}"), raw_id)
+
+
+def _misshapen(line: bytes) -> InvalidMessage:
+    """Say what is wrong with a line that decodes to no envelope."""
+    try:
+        value = typed_json.decode_any(line)
+    except typed_json.MalformedJsonError as error:
+        return _invalid(str(error), code=PARSE_ERROR)
+    if isinstance(value, list):
+        return _invalid("batches are not supported, send one message a line")
+    if not isinstance(value, dict):
+        return _invalid("a message is a JSON object")
+    key = value.get("id")
+    usable = isinstance(key, int | str) and not isinstance(key, bool)
+    return _invalid("method must be a string", typed_json.encode(key) if usable else NULL_ID)
+
+
+def _reparse(line: bytes, error: Exception) -> Message:
+    """Parse again without lone surrogates, which JSON allows and msgspec does not."""
+    try:
+        return parse(replaced_surrogates(line))
+    except typed_json.MalformedJsonError:
+        return parse_error(error)
+
+
+def replaced_surrogates(line: bytes) -> bytes:
+    """`line` without lone surrogates.
+
+    Raises:
+        MalformedJsonError: they are not what is wrong with the line.
+    """
+    replaced = typed_json.replace_surrogates(line)
+    if replaced == line:
+        raise typed_json.MalformedJsonError("nothing to replace")
+    return replaced
+
+
+def parse_error(error: Exception) -> InvalidMessage:
+    """The answer to a line that is no JSON, because of `error`."""
+    return _invalid(typed_json.reason_of(error), code=PARSE_ERROR)
+
+
+def notification(method: str, params: object) -> bytes:
+    """The line of a notification, with its line end."""
+    return typed_json.encode(_OutNotification(method, params)) + b"\n"
+
+
+def request(request_id: int, method: str, params: object) -> bytes:
+    """The line of a request, with its line end."""
+    return typed_json.encode(_OutRequest(request_id, method, params)) + b"\n"
+
+
+def result(raw_id: bytes, value: object) -> bytes:
+    """The line of a response that brings a result, with its line end."""
+    return typed_json.encode(_OutResult(Raw(raw_id), value)) + b"\n"
+
+
+def failure(raw_id: bytes, error: RpcError) -> bytes:
+    """The line of a response that brings an error, with its line end."""
+    content = Error(error.code, error.message, error.data)
+    return typed_json.encode(_OutError(Raw(raw_id), content)) + b"\n"

@@ -1,0 +1,33 @@
+"""A method of a protocol: its name and the types of what goes in and comes out."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Method(Generic[P, R]):
+    """One row of a protocol's method table.
+
+    Attributes:
+        name: The name on the wire.
+        params: The type of its parameters.
+        result: The type of its result; None for a notification, which has none.
+    """
+
+    __slots__ = ("name", "params", "result")
+
+    def __init__(self, name: str, params: type[P], result: type[R] | None = None) -> None:
+        self.name = name
+        self.params = params
+        self.result = result
+
+    @property
+    def is_notification(self) -> bool:
+        """Whether the method is never answered."""
+        return self.result is None
+
+    def __repr__(self) -> str:
+        return f"Method({self.name!r})"

@@ -1,0 +1,119 @@
+"""What goes out, in order, with bounded memory when the peer reads slowly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from protocol.jsonrpc import messages
+from protocol.transports.base import Transport
+
+HIGH_WATER: Final = 1024 * 1024  # bytes queued from which `drain` waits
+_BATCH: Final = 64 * 1024  # bytes given to a transport at once; what a pipe holds
+
+# (method, parameters of the notification that waits, parameters of the next one) -> the parameters
+# of one notification that says both, or None where they must stay two. What waits may be long:
+# merging should stop at some size, or its cost grows with the square of what waits.
+Merge = Callable[[str, Any, Any], object | None]
+Trace = Callable[[Literal["in", "out"], bytes], None]
+
+
+class Outbox:
+    """Gives lines to a transport: at once while the peer reads, in batches when it lags.
+
+    A notification that still waits may be merged with the next one.
+    """
+
+    def __init__(self, transport: Transport, merge: Merge | None, trace: Trace | None) -> None:
+        self._transport = transport
+        self._merge = merge
+        self._trace = trace
+        self._lines: deque[bytes] = deque()
+        self._size = 0
+        self._last: tuple[str, object] | None = None  # the last line, where it is a notification
+        self._drained: asyncio.Future[None] | None = None
+        transport.on_idle = self._pump
+
+    @property
+    def queued(self) -> int:
+        """Bytes not yet passed on to the system."""
+        return self._size + self._transport.queued
+
+    def send(self, line: bytes) -> None:
+        """Queue a line; it is not merged with anything."""
+        if self._lines or self._transport.waiting:
+            self._append(line, None)
+        else:
+            self._pass_on(line)
+
+    def notify(self, method: str, params: object) -> None:
+        """Queue a notification."""
+        if not self._lines and not self._transport.waiting:
+            self._pass_on(messages.notification(method, params))
+            return
+        if self._merge is not None and self._last is not None and self._last[0] == method:
+            merged = self._merge(method, self._last[1], params)
+            if merged is not None:
+                self._size -= len(self._lines.pop())
+                params = merged
+        self._append(messages.notification(method, params), (method, params))
+
+    async def drain(self) -> None:
+        """Wait while more than `HIGH_WATER` bytes are queued and the peer is there."""
+        while self.queued > HIGH_WATER and not self._transport.gone:
+            if not self._lines and not self._transport.waiting:
+                await asyncio.sleep(0)  # lets the transport write what this pass of the loop made
+                continue
+            if self._drained is None or self._drained.done():
+                self._drained = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._drained)
+
+    async def flush(self, timeout: float) -> bool:
+        """Pass everything on, waiting at most `timeout` seconds; whether it worked."""
+        while self._lines:
+            self._give_batch(_BATCH)
+        return await self._transport.flush(timeout)
+
+    def _append(self, line: bytes, last: tuple[str, object] | None) -> None:
+        if self._transport.gone:
+            return
+        self._lines.append(line)
+        self._size += len(line)
+        self._last = last
+
+    def _pass_on(self, line: bytes) -> None:
+        if self._trace is not None:
+            self._trace("out", line)
+        self._transport.write(line)
+
+    def _pump(self) -> None:
+        """Give the transport the next batch; called again until nothing waits."""
+        if self._transport.gone:
+            self._lines.clear()
+            self._size = 0
+            self._last = None
+        elif self._lines and not self._transport.waiting:
+            self._give_batch(_BATCH)
+            if self._lines:
+                asyncio.get_running_loop().call_soon(self._pump)
+        if self._drained is not None and not self._drained.done() and self._may_go_on():
+            self._drained.set_result(None)
+
+    def _may_go_on(self) -> bool:
+        return self.queued <= HIGH_WATER or self._transport.gone
+
+    def _give_batch(self, size: int) -> None:
+        batch: list[bytes] = []
+        given = 0
+        while self._lines and given < size:
+            line = self._lines.popleft()
+            if self._trace is not None:
+                self._trace("out", line)
+            given += len(line)
+            batch.append(line)
+        if not self._lines:
+            self._last = None
+        self._size -= given
+        self._transport.write(b"".join(batch))

@@ -1,0 +1,100 @@
+"""The requests that this side sent and that wait for their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any, TypeVar
+
+from protocol.codec import typed_json
+from protocol.jsonrpc import messages
+from protocol.jsonrpc.errors import INTERNAL_ERROR, InvalidResultError, RpcError
+from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.outbox import Outbox
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+CANCEL_REQUEST = "$/cancel_request"
+
+
+class Requests:
+    """Sends requests and hands out their answers."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Method[Any, Any]]] = {}
+        self._ended = False
+
+    async def send(self, method: Method[P, R], params: P, timeout: float | None) -> R:
+        """Send a request and wait for its result; see `Connection.request`."""
+        if method.result is None:
+            raise ValueError(f"{method.name} is a notification and has no answer")
+        if self._ended:
+            raise _gone(method)
+        request_id = next(self._ids)
+        line = messages.request(request_id, method.name, params)
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = (future, method)
+        self._outbox.send(line)
+        try:
+            async with asyncio.timeout(timeout):
+                return await future
+        except (TimeoutError, asyncio.CancelledError):
+            if not future.done() or future.cancelled():
+                self._outbox.notify(CANCEL_REQUEST, {"requestId": request_id})
+            raise
+        finally:
+            self._waiting.pop(request_id, None)
+
+    def answer(self, response: messages.Response) -> None:
+        """Give an answer to who waits for it; one that nobody waits for is dropped."""
+        entry = self._waiting.get(_own_id(response.id))
+        if entry is None or entry[0].done():
+            return
+        future, method = entry
+        try:
+            if response.error is not None:
+                future.set_exception(_error_of(response.error))
+            else:
+                future.set_result(_result_of(response.result, method))
+        except typed_json.MalformedJsonError as error:
+            future.set_exception(InvalidResultError(method.name, str(error)))
+
+    def end(self) -> None:
+        """The peer is gone: every request fails, those of the future too."""
+        self._ended = True
+        for future, method in self._waiting.values():
+            if not future.done():
+                future.set_exception(_gone(method))
+
+
+def _own_id(key: messages.RequestId) -> int:
+    """The number that we gave out; some clients send it back as a string."""
+    if isinstance(key, str):
+        return int(key) if key.isascii() and key.isdecimal() and len(key) < 19 else 0
+    return key or 0
+
+
+def _gone(method: Method[Any, Any]) -> ConnectionError:
+    return ConnectionError(f"the connection ended before {method.name} was answered")
+
+
+def _result_of(raw: Any, method: Method[Any, R]) -> R:
+    assert method.result is not None
+    data = bytes(raw)
+    # Clients answer null where an empty object is meant.
+    data = b"{}" if data == messages.NULL_ID else data
+    try:
+        return typed_json.decode(data, method.result)
+    except typed_json.InvalidValueError as error:
+        raise InvalidResultError(method.name, str(error)) from None
+
+
+def _error_of(raw: Any) -> RpcError:
+    try:
+        error = typed_json.decode(bytes(raw), messages.Error)
+    except typed_json.InvalidValueError:
+        return RpcError(INTERNAL_ERROR, f"the peer failed: {bytes(raw[:200])!r}")
+    return RpcError(error.code, error.message, error.data)

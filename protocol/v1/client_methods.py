@@ -1,0 +1,156 @@
+"""What an agent asks of the client: files, terminals, permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from protocol.codec.marks import Lenient, NullAsDefault
+from protocol.v1.base import PermissionOptionId, SessionId, TerminalId, UInt32, UInt64, Wire
+from protocol.v1.sessions import EnvVariable
+from protocol.v1.tool_calls import ToolCallUpdate
+
+PermissionOptionKind: TypeAlias = Literal[
+    "allow_once", "allow_always", "reject_once", "reject_always"
+]
+
+
+class ReadTextFileRequest(Wire, frozen=True, kw_only=True):
+    """Read a file as the editor has it; `line` counts from 1, `limit` is a number of lines."""
+
+    session_id: SessionId
+    path: str
+    line: UInt32 | None = None
+    limit: UInt32 | None = None
+
+
+class ReadTextFileResponse(Wire, frozen=True, kw_only=True):
+    """What the file holds."""
+
+    content: str
+
+
+class WriteTextFileRequest(Wire, frozen=True, kw_only=True):
+    """Write a whole file through the editor."""
+
+    session_id: SessionId
+    path: str
+    content: str
+
+
+class WriteTextFileResponse(Wire, frozen=True, kw_only=True):
+    """It is written."""
+
+
+class PermissionOption(Wire, frozen=True, kw_only=True):
+    """An answer that the user can give."""
+
+    option_id: PermissionOptionId
+    name: str
+    kind: PermissionOptionKind
+
+
+class RequestPermissionRequest(Wire, frozen=True, kw_only=True):
+    """Ask the user whether a tool call may run."""
+
+    session_id: SessionId
+    tool_call: ToolCallUpdate
+    options: Sequence[PermissionOption]
+
+
+class CancelledPermissionOutcome(
+    Wire, frozen=True, kw_only=True, tag_field="outcome", tag="cancelled"
+):
+    """The turn was cancelled before the user answered."""
+
+
+class SelectedPermissionOutcome(
+    Wire, frozen=True, kw_only=True, tag_field="outcome", tag="selected"
+):
+    """The user chose an option."""
+
+    option_id: PermissionOptionId
+
+
+RequestPermissionOutcome: TypeAlias = CancelledPermissionOutcome | SelectedPermissionOutcome
+
+
+class RequestPermissionResponse(Wire, frozen=True, kw_only=True):
+    """What the user said."""
+
+    outcome: RequestPermissionOutcome
+
+
+class CreateTerminalRequest(Wire, frozen=True, kw_only=True):
+    """Run a command in a terminal of the client's; the limit is in bytes."""
+
+    session_id: SessionId
+    command: str
+    args: NullAsDefault[Sequence[str]] = ()
+    env: NullAsDefault[Sequence[EnvVariable]] = ()
+    cwd: str | None = None
+    output_byte_limit: UInt64 | None = None
+
+
+class CreateTerminalResponse(Wire, frozen=True, kw_only=True):
+    """The terminal in which it runs."""
+
+    terminal_id: TerminalId
+
+
+class TerminalOutputRequest(Wire, frozen=True, kw_only=True):
+    """What did the terminal show so far?"""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class TerminalExitStatus(Wire, frozen=True, kw_only=True):
+    """How a command ended: its exit code, or the signal that ended it."""
+
+    exit_code: Lenient[UInt32 | None] = None
+    signal: Lenient[str | None] = None
+
+
+class TerminalOutputResponse(Wire, frozen=True, kw_only=True):
+    """The output, whether its beginning was cut off, and how the command ended if it did."""
+
+    output: str
+    truncated: bool
+    exit_status: Lenient[TerminalExitStatus | None] = None
+
+
+class ReleaseTerminalRequest(Wire, frozen=True, kw_only=True):
+    """End what runs in a terminal and free it."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class ReleaseTerminalResponse(Wire, frozen=True, kw_only=True):
+    """It is free."""
+
+
+class WaitForTerminalExitRequest(Wire, frozen=True, kw_only=True):
+    """Wait until the command ends."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class WaitForTerminalExitResponse(Wire, frozen=True, kw_only=True):
+    """How it ended: its exit code, or the signal that ended it."""
+
+    exit_code: Lenient[UInt32 | None] = None
+    signal: Lenient[str | None] = None
+
+
+class KillTerminalRequest(Wire, frozen=True, kw_only=True):
+    """End what runs in a terminal and keep its output."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class KillTerminalResponse(Wire, frozen=True, kw_only=True):
+    """It is ended."""

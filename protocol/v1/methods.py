@@ -1,0 +1,126 @@
+"""The one table of version 1's stable methods: what each side answers, with which types."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from protocol.jsonrpc.method import Method
+from protocol.v1 import client_methods as client
+from protocol.v1 import config_options as options
+from protocol.v1 import elicitation, initialization, sessions, updates
+
+INITIALIZE: Final = Method(
+    "initialize", initialization.InitializeRequest, initialization.InitializeResponse
+)
+AUTHENTICATE: Final = Method(
+    "authenticate", initialization.AuthenticateRequest, initialization.AuthenticateResponse
+)
+LOGOUT: Final = Method("logout", initialization.LogoutRequest, initialization.LogoutResponse)
+SESSION_NEW: Final = Method("session/new", sessions.NewSessionRequest, sessions.NewSessionResponse)
+SESSION_LOAD: Final = Method(
+    "session/load", sessions.LoadSessionRequest, sessions.LoadSessionResponse
+)
+SESSION_RESUME: Final = Method(
+    "session/resume", sessions.ResumeSessionRequest, sessions.ResumeSessionResponse
+)
+SESSION_LIST: Final = Method(
+    "session/list", sessions.ListSessionsRequest, sessions.ListSessionsResponse
+)
+SESSION_DELETE: Final = Method(
+    "session/delete", sessions.DeleteSessionRequest, sessions.DeleteSessionResponse
+)
+SESSION_CLOSE: Final = Method(
+    "session/close", sessions.CloseSessionRequest, sessions.CloseSessionResponse
+)
+SESSION_PROMPT: Final = Method("session/prompt", sessions.PromptRequest, sessions.PromptResponse)
+SESSION_SET_MODE: Final = Method(
+    "session/set_mode", options.SetSessionModeRequest, options.SetSessionModeResponse
+)
+SESSION_SET_CONFIG_OPTION: Final = Method(
+    "session/set_config_option",
+    options.SetSessionConfigOptionRequest,
+    options.SetSessionConfigOptionResponse,
+)
+SESSION_CANCEL: Final[Method[sessions.CancelNotification, None]] = Method(
+    "session/cancel", sessions.CancelNotification
+)
+
+FS_READ_TEXT_FILE: Final = Method(
+    "fs/read_text_file", client.ReadTextFileRequest, client.ReadTextFileResponse
+)
+FS_WRITE_TEXT_FILE: Final = Method(
+    "fs/write_text_file", client.WriteTextFileRequest, client.WriteTextFileResponse
+)
+REQUEST_PERMISSION: Final = Method(
+    "session/request_permission", client.RequestPermissionRequest, client.RequestPermissionResponse
+)
+TERMINAL_CREATE: Final = Method(
+    "terminal/create", client.CreateTerminalRequest, client.CreateTerminalResponse
+)
+TERMINAL_OUTPUT: Final = Method(
+    "terminal/output", client.TerminalOutputRequest, client.TerminalOutputResponse
+)
+TERMINAL_RELEASE: Final = Method(
+    "terminal/release", client.ReleaseTerminalRequest, client.ReleaseTerminalResponse
+)
+TERMINAL_WAIT_FOR_EXIT: Final = Method(
+    "terminal/wait_for_exit",
+    client.WaitForTerminalExitRequest,
+    client.WaitForTerminalExitResponse,
+)
+TERMINAL_KILL: Final = Method(
+    "terminal/kill", client.KillTerminalRequest, client.KillTerminalResponse
+)
+ELICITATION_CREATE: Final = Method(
+    "elicitation/create",
+    elicitation.CreateElicitationRequest,
+    elicitation.CreateElicitationResponse,
+)
+SESSION_UPDATE: Final[Method[updates.SessionNotification, None]] = Method(
+    "session/update", updates.SessionNotification
+)
+ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = Method(
+    "elicitation/complete", elicitation.CompleteElicitationNotification
+)
+
+CANCEL_REQUEST: Final[Method[sessions.CancelRequestNotification, None]] = Method(
+    "$/cancel_request", sessions.CancelRequestNotification
+)
+
+
+def _table(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
+    return {method.name: method for method in methods}
+
+
+# What the agent answers.
+AGENT_METHODS: Final = _table(
+    INITIALIZE,
+    AUTHENTICATE,
+    LOGOUT,
+    SESSION_NEW,
+    SESSION_LOAD,
+    SESSION_RESUME,
+    SESSION_LIST,
+    SESSION_DELETE,
+    SESSION_CLOSE,
+    SESSION_PROMPT,
+    SESSION_SET_MODE,
+    SESSION_SET_CONFIG_OPTION,
+    SESSION_CANCEL,
+)
+# What the client answers.
+CLIENT_METHODS: Final = _table(
+    FS_READ_TEXT_FILE,
+    FS_WRITE_TEXT_FILE,
+    REQUEST_PERMISSION,
+    TERMINAL_CREATE,
+    TERMINAL_OUTPUT,
+    TERMINAL_RELEASE,
+    TERMINAL_WAIT_FOR_EXIT,
+    TERMINAL_KILL,
+    ELICITATION_CREATE,
+    SESSION_UPDATE,
+    ELICITATION_COMPLETE,
+)
+# What either side may send; the connection itself handles it.
+PROTOCOL_METHODS: Final = _table(CANCEL_REQUEST)
