@@ -10,9 +10,20 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from acp_agent.errors import ToolError
+from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.base import AnyTool
+from acp_agent.tools.edit import EditTool
+from acp_agent.tools.glob import GlobTool
+from acp_agent.tools.grep import GrepTool
+from acp_agent.tools.list_folder import ListTool
+from acp_agent.tools.read import ReadTool
 from acp_agent.tools.schema import parameters_schema
+from acp_agent.tools.shell import ShellTool
 from acp_agent.tools.spec import ToolSpec
+from acp_agent.tools.todo import TodoTool
+from acp_agent.tools.web_fetch import WebFetchTool
+from acp_agent.tools.write import WriteTool
+from acp_agent.workspace.contract import Workspace
 
 _ERRORS_SHOWN = 5
 
@@ -123,3 +134,26 @@ def _near(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.4)
     close = close or [known for known in names if known in name.lower()]
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def core_tools(workspace: Workspace, *, command_seconds: float = 60.0) -> Toolset:
+    """The tools that every session has, for its workspace.
+
+    Args:
+        workspace: what they may touch.
+        command_seconds: how long a command may run where its call says nothing.
+    """
+    return Toolset(
+        (
+            ReadTool(workspace),
+            WriteTool(workspace),
+            EditTool(workspace),
+            ListTool(workspace),
+            GlobTool(workspace),
+            GrepTool(workspace),
+            ShellTool(workspace, default_timeout=command_seconds),
+            WebFetchTool(workspace),
+            TodoTool(workspace),
+            AskUserTool(workspace),
+        )
+    )

@@ -1,0 +1,90 @@
+"""Find files by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import ReadAccess
+from acp_agent.tools.arguments import path_argument, text_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import code, fenced
+from acp_agent.workspace.names import display_path
+from acp_agent.workspace.search import find_files
+
+FILES_SHOWN = 200
+
+
+class GlobParams(ToolParams):
+    """What to find."""
+
+    pattern: Annotated[str, Field(min_length=1, description="As in .gitignore: src/**/*.py")]
+    path: Annotated[str, Field(description="Folder to search.")] = "."
+
+
+class GlobTool(Tool[GlobParams]):
+    """Finds files of the session's folders."""
+
+    name: ClassVar[str] = "glob"
+    kind: ClassVar[ToolKind] = "search"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[GlobParams]] = GlobParams
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Find `*.py` in src"."""
+        pattern = text_argument(arguments, "pattern")
+        path = path_argument(self, arguments)
+        place = f" in {path}" if path not in ("", ".") else ""
+        return f"Find {code(pattern)}{place}" if pattern else f"Find files{place}"
+
+    async def prepare(self, params: GlobParams) -> Prepared:
+        """Check the folder."""
+        folder = self.workspace.files.resolve(params.path, to_read=True)
+        cwd = self.workspace.cwd
+        if not folder.is_dir():
+            raise ToolError(f"{display_path(folder, cwd)} is no folder; give one in `path`")
+        pattern = relative_pattern(params.pattern, folder)
+
+        async def run(_: Progress) -> Outcome:
+            found = await find_files(folder, pattern, limit=FILES_SHOWN)
+            if not found.names:
+                late = " in the time there was" if found.timed_out else ""
+                return Outcome(
+                    text=f"No files match{late}. `*.py` matches at every depth; ignored files "
+                    "(.gitignore) are left out.",
+                    content=(text_part("No files match."),),
+                )
+            rows = "\n".join(display_path(folder / name, cwd) for name in found.names)
+            left = found.total - len(found.names)
+            note = f"\n[{left:,} older files more: narrow the pattern]" if left else ""
+            late = "\n[the search took too long and is incomplete]" if found.timed_out else ""
+            return Outcome(text=f"{rows}{note}{late}", content=(text_part(fenced(rows, "")),))
+
+        return Prepared(
+            title=self.title(params.model_dump()),
+            run=run,
+            access=ReadAccess(paths=(str(folder),)),
+        )
+
+
+def relative_pattern(pattern: str, folder: Path) -> str:
+    """A pattern as ripgrep takes it: models write absolute ones and a leading `./` as well.
+
+    Raises:
+        ToolError: the pattern leads out of the folder, or excludes instead of finding.
+    """
+    prefix = f"{folder.as_posix()}/"
+    if pattern.startswith(prefix):
+        return "/" + pattern.removeprefix(prefix)
+    if pattern.startswith("./"):
+        return "/" + pattern.removeprefix("./")
+    if "\0" in pattern or ".." in pattern.split("/"):
+        raise ToolError("a pattern cannot lead upwards; give the folder in `path`")
+    if pattern.startswith("!"):
+        raise ToolError("a pattern says which files to find; it cannot start with `!`")
+    return pattern

@@ -1,0 +1,137 @@
+"""Search the contents of files."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import ReadAccess
+from acp_agent.tools.arguments import path_argument, text_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.glob import relative_pattern
+from acp_agent.tools.quoting import code, fenced, shorten
+from acp_agent.workspace.names import display_path
+from acp_agent.workspace.search import FoundLines, count_lines, find_lines
+
+LINES_SHOWN = 400
+FILES_SHOWN = 300
+LINE_WIDTH = 400  # characters
+SHOWN_LIMIT = 10_000  # characters that the user is shown
+
+
+class GrepParams(ToolParams):
+    """What to search for."""
+
+    pattern: Annotated[str, Field(min_length=1, description="Regular expression.")]
+    path: Annotated[str, Field(description="File or folder.")] = "."
+    glob: Annotated[str | None, Field(description="Only files like *.py")] = None
+    ignore_case: bool = False
+    context: Annotated[int, Field(ge=0, le=20, description="Lines around each match.")] = 0
+    mode: Annotated[
+        Literal["lines", "files"], Field(description="files: names with numbers of matches.")
+    ] = "lines"
+
+
+class GrepTool(Tool[GrepParams]):
+    """Searches files of the session's folders."""
+
+    name: ClassVar[str] = "grep"
+    kind: ClassVar[ToolKind] = "search"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[GrepParams]] = GrepParams
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Search for `foo` in src"."""
+        pattern = text_argument(arguments, "pattern")
+        path = path_argument(self, arguments)
+        glob = text_argument(arguments, "glob")
+        place = f" in {path}" if path not in ("", ".") else ""
+        files = f" ({glob})" if glob else ""
+        return f"Search for {code(pattern)}{place}{files}" if pattern else f"Search{place}{files}"
+
+    async def prepare(self, params: GrepParams) -> Prepared:
+        """Check the place and the glob; the pattern is ripgrep's to judge."""
+        place = self.workspace.files.resolve(params.path, to_read=True)
+        if not place.exists():
+            shown = display_path(place, self.workspace.cwd)
+            raise ToolError(f"there is no {shown}; give a file or a folder in `path`")
+        if "\0" in params.pattern:
+            raise ToolError("the pattern has a NUL character; leave it out")
+        folder = place if place.is_dir() else place.parent
+        glob = relative_pattern(params.glob, folder) if params.glob else None
+
+        async def run(_: Progress) -> Outcome:
+            if params.mode == "files":
+                return await self._files(place, folder, params, glob)
+            return await self._lines(place, folder, params, glob)
+
+        return Prepared(
+            title=self.title(params.model_dump()),
+            run=run,
+            access=ReadAccess(paths=(str(place),)),
+        )
+
+    async def _lines(
+        self, place: Path, folder: Path, params: GrepParams, glob: str | None
+    ) -> Outcome:
+        found = await find_lines(
+            place,
+            params.pattern,
+            glob=glob,
+            ignore_case=params.ignore_case,
+            context=params.context,
+            limit=LINES_SHOWN,
+            width=LINE_WIDTH,
+        )
+        notes = []
+        if found.more:
+            notes.append(f"[more than {LINES_SHOWN} lines: narrow the search]")
+        if found.left_out:
+            notes.append(f"[{found.left_out} matches in enormous lines are left out]")
+        return _outcome(self._grouped(found, folder), notes, timed_out=found.timed_out)
+
+    def _grouped(self, found: FoundLines, folder: Path) -> list[str]:
+        rows: list[str] = []
+        for name, lines in itertools.groupby(found.lines, key=lambda line: line.name):
+            if rows:
+                rows.append("")
+            rows.append(display_path(folder / name, self.workspace.cwd))
+            last = None
+            for line in lines:
+                if last is not None and line.number > last + 1 and not line.matched:
+                    rows.append("--")
+                rows.append(f"{line.number}{':' if line.matched else '-'}{line.text}")
+                last = line.number
+        return rows
+
+    async def _files(
+        self, place: Path, folder: Path, params: GrepParams, glob: str | None
+    ) -> Outcome:
+        found = await count_lines(
+            place,
+            params.pattern,
+            glob=glob,
+            ignore_case=params.ignore_case,
+            limit=FILES_SHOWN,
+        )
+        cwd = self.workspace.cwd
+        rows = [f"{display_path(folder / name, cwd)}: {count}" for name, count in found.counts]
+        notes = [f"[more than {FILES_SHOWN} files: narrow the search]"] if found.more else []
+        return _outcome(rows, notes, timed_out=found.timed_out)
+
+
+def _outcome(rows: list[str], notes: list[str], *, timed_out: bool) -> Outcome:
+    if timed_out:
+        notes.append("[the search took too long and is incomplete: name a smaller folder]")
+    if not rows:
+        text = "\n".join(["Nothing matches.", *notes])
+        return Outcome(text=text, content=(text_part(text),))
+    body = "\n".join(rows)
+    shown = fenced(shorten(body, SHOWN_LIMIT), "")
+    return Outcome(text="\n".join([body, *notes]), content=(text_part(shown),))

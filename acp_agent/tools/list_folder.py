@@ -1,0 +1,86 @@
+"""List a folder."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import ReadAccess
+from acp_agent.tools.arguments import path_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import fenced, shorten
+from acp_agent.workspace.folder_listing import Entry, list_folder
+from acp_agent.workspace.names import display_name, display_path
+
+ENTRIES_SHOWN = 500
+SHOWN_LIMIT = 10_000  # characters that the user is shown
+
+
+class ListParams(ToolParams):
+    """What to list."""
+
+    path: str = "."
+    depth: Annotated[int, Field(ge=1, le=5, description="Levels of folders.")] = 1
+
+
+class ListTool(Tool[ListParams]):
+    """Lists a folder of the session's folders."""
+
+    name: ClassVar[str] = "list"
+    kind: ClassVar[ToolKind] = "read"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[ListParams]] = ListParams
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "List src"."""
+        path = path_argument(self, arguments)
+        return f"List {path}" if path not in ("", ".") else "List the working folder"
+
+    async def prepare(self, params: ListParams) -> Prepared:
+        """Check the folder."""
+        folder = self.workspace.files.resolve(params.path, to_read=True)
+        shown = display_path(folder, self.workspace.cwd)
+        if not folder.exists():
+            raise ToolError(f"there is no folder {shown}; find it with `glob`")
+        if not folder.is_dir():
+            raise ToolError(f"{shown} is a file; use `read`")
+
+        async def run(_: Progress) -> Outcome:
+            found = await list_folder(folder, depth=params.depth, limit=ENTRIES_SHOWN)
+            rows = [_row(entry) for entry in found.entries] or ["(empty)"]
+            body = "\n".join(rows)
+            notes = ""
+            if found.more:
+                notes += f"\n[more than {ENTRIES_SHOWN} entries: list a folder further down]"
+            if found.ignored:
+                notes += f"\n[{found.ignored} ignored entries are left out]"
+            content = text_part(fenced(shorten(body, SHOWN_LIMIT), ""))
+            return Outcome(text=body + notes, content=(content,))
+
+        return Prepared(
+            title=self.title(params.model_dump()),
+            run=run,
+            access=ReadAccess(paths=(str(folder),)),
+        )
+
+
+def _row(entry: Entry) -> str:
+    name = "  " * entry.depth + display_name(entry.name)
+    if entry.target is not None:
+        return f"{name} -> {display_name(entry.target)}"
+    if entry.files is not None:
+        return f"{name}/ ({entry.files} file{'' if entry.files == 1 else 's'})"
+    return f"{name} ({_size(entry.size)})" if entry.size is not None else f"{name} (no file)"
+
+
+def _size(count: int) -> str:
+    value, unit = float(count), "B"
+    for larger in ("KB", "MB", "GB"):
+        if value < 1_000:
+            break
+        value, unit = value / 1_000, larger
+    return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"

@@ -1,0 +1,140 @@
+"""Runs ripgrep, which knows `.gitignore` and is fast, with its output bounded by its reader."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.platform.posix import end_group
+
+TIME_LIMIT = 20.0  # seconds for one search
+_RECORD_LIMIT = 4_000_000  # bytes; a longer record (a line of a minified file) is left out
+_CHUNK = 262_144
+_REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """How a run ended: its status (0 found, 1 nothing, 2 error), and what cut it short."""
+
+    status: int
+    error: str = ""
+    stopped: bool = False
+    timed_out: bool = False
+    left_out: int = 0  # records over the limit
+
+
+def find_ripgrep() -> str:
+    """The program that came with us, else one on the PATH.
+
+    Raises:
+        WorkspaceError: there is none.
+    """
+    beside = Path(sys.executable).parent  # of the virtual environment: no symlink is followed
+    found = shutil.which("rg", path=str(beside)) or shutil.which("rg")
+    if found is None:
+        raise WorkspaceError(
+            "ripgrep (rg) is missing: install acp-agent-server again, or ripgrep itself"
+        )
+    return found
+
+
+async def run_ripgrep(
+    arguments: Sequence[str],
+    folder: Path,
+    *,
+    separator: bytes,
+    take: Callable[[bytes], bool],
+    timeout: float = TIME_LIMIT,
+) -> Ended:
+    """Run ripgrep in a folder and hand each record of its output to `take`.
+
+    Hidden files are searched but those of version control; ignore files count, also outside of a
+    repository; no configuration of the user's is read. The process is gone when this returns.
+
+    Args:
+        arguments: what to do, without the options for the above.
+        folder: where it runs.
+        separator: the byte that ends a record.
+        take: is given each record, and answers whether it wants more.
+        timeout: seconds after which the process is ended.
+
+    Raises:
+        WorkspaceError: ripgrep cannot be started.
+    """
+    command = [
+        find_ripgrep(),
+        "--no-config",
+        "--hidden",
+        "--no-require-git",
+        "--no-messages",
+        "--color=never",
+        *arguments,
+        *(f"--glob=!{name}" for name in (".git", ".hg", ".svn", ".jj")),
+    ]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            limit=_CHUNK,
+        )
+    except OSError as error:
+        raise WorkspaceError(f"ripgrep cannot be started in {folder}: {error.strerror}") from error
+    reader, errors = process.stdout, process.stderr
+    if reader is None or errors is None:
+        raise AssertionError("both streams were asked for as pipes")
+    said = asyncio.create_task(errors.read())
+    stopped = timed_out = False
+    left_out = 0
+    try:
+        async with asyncio.timeout(timeout):
+            stopped, left_out = await _read_records(reader, separator, take)
+            if not stopped:
+                await process.wait()
+    except TimeoutError:
+        timed_out = True
+    finally:
+        if process.returncode is None:
+            end_group(process.pid, at_once=True)
+        await asyncio.wait([said, asyncio.ensure_future(process.wait())], timeout=_REAP_LIMIT)
+        said.cancel()
+    return Ended(
+        status=process.returncode if process.returncode is not None else 2,
+        error=said.result().decode("utf-8", "replace").strip() if not said.cancelled() else "",
+        stopped=stopped,
+        timed_out=timed_out,
+        left_out=left_out,
+    )
+
+
+async def _read_records(
+    reader: asyncio.StreamReader, separator: bytes, take: Callable[[bytes], bool]
+) -> tuple[bool, int]:
+    """Whether `take` had enough, and how many records were too long."""
+    left_out = 0
+    rest = b""
+    too_long = False
+    while chunk := await reader.read(_CHUNK):
+        *records, rest = (rest + chunk).split(separator)
+        if records and too_long:
+            del records[0]
+            too_long = False
+        if not all(map(take, records)):
+            return True, left_out
+        if len(rest) > _RECORD_LIMIT:
+            left_out += not too_long
+            too_long = True
+            rest = b""
+    if rest and not too_long:
+        take(rest)
+    return False, left_out

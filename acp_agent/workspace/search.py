@@ -1,0 +1,224 @@
+"""Finding files by name and by content, ignored ones left out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, run_ripgrep
+from acp_agent.workspace.ripgrep_lines import FoundLine, decode_lines
+
+FILE_LIMIT = 300_000  # files below one folder that a search by name looks at
+
+
+class FoundFiles(Struct, frozen=True, kw_only=True):
+    """Names relative to the searched folder, newest first, and how many there are in all."""
+
+    names: tuple[str, ...]
+    total: int
+    timed_out: bool = False
+
+
+class FoundLines(Struct, frozen=True, kw_only=True):
+    """Lines in the order of names and numbers; `more` says that some were left out."""
+
+    lines: tuple[FoundLine, ...]
+    more: bool = False
+    timed_out: bool = False
+    left_out: int = 0  # lines too long to be looked at
+
+
+class FoundCounts(Struct, frozen=True, kw_only=True):
+    """Files with the number of their lines that match, in the order of names."""
+
+    counts: tuple[tuple[str, int], ...]
+    more: bool = False
+    timed_out: bool = False
+
+
+async def list_files(folder: Path, *, timeout: float = TIME_LIMIT) -> list[bytes]:
+    """The names of all files below a folder, relative to it, that no ignore file leaves out.
+
+    Raises:
+        WorkspaceError: there are more than `FILE_LIMIT`, or it took too long.
+    """
+    names: list[bytes] = []
+    ended = await run_ripgrep(
+        ["--files", "--null", "./"],
+        folder,
+        separator=b"\0",
+        take=_collect(names, FILE_LIMIT),
+        timeout=timeout,
+    )
+    _require_success(ended)
+    if ended.timed_out or ended.stopped:
+        reason = f"took over {timeout:g} s" if ended.timed_out else f"has over {FILE_LIMIT:,} files"
+        raise WorkspaceError(f"{folder} {reason}; name a folder further down")
+    return names
+
+
+async def find_files(
+    folder: Path, pattern: str, *, limit: int, timeout: float = TIME_LIMIT
+) -> FoundFiles:
+    """Files whose name matches a glob pattern as in `.gitignore`, newest first.
+
+    Raises:
+        WorkspaceError: the pattern is no glob, or there are too many files.
+    """
+    matching: list[bytes] = []
+    arguments = ["--files", "--null", "--sortr=modified", f"--glob={pattern}", "./"]
+    # A glob of ripgrep's overrules the ignore files, so what it finds is held against a listing
+    # that obeys them.
+    known, ended = await asyncio.gather(
+        list_files(folder, timeout=timeout),
+        run_ripgrep(
+            arguments,
+            folder,
+            separator=b"\0",
+            take=_collect(matching, FILE_LIMIT),
+            timeout=timeout,
+        ),
+    )
+    _require_success(ended)
+    kept = set(known)
+    names = [name for name in matching if name in kept]
+    return FoundFiles(
+        names=tuple(os.fsdecode(name) for name in names[:limit]),
+        total=len(names),
+        timed_out=ended.timed_out,
+    )
+
+
+async def find_lines(
+    place: Path,
+    pattern: str,
+    *,
+    glob: str | None,
+    ignore_case: bool,
+    context: int,
+    limit: int,
+    width: int,
+    timeout: float = TIME_LIMIT,
+) -> FoundLines:
+    """Lines that match a regular expression, in a file or below a folder.
+
+    Args:
+        place: the file or the folder.
+        pattern: a regular expression of ripgrep's; with look-around, of PCRE2.
+        glob: only files whose names match it.
+        ignore_case: whether case counts.
+        context: lines to give before and after each.
+        limit: how many lines to give, those beside included.
+        width: characters of a line to give.
+        timeout: seconds to search at most.
+
+    Raises:
+        WorkspaceError: the pattern or the glob is wrong, or there are too many files.
+    """
+    folder, target = _target(place)
+    kept = await _names_kept(folder, glob, timeout)
+    lines: list[FoundLine] = []
+
+    def take(record: bytes) -> bool:
+        lines.extend(
+            line
+            for line in decode_lines(record, width=width)
+            if kept is None or os.fsencode(line.name) in kept
+        )
+        return len(lines) <= limit
+
+    ended = await run_ripgrep(
+        ["--json", f"--context={context}", *_matching(pattern, glob, ignore_case), target],
+        folder,
+        separator=b"\n",
+        take=take,
+        timeout=timeout,
+    )
+    _require_success(ended)
+    return FoundLines(
+        lines=tuple(lines[:limit]),
+        more=len(lines) > limit,
+        timed_out=ended.timed_out,
+        left_out=ended.left_out,
+    )
+
+
+async def count_lines(
+    place: Path,
+    pattern: str,
+    *,
+    glob: str | None,
+    ignore_case: bool,
+    limit: int,
+    timeout: float = TIME_LIMIT,
+) -> FoundCounts:
+    """How many lines of each file match. Arguments and errors are those of `find_lines`."""
+    folder, target = _target(place)
+    kept = await _names_kept(folder, glob, timeout)
+    records: list[bytes] = []
+    ended = await run_ripgrep(
+        ["--count", "--with-filename", "--null", *_matching(pattern, glob, ignore_case), target],
+        folder,
+        separator=b"\0",
+        take=_collect(records, FILE_LIMIT),
+        timeout=timeout,
+    )
+    _require_success(ended)
+    # Records are: a name; a count, a line feed and the next name; …; the last count.
+    counts = []
+    name = records[0].removeprefix(b"./") if records else b""
+    for record in records[1:]:
+        count, _, following = record.partition(b"\n")
+        if kept is None or name in kept:
+            counts.append((os.fsdecode(name), int(count)))
+        name = following.removeprefix(b"./")
+    return FoundCounts(
+        counts=tuple(counts[:limit]), more=len(counts) > limit, timed_out=ended.timed_out
+    )
+
+
+def _matching(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str]:
+    arguments = ["--sort=path", "--engine=auto", f"--regexp={pattern}"]
+    if ignore_case:
+        arguments.append("--ignore-case")
+    if "\n" in pattern or "\\n" in pattern:
+        arguments.append("--multiline")
+    if glob is not None:
+        arguments.append(f"--glob={glob}")
+    return arguments
+
+
+async def _names_kept(folder: Path, glob: str | None, timeout: float) -> set[bytes] | None:
+    """The files that no ignore file leaves out, where a glob would overrule those; else None."""
+    return set(await list_files(folder, timeout=timeout)) if glob is not None else None
+
+
+def _target(place: Path) -> tuple[Path, str]:
+    return (place, "./") if place.is_dir() else (place.parent, f"./{place.name}")
+
+
+def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:
+    """What keeps records in a list, up to a limit."""
+
+    def take(record: bytes) -> bool:
+        records.append(record.removeprefix(b"./"))
+        return len(records) <= limit
+
+    return take
+
+
+def _require_success(ended: Ended) -> None:
+    """Raise what ripgrep said of the pattern; files that it could not read it does not tell of."""
+    if ended.status < 2 or ended.stopped or ended.timed_out or not ended.error:
+        return
+    lines = [line.strip() for line in ended.error.splitlines() if line.strip()]
+    said = next((line for line in reversed(lines) if "error" in line), lines[-1])
+    raise WorkspaceError(
+        f"the search is not possible: {said.removeprefix('rg: ').removeprefix('error: ')}; "
+        "mend the pattern, and escape characters such as ( [ { . that are meant as they are"
+    )
