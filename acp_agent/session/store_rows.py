@@ -19,6 +19,8 @@ from acp_agent.ids import SessionId
 from acp_agent.session.store_codec import decode_event, encode_event, repaired
 from acp_agent.session.store_records import SessionRecord, StoredEvent, UnknownEvent
 
+SEQ_BITS = 32  # an event's place is its session's key, shifted by these, and its number there
+
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
 
@@ -111,10 +113,11 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
 
 def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -> None:
     at = entry.at
+    place = (key << SEQ_BITS) + last
     connection.executemany(
         # The bytes are UTF-8 already; as text they stay readable to SQLite's own JSON functions.
-        "INSERT INTO events (session, seq, at, body) VALUES (?, ?, ?, CAST(? AS TEXT))",
-        [(key, last + place, at, body) for place, body in enumerate(entry.bodies, 1)],
+        "INSERT INTO events (place, at, body) VALUES (?, ?, CAST(? AS TEXT))",
+        [(place + number, at, body) for number, body in enumerate(entry.bodies, 1)],
     )
 
 
@@ -123,7 +126,10 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
     row = connection.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
     if row is None:
         return False
-    connection.execute("DELETE FROM events WHERE session = ?", row)
+    first = row[0] << SEQ_BITS
+    connection.execute(
+        "DELETE FROM events WHERE place > ? AND place < ?", (first, first + (1 << SEQ_BITS))
+    )
     connection.execute("DELETE FROM sessions WHERE key = ?", row)
     return True
 
@@ -150,12 +156,14 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
     """
     events: list[StoredEvent] = []
     size = 0
+    first = key << SEQ_BITS
     rows = connection.execute(
-        "SELECT seq, at, CAST(body AS BLOB) FROM events WHERE session = ? AND seq > ? AND seq <= ?"
-        " ORDER BY seq LIMIT ?",
-        (key, after, last, BATCH_EVENTS),
+        "SELECT place, at, CAST(body AS BLOB) FROM events WHERE place > ? AND place <= ?"
+        " ORDER BY place LIMIT ?",
+        (first + after, first + last, BATCH_EVENTS),
     )
-    for seq, at, body in rows:
+    for place, at, body in rows:
+        seq = place - first
         after += 1
         if seq != after:
             raise StoreDamagedError(f"event {after} of a session is missing")
@@ -221,7 +229,9 @@ def check(connection: sqlite3.Connection) -> tuple[str, ...]:
     return tuple(
         f"session {session_id}: {stored} of {last} events are there"
         for session_id, last, stored in connection.execute(
-            "SELECT id, last_seq, (SELECT count(*) FROM events WHERE session = key) AS stored"
-            " FROM sessions WHERE stored <> last_seq LIMIT 20"
+            "SELECT id, last_seq, (SELECT count(*) FROM events"
+            " WHERE place > key << ? AND place < (key + 1) << ?) AS stored"
+            " FROM sessions WHERE stored <> last_seq LIMIT 20",
+            (SEQ_BITS, SEQ_BITS),
         )
     )

@@ -30,15 +30,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         )
         """,
         "CREATE INDEX sessions_by_time ON sessions (updated_at, id)",
-        # Without a rowid the events of a session lie side by side, and loading it reads few pages.
+        # `place` is the session's key and the event's number in it (see `store_rows`): the events
+        # of a session lie side by side, and adding one at its end splits no page.
         """
         CREATE TABLE events (
-            session INTEGER NOT NULL REFERENCES sessions (key),
-            seq INTEGER NOT NULL,
+            place INTEGER PRIMARY KEY,
             at INTEGER NOT NULL,
-            body TEXT NOT NULL,
-            PRIMARY KEY (session, seq)
-        ) WITHOUT ROWID
+            body TEXT NOT NULL
+        )
         """,
     ),
 )

@@ -88,6 +88,7 @@ class Worker:
         self.path = path  # its real path once the thread has opened it
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
+        self._database: Database | None = None  # the thread's alone
         self._closed = False
         self._ended: asyncio.Future[None] = loop.create_future()
 
@@ -101,7 +102,11 @@ class Worker:
         # A daemon, so that a program that forgets to close still ends; what it was told is
         # committed is committed.
         threading.Thread(target=self._main, args=(opened,), name="journal", daemon=True).start()
-        await opened
+        try:
+            await opened
+        except asyncio.CancelledError:
+            self._queue.put(None)  # nobody will close what was opened in vain
+            raise
 
     async def do(self, run: Callable[[sqlite3.Connection], T], chain: Chain | None = None) -> T:
         """Run a job on the thread and give back its result; jobs keep their order.
@@ -136,28 +141,27 @@ class Worker:
         start = Job[None](lambda _: None, opened, None)
         try:
             self.path = Path(os.path.realpath(self.path))
-            database = open_database(self.path)
+            self._connection()
         except Exception as error:  # noqa: BLE001 - handed to the caller of `start`
             start.error = error
             self._answer([start])
             return
         self._answer([start])
-        while self._serve(database):
+        while self._serve():
             pass
-        with contextlib.suppress(sqlite3.Error):  # all is committed; the rest the next start does
-            database.connection.close()
+        self._disconnect()
         self._answer([Job(lambda _: None, self._ended, None)])
 
-    def _serve(self, database: Database) -> bool:
+    def _serve(self) -> bool:
         """Do all that waits; false when the end was asked for."""
         jobs, going_on = self._take()
         for writes, group in groupby(jobs, key=lambda job: job.chain is not None):
             members = list(group)
             if writes:
-                self._write(database, members)
+                self._write(members)
             else:
                 for job in members:
-                    self._read(database, job)
+                    self._read(job)
             self._answer(members)
         return going_on
 
@@ -175,18 +179,19 @@ class Worker:
                 return jobs, True
         return jobs, False
 
-    def _read(self, database: Database, job: AnyJob) -> None:
+    def _read(self, job: AnyJob) -> None:
         try:
-            job.result = job.run(database.connection)
+            job.result = job.run(self._connection())
         except Exception as error:  # noqa: BLE001 - handed to the caller of `do`
             job.error = self._told(error)
 
-    def _write(self, database: Database, jobs: list[AnyJob]) -> None:
-        if database.read_only:
-            self._try_to_write_again(database)
+    def _write(self, jobs: list[AnyJob]) -> None:
+        if self._database is not None and self._database.read_only:
+            # A full disk may have space again, a file may have become writable.
+            self._disconnect()
         if len(jobs) > 1:
             try:
-                self._commit(database.connection, jobs)
+                self._commit(jobs)
                 return
             except sqlite3.OperationalError as error:
                 if primary_code(error) == sqlite3.SQLITE_BUSY:
@@ -196,7 +201,7 @@ class Worker:
                 pass
         for job in jobs:
             try:
-                self._commit(database.connection, [job])
+                self._commit([job])
             except Exception as error:  # noqa: BLE001 - handed to the caller of `do`
                 self._fail([job], error)
 
@@ -206,30 +211,40 @@ class Worker:
             if job.chain is not None and job.chain.broken is None:
                 job.chain.broken = job.error
 
-    def _commit(self, connection: sqlite3.Connection, jobs: list[AnyJob]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
+    def _commit(self, jobs: list[AnyJob]) -> None:
+        connection = self._connection()
         try:
+            connection.execute("BEGIN IMMEDIATE")
             for job in jobs:
                 job.check_chain()
                 job.result = job.run(connection)
             connection.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if connection.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
+            if (
+                isinstance(error, sqlite3.Error)
+                and primary_code(error) == sqlite3.SQLITE_READONLY
+                and self._database is not None
+            ):
+                self._database.read_only = True
             raise
 
-    def _try_to_write_again(self, database: Database) -> None:
-        """A full disk may have space again, a file may have become writable."""
-        try:
-            again = open_database(self.path)
-        except StoreError:
-            return
-        database.connection.close()
-        database.connection, database.read_only = again.connection, again.read_only
+    def _connection(self) -> sqlite3.Connection:
+        """The open journal; opened again where that failed before."""
+        if self._database is None:
+            self._database = open_database(self.path)
+        return self._database.connection
+
+    def _disconnect(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            with contextlib.suppress(sqlite3.Error):  # what is committed the next start finds
+                database.connection.close()
 
     def _told(self, error: Exception) -> Exception:
-        if isinstance(error, StoreDamagedError):
+        if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
             return damaged(self.path, str(error))
         if isinstance(error, sqlite3.Error):
             told = store_error(error, self.path)

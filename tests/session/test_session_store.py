@@ -423,12 +423,12 @@ async def test_a_broken_event_is_found_when_it_is_read_and_by_the_check(tmp_path
 
     database = sqlite3.connect(path)
     database.execute(
-        "UPDATE events SET body = '{\"event\":' WHERE seq = 2 AND session ="
-        " (SELECT key FROM sessions WHERE id = ?)",
+        "UPDATE events SET body = '{\"event\":' WHERE place ="
+        " (SELECT (key << 32) + 2 FROM sessions WHERE id = ?)",
         (broken,),
     )
     database.execute(
-        "DELETE FROM events WHERE seq = 2 AND session = (SELECT key FROM sessions WHERE id = ?)",
+        "DELETE FROM events WHERE place = (SELECT (key << 32) + 2 FROM sessions WHERE id = ?)",
         (short,),
     )
     database.commit()

@@ -1,0 +1,133 @@
+"""The journal when the disk is full or may not be written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from store_child import NOBODY
+from store_processes import begin, finish, kill
+
+from acp_agent.events import AgentText
+from acp_agent.ids import SessionId
+from acp_agent.session.store import Store
+
+
+async def test_a_write_that_the_system_refuses_is_said_and_loses_nothing_and_writing_goes_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.db"
+    lines = finish("limited", path, 1_000_000)
+    what, number, message = lines[0].split(" ", 2)
+    assert what == "refused"
+    assert str(path) in message
+    assert "the disk refused to read or write it; check its space" in message
+    committed = int(number)
+    assert committed > 10
+    assert lines[1:] == [f"readable {committed + 2}", "refused again"]
+
+    store = await Store.open(path)
+    events = [stored.event for stored in await store.read_all(SessionId("sess_limited"))]
+    assert await store.check() == ()
+    await store.close()
+    texts = [event.text.partition(":")[0] for event in events if isinstance(event, AgentText)]
+    assert texts == [str(n) for n in range(committed + 1)]  # the last one was written afterwards
+
+
+def test_a_full_disk_is_said_by_name_and_writing_goes_on_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    mount = "mount -t tmpfs -o size=3m tmpfs " + str(tmp_path)
+    try:
+        subprocess.run(
+            ["unshare", "-rm", "sh", "-c", mount], check=True, capture_output=True, timeout=20
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"a small disk cannot be mounted here: {error}")
+    inside = ("unshare", "-rm", "sh", "-c", mount + ' && exec "$@"', "sh")
+    lines = finish("small", tmp_path / "journal.db", prefix=inside)
+    what, number, message = lines[0].split(" ", 2)
+    assert what == "refused"
+    assert "journal.db failed: the disk is full; free some space and try again" in message
+    committed = int(number)
+    assert committed > 10
+    assert lines[1] == lines[2] == f"readable {committed + 2}"
+    assert lines[3].startswith("refused ")
+    assert lines[4] == "whole True"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that a process without rights can reach, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="acp-agent-"))
+    folder.chmod(0o755)
+    (folder / "data" / "warm").mkdir(parents=True)
+    (folder / "data" / "warm").chmod(0o777)
+    yield folder / "data"
+    (folder / "data").chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def forbid_writing(folder: Path) -> None:
+    for path in (*folder.glob("journal.db*"), folder):
+        if os.geteuid() == 0:
+            os.chown(path, NOBODY, NOBODY)
+        path.chmod(0o500 if path.is_dir() else 0o400)
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["closed", "killed"])
+def test_a_journal_that_may_not_be_written_is_still_listed_and_read(
+    open_folder: Path, killed: bool
+) -> None:
+    path = open_folder / "journal.db"
+    if killed:  # its last events are in the log beside it only
+        child = begin("write", path, "sess_a", 100_000)
+        assert child.stdout is not None
+        for _ in range(9):
+            child.stdout.readline()
+        kill(child)
+        assert path.with_name("journal.db-wal").stat().st_size
+    else:
+        finish("write", path, "sess_a", 8)
+    forbid_writing(open_folder)
+
+    lines = finish("look", path, "sess_a")
+
+    assert lines[0] == "listed sess_a"
+    what, count = lines[1].split()
+    assert what == "read"
+    assert int(count) >= 10
+    assert lines[2].startswith("refused ")
+    assert f"{path} failed: it cannot be written; check the permissions" in lines[2]
+    assert lines[3].startswith("no lease ")
+    assert "check the folder and its permissions" in lines[3]
+    assert lines[4] == f"appended {int(count) + 1}"  # once it may be written, it is
+
+
+async def test_a_journal_that_cannot_be_made_is_said_and_nothing_is_left_behind(
+    open_folder: Path,
+) -> None:
+    (open_folder / "warm").chmod(0o777)
+    forbid_writing(open_folder)
+    done = subprocess.run(
+        [*begin_command(open_folder / "journal.db")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.stdout.startswith("error StoreError the journal ")
+    assert "cannot be opened: Permission denied; check the folder" in done.stdout
+    assert [path.name for path in open_folder.iterdir()] == ["warm"]
+
+
+def begin_command(path: Path) -> list[str]:
+    from store_processes import command
+
+    return command("look", path, "sess_a")
