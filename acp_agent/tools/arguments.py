@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from acp_agent.content import JsonObject
 from acp_agent.tools.base import AnyTool
 from acp_agent.workspace.names import display_name, display_path
@@ -27,4 +29,7 @@ def number_argument(arguments: JsonObject, name: str) -> int | None:
 def path_argument(tool: AnyTool, arguments: JsonObject, name: str = "path") -> str:
     """A path, relative to the working folder where it lies below it; "" where there is none."""
     path = text_argument(arguments, name)
-    return display_path(path, tool.workspace.cwd) if path else ""
+    for root in (tool.workspace.cwd, tool.workspace.files.roots[0]):
+        if Path(path).is_relative_to(root):
+            return display_path(path, root)
+    return path

@@ -14,11 +14,13 @@ from acp_agent.workspace.contract import Files, TextFile
 class Change(Struct, frozen=True, kw_only=True):
     """A file's text before (None: there is no file) and after.
 
-    `asked` is the path as the model wrote it and `line` the first one that differs, from 1.
+    `asked` is the path as the model wrote it, `path` what it leads to, `opened` that as the editor
+    knows it; `line` is the first one that differs, from 1.
     """
 
     asked: str
     path: Path
+    opened: Path
     shown: str
     before: TextFile | None
     after: str
@@ -28,12 +30,12 @@ class Change(Struct, frozen=True, kw_only=True):
     def diff(self) -> DiffPart:
         """The change as the user is shown it."""
         old = self.before.text if self.before is not None else None
-        return DiffPart(path=str(self.path), old_text=old, new_text=self.after)
+        return DiffPart(path=str(self.opened), old_text=old, new_text=self.after)
 
     @property
     def location(self) -> Location:
         """Where the change begins."""
-        return Location(path=str(self.path), line=self.line)
+        return Location(path=str(self.opened), line=self.line)
 
 
 async def make(change: Change, files: Files) -> str:

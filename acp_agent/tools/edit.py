@@ -42,7 +42,7 @@ class EditTool(Tool[EditParams]):
         """Find the text and make the diff; demands that the model has seen the file as it is."""
         files = self.workspace.files
         path = files.resolve(params.path)
-        shown = display_path(path, self.workspace.cwd)
+        shown = display_path(path, files.roots[0])
         before = await files.check_unchanged(path)
         result = await asyncio.to_thread(
             replace_text, before, params.old, params.new, every=params.all, shown=shown
@@ -50,6 +50,7 @@ class EditTool(Tool[EditParams]):
         change = Change(
             asked=params.path,
             path=path,
+            opened=files.as_opened(path),
             shown=shown,
             before=before,
             after=result.text,

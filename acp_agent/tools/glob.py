@@ -45,7 +45,7 @@ class GlobTool(Tool[GlobParams]):
     async def prepare(self, params: GlobParams) -> Prepared:
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
-        cwd = self.workspace.cwd
+        cwd = self.workspace.files.roots[0]
         if not folder.is_dir():
             raise ToolError(f"{display_path(folder, cwd)} is no folder; give one in `path`")
         pattern = relative_pattern(params.pattern, folder)

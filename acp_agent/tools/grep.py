@@ -59,7 +59,7 @@ class GrepTool(Tool[GrepParams]):
         """Check the place and the glob; the pattern is ripgrep's to judge."""
         place = self.workspace.files.resolve(params.path, to_read=True)
         if not place.exists():
-            shown = display_path(place, self.workspace.cwd)
+            shown = display_path(place, self.workspace.files.roots[0])
             raise ToolError(f"there is no {shown}; give a file or a folder in `path`")
         if "\0" in params.pattern:
             raise ToolError("the pattern has a NUL character; leave it out")
@@ -101,7 +101,7 @@ class GrepTool(Tool[GrepParams]):
         for name, lines in itertools.groupby(found.lines, key=lambda line: line.name):
             if rows:
                 rows.append("")
-            rows.append(display_path(folder / name, self.workspace.cwd))
+            rows.append(display_path(folder / name, self.workspace.files.roots[0]))
             last = None
             for line in lines:
                 if last is not None and line.number > last + 1 and not line.matched:
@@ -120,7 +120,7 @@ class GrepTool(Tool[GrepParams]):
             ignore_case=params.ignore_case,
             limit=FILES_SHOWN,
         )
-        cwd = self.workspace.cwd
+        cwd = self.workspace.files.roots[0]
         rows = [f"{display_path(folder / name, cwd)}: {count}" for name, count in found.counts]
         notes = [f"[more than {FILES_SHOWN} files: narrow the search]"] if found.more else []
         return _outcome(rows, notes, timed_out=found.timed_out)

@@ -43,7 +43,7 @@ class ListTool(Tool[ListParams]):
     async def prepare(self, params: ListParams) -> Prepared:
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
-        shown = display_path(folder, self.workspace.cwd)
+        shown = display_path(folder, self.workspace.files.roots[0])
         if not folder.exists():
             raise ToolError(f"there is no folder {shown}; find it with `glob`")
         if not folder.is_dir():

@@ -60,7 +60,8 @@ class ReadTool(Tool[ReadParams]):
                 return await self._picture(path)
             return await self._lines(path, params)
 
-        location = Location(path=str(path), line=params.line)
+        opened = self.workspace.files.as_opened(path)
+        location = Location(path=str(opened), line=params.line)
         return Prepared(
             title=self.title(params.model_dump(exclude_unset=True)),
             run=run,
@@ -70,7 +71,7 @@ class ReadTool(Tool[ReadParams]):
 
     async def _picture(self, path: Path) -> Outcome:
         data = await self.workspace.files.read_bytes(path, limit=IMAGE_LIMIT)
-        shown = display_path(path, self.workspace.cwd)
+        shown = display_path(path, self.workspace.files.roots[0])
         media_type = image_type(data)
         if media_type is None:
             raise ToolError(f"{shown} is named like a picture but is no PNG, JPEG, GIF or WebP")
@@ -89,7 +90,7 @@ class ReadTool(Tool[ReadParams]):
             return Outcome(text="(the file is empty)", content=(text_part("The file is empty."),))
         if not part.numbered:
             raise ToolError(
-                f"{display_path(path, self.workspace.cwd)} has {part.total} lines; "
+                f"{display_path(path, self.workspace.files.roots[0])} has {part.total} lines; "
                 f"there is no line {params.line}"
             )
         text = part.numbered

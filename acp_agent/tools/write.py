@@ -40,7 +40,7 @@ class WriteTool(Tool[WriteParams]):
         """Compare with the file as it is; replacing one demands that the model has seen it."""
         files = self.workspace.files
         path = files.resolve(params.path)
-        shown = display_path(path, self.workspace.cwd)
+        shown = display_path(path, files.roots[0])
         try:
             before = await files.check_unchanged(path)
         except MissingFileError:
@@ -49,6 +49,7 @@ class WriteTool(Tool[WriteParams]):
         change = Change(
             asked=params.path,
             path=path,
+            opened=files.as_opened(path),
             shown=shown,
             before=before,
             after=with_newline(text, before.newline) if before else text,

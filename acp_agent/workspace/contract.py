@@ -107,6 +107,10 @@ class Files(Protocol):
         """
         ...
 
+    def as_opened(self, path: Path) -> Path:
+        """A resolved path as the editor knows it: below a root as it was given, not resolved."""
+        ...
+
     async def read_text(self, path: Path) -> TextFile:
         """A whole text file, through the editor where it offers that.
 

@@ -58,10 +58,16 @@ class _Style(Struct, frozen=True):
 
 
 class EditorView:
-    """The files of one session as its editor shows them."""
+    """The files of one session as its editor shows them.
 
-    def __init__(self, buffers: EditorBuffers) -> None:
+    Args:
+        buffers: the editor.
+        as_opened: gives a resolved path as the editor knows it.
+    """
+
+    def __init__(self, buffers: EditorBuffers, as_opened: Callable[[Path], Path]) -> None:
         self._buffers = buffers
+        self._as_opened = as_opened
         self._looks: dict[Path, _Look] = {}
         self._styles: dict[Path, _Style] = {}
         self._foreign: set[Path] = set()
@@ -129,14 +135,16 @@ class EditorView:
         style = self._styles.get(path)
         marked = encoding == "utf-8-sig" if style is None else style.marked
         text = with_newline(text, newline) if style is None or style.crlf else with_lf(text)
-        await self._buffers.write_text(path, BYTE_ORDER_MARK + text if marked else text)
+        await self._buffers.write_text(
+            self._as_opened(path), BYTE_ORDER_MARK + text if marked else text
+        )
         self._looks[path] = _Look(
             text_digest(text), before.digest if before else None, True, self._commands
         )
 
     async def _ask(self, path: Path, disk: TextFile | None) -> TextFile | None:
         try:
-            text = await self._buffers.read_text(path)
+            text = await self._buffers.read_text(self._as_opened(path))
         except WorkspaceError:
             if disk is not None:
                 self._foreign.add(path)

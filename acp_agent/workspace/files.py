@@ -37,9 +37,10 @@ class WorkspaceFiles(Files):
         readable: Sequence[Path] = (),
     ) -> None:
         # Resolved without asking whether they exist: a folder that vanished is told of at use.
-        self._roots = tuple(_real(str(folder)) for folder in (cwd, *directories))
+        self._given = (cwd, *directories)
+        self._roots = tuple(_real(str(folder)) for folder in self._given)
         self._readable = tuple(_real(str(folder)) for folder in readable)
-        self._editor = EditorView(buffers) if buffers is not None else None
+        self._editor = EditorView(buffers, self.as_opened) if buffers is not None else None
         self._seen: dict[str, str] = {}
 
     @property
@@ -75,6 +76,16 @@ class WorkspaceFiles(Files):
                 f"the working folder {cwd} is gone; restore it, or open the session in another one"
             )
         return real
+
+    def as_opened(self, path: Path) -> Path:
+        """A resolved path as the editor knows it: below a root as it was given, not resolved.
+
+        An editor that opened a folder through a symlink does not know its files by another path.
+        """
+        for given, root in zip(self._given, self._roots, strict=True):
+            if path.is_relative_to(root):
+                return given / path.relative_to(root)
+        return path
 
     async def read_text(self, path: Path) -> TextFile:
         """A whole text file, by the rules of `editor_view` where the editor offers to read.
