@@ -143,7 +143,7 @@ class AnthropicDecoder:
         if self._failed is not None:
             return [self._failed]
         if self._stop is None:
-            return [failures.cut(self._provider)]
+            return [failures.cut(self._provider.name)]
         self.ended = True
         events: list[StreamEvent] = []
         for index in list(self._blocks):

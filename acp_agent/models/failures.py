@@ -110,7 +110,7 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
             return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
         if isinstance(cause, httpx2.TransportError):
             if begun:
-                return cut(provider)
+                return cut(provider.name)
             kind = "connection"
             return Failed(kind=kind, message=_line(provider, kind, None, str(cause), model=model))
         if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError)):
@@ -132,11 +132,11 @@ def malformed(provider: Provider, what: str) -> Failed:
     return Failed(kind="malformed", message=f"{provider.name} answered badly: {what}.")
 
 
-def cut(provider: Provider) -> Failed:
+def cut(provider: str) -> Failed:
     """The stream ended without an end of the answer."""
     return Failed(
         kind="connection",
-        message=f"The connection to {provider.name} broke in the middle of the answer.",
+        message=f"The connection to {provider} broke in the middle of the answer.",
     )
 
 
@@ -145,10 +145,10 @@ def empty(provider: Provider, model: str) -> Failed:
     return Failed(kind="empty", message=f"{provider.name} sent an empty answer from {model}.")
 
 
-def timed_out(provider: Provider, seconds: float, *, begun: bool) -> Failed:
+def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
     """The answer did not begin, or paused, for longer than allowed."""
     what = "paused its answer for more than" if begun else "did not begin to answer within"
-    return Failed(kind="timeout", message=f"{provider.name} {what} {seconds:g} seconds.")
+    return Failed(kind="timeout", message=f"{provider} {what} {seconds:g} seconds.")
 
 
 def _problem(body: bytes) -> _Problem:

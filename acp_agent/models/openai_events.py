@@ -145,7 +145,7 @@ class OpenAIDecoder:
         if self._failed is not None:
             return [self._failed]
         if self._finish is None and not self.ended:
-            return [failures.cut(self._provider)]
+            return [failures.cut(self._provider.name)]
         if self._finish in _BROKEN:
             problem = {"message": f"the answer ended with {self._finish}", "type": "server_error"}
             return [failures.from_event(self._provider, problem, model=self._model)]

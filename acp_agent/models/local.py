@@ -1,0 +1,68 @@
+"""Finds out whether a local model server answers, and which models it has.
+
+On the start path, so without an HTTP library: one HTTP/1.0 request, to which a server must not
+answer in chunks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+PATIENCE = 0.3  # seconds; a server on this machine that takes longer is not there
+_LIMIT = 1024 * 1024  # bytes of a list of models
+
+
+class _Entry(Struct):
+    id: str
+
+
+class _Listing(Struct):
+    data: list[_Entry] | None = None
+
+
+async def served_models(base_url: str, *, patience: float = PATIENCE) -> list[str] | None:
+    """The models that an OpenAI-compatible server lists, None where none answers in time."""
+    address = urlsplit(base_url)
+    secure = address.scheme == "https"
+    port = address.port or (443 if secure else 80)
+    path = f"{address.path.rstrip('/')}/models"
+    try:
+        async with asyncio.timeout(patience):
+            body = await _get(address.hostname or "localhost", port, path, secure=secure)
+    except (OSError, ValueError, EOFError):  # a time-out is an OSError
+        return None
+    try:
+        listing = msgspec.json.decode(body, type=_Listing)
+    except msgspec.DecodeError:
+        return None
+    return [entry.id for entry in listing.data or ()]
+
+
+async def _get(host: str, port: int, path: str, *, secure: bool) -> bytes:
+    context = ssl.create_default_context() if secure else None
+    reader, writer = await asyncio.open_connection(host, port, ssl=context, limit=_LIMIT)
+    try:
+        name = f"[{host}]" if ":" in host else host
+        request = (
+            f"GET {path} HTTP/1.0\r\nHost: {name}:{port}\r\n"
+            "Accept: application/json\r\nConnection: close\r\n\r\n"
+        )
+        writer.write(request.encode("ascii"))
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        status, *fields = head.split("\r\n")
+        if status.split(" ")[1:2] != ["200"]:
+            raise ValueError(f"the server answered {status}")
+        lengths = [f.split(":")[1] for f in fields if f.lower().startswith("content-length:")]
+        if lengths:
+            return await reader.readexactly(min(int(lengths[0]), _LIMIT))
+        return await reader.read(_LIMIT)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()

@@ -1,0 +1,196 @@
+"""The choice among models: which there are, which one a session uses, and who drives it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+
+from acp_agent.config.types import Config
+from acp_agent.errors import AuthRequiredError, InvalidInputError
+from acp_agent.events import Usage
+from acp_agent.models import catalog
+from acp_agent.models.base import Driver, ModelInfo
+from acp_agent.models.local import served_models
+from acp_agent.models.providers import Provider, Secrets, canonical, load_providers
+
+MODEL_VARIABLE = "ACP_AGENT_MODEL"
+_LOCAL = "local"
+_NO_MODEL = (
+    "No model can be used yet: run `acp-agent login`, or set a provider's key such as "
+    "ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server such as Ollama, "
+    "or choose the offline demo with --model demo/demo."
+)
+
+
+class Models:
+    """Every model of one process. Its methods may be called from several threads.
+
+    Making it and `available` read two small files and import no SDK: they are on the start path.
+    """
+
+    def __init__(self, config: Config, secrets: Secrets, environ: Mapping[str, str]) -> None:
+        """Look up what there is.
+
+        Raises:
+            ConfigError: the configuration describes a provider or a model wrongly.
+        """
+        self._config = config
+        self._secrets = secrets
+        self._environ = environ
+        self._catalog = catalog.Catalog(config.models)
+        self._providers = load_providers(config, secrets, environ)
+        self._local: list[str] | None = None  # what the local server serves, None: not known
+        self._drivers: dict[str, Driver] = {}
+        self._lock = threading.Lock()
+
+    def refresh(self) -> None:
+        """Look for keys again, and for a local server at the next choice."""
+        self._providers = load_providers(self._config, self._secrets, self._environ)
+        self._local = None
+
+    def providers(self) -> list[Provider]:
+        """All providers, those that cannot be used too, in the order in which they are tried."""
+        return list(self._providers.values())
+
+    def available(self) -> list[ModelInfo]:
+        """The models to offer: those known of every provider that can be used.
+
+        A local server's are among them once `choose` has looked for it.
+        """
+        offered: dict[str, ModelInfo] = {}
+        if self._config.model is not None:
+            try:
+                chosen = self.resolve(self._config.model)
+            except InvalidInputError:
+                pass  # `choose` says so, where somebody reads it
+            else:
+                if self._providers[chosen.provider].usable:
+                    offered[chosen.ref] = chosen
+        for provider in self._providers.values():
+            if not provider.usable or provider.api == "demo":
+                continue
+            known = self._catalog.of(provider.id)
+            if provider.id == _LOCAL:
+                known += [self._catalog.get(_LOCAL, name) for name in self._local or ()]
+            elif not known and provider.default_model:
+                known = [self._catalog.get(provider.id, provider.default_model)]
+            offered.update((info.ref, info) for info in known)
+        return list(offered.values())
+
+    def resolve(self, ref: str) -> ModelInfo:
+        """The model that `provider/model` names; a bare name where only one provider has it.
+
+        Raises:
+            InvalidInputError: no provider is named so.
+        """
+        prefix, _, rest = ref.strip().partition("/")
+        provider = self._providers.get(canonical(prefix))
+        if provider is not None:
+            model = rest or provider.default_model
+            if model:
+                return self._catalog.get(provider.id, model)
+            raise InvalidInputError(
+                f"{ref!r} names a provider only; add a model of it, as in {prefix}/model",
+                field="model",
+            )
+        found = [
+            info for name in self._providers for info in self._catalog.of(name) if info.id == ref
+        ]
+        if found:
+            usable = [info for info in found if self._providers[info.provider].usable]
+            return (usable or found)[0]
+        raise InvalidInputError(
+            f"unknown model {ref!r}; name it as provider/model, with one of the providers "
+            f"{', '.join(self._providers)}",
+            field="model",
+        )
+
+    async def choose(self, flag: str | None, stored: str | None) -> ModelInfo:
+        """The model for a session.
+
+        In this order: the command line's flag or ACP_AGENT_MODEL, the session's own, the
+        configuration's, the default of the first provider with a key, a local server's first.
+
+        Raises:
+            InvalidInputError: the one that was asked for does not exist.
+            AuthRequiredError: it lacks a key, or none was asked for and none can be used.
+        """
+        asked = flag or self._environ.get(MODEL_VARIABLE) or stored or self._config.model
+        if asked:
+            info = self.resolve(asked)
+            provider = self._providers[info.provider]
+            if not provider.usable:
+                raise AuthRequiredError(_no_key(provider))
+            return info
+        for provider in self._providers.values():
+            if provider.key is not None and provider.default_model:
+                return self._catalog.get(provider.id, provider.default_model)
+            own = self._catalog.of(provider.id)
+            if own and provider.usable and provider.id in self._config.providers:
+                return own[0]
+        served = await self._look_for_local()
+        if served:
+            return self._catalog.get(_LOCAL, served[0])
+        raise AuthRequiredError(_NO_MODEL)
+
+    def driver(self, info: ModelInfo) -> Driver:
+        """The driver for a model, one a provider. Imports the SDK: call it in a thread.
+
+        Raises:
+            AuthRequiredError: its provider has no key.
+            InvalidInputError: there is no such provider.
+        """
+        provider = self._providers.get(info.provider)
+        if provider is None:
+            raise InvalidInputError(
+                f"the model provider {info.provider!r} is not configured any more; "
+                "choose another model",
+                field="model",
+            )
+        if not provider.usable:
+            raise AuthRequiredError(_no_key(provider))
+        # A key that was changed makes another driver; the old one serves its streams to their end.
+        name = f"{provider.id}\n{provider.base_url}\n{provider.key}"
+        with self._lock:
+            driver = self._drivers.get(name)
+            if driver is None:
+                driver = self._drivers[name] = _make(provider)
+            return driver
+
+    def cost(self, info: ModelInfo, usage: Usage) -> float | None:
+        """US dollars that `usage` costs, None where the price is not known."""
+        return catalog.cost(info, usage)
+
+    async def aclose(self) -> None:
+        """Close every driver's connections."""
+        with self._lock:
+            drivers, self._drivers = list(self._drivers.values()), {}
+        await asyncio.gather(*(driver.aclose() for driver in drivers), return_exceptions=True)
+
+    async def _look_for_local(self) -> list[str]:
+        """What the local server serves; one that does not answer is asked again the next time."""
+        if self._local is None:
+            self._local = await served_models(self._providers[_LOCAL].base_url)
+        return self._local or []
+
+
+def _no_key(provider: Provider) -> str:
+    variable = f" or set {provider.key_env[0]}" if provider.key_env else ""
+    return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
+
+
+def _make(provider: Provider) -> Driver:
+    match provider.api:
+        case "anthropic":
+            from acp_agent.models.anthropic_driver import AnthropicDriver  # noqa: PLC0415 - heavy
+
+            return AnthropicDriver(provider)
+        case "openai":
+            from acp_agent.models.openai_driver import OpenAIDriver  # noqa: PLC0415 - heavy
+
+            return OpenAIDriver(provider)
+        case "demo":
+            from acp_agent.models.demo import DemoDriver  # noqa: PLC0415 - only where it is used
+
+            return DemoDriver()

@@ -1,0 +1,129 @@
+"""Asks a model again where an attempt failed in passing, in sight of the user.
+
+Connection errors, time-outs, 429, 5xx, empty answers and broken streams are tried again, after a
+delay that doubles, varies, and obeys the provider's Retry-After. Everything else fails at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+
+from msgspec import Struct
+
+from acp_agent.models import failures
+from acp_agent.models.base import (
+    Driver,
+    Failed,
+    Finished,
+    ModelRequest,
+    Retrying,
+    StreamEvent,
+)
+
+
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """How often to try again and how patiently. Times in seconds.
+
+    A provider that asks to wait longer than `longest` is not waited for.
+    """
+
+    retries: int = 4
+    first_byte: float = 120.0
+    stall: float = 60.0
+    first_delay: float = 1.0
+    highest_delay: float = 30.0
+    longest: float = 180.0
+
+
+async def retrying(
+    driver: Driver,
+    request: ModelRequest,
+    policy: RetryPolicy,
+    *,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> AsyncGenerator[Sequence[StreamEvent]]:
+    """The answer to a request. Closing this closes the HTTP response at once.
+
+    Args:
+        driver: whom to ask.
+        request: what to ask.
+        policy: how often to try again and how patiently.
+        sleep: waits so many seconds; cancelling it cancels everything.
+        chance: a number from 0 to 1 that spreads the attempts of many.
+
+    Yields:
+        Batches of events: those of the attempts, with a `Retrying` between two of them.
+    """
+    attempts = policy.retries + 1
+    for attempt in range(1, attempts + 1):
+        streamed = False
+        failed: Failed | None = None
+        async with aclosing(_in_time(driver.stream(request), policy, request)) as batches:
+            async for batch in batches:
+                last = batch[-1] if batch else None
+                if isinstance(last, Failed):
+                    failed, batch = last, batch[:-1]  # noqa: PLW2901 - the rest of it is told first
+                if batch:
+                    streamed = True
+                    yield batch
+                if failed is not None or isinstance(last, Finished):
+                    break
+        if failed is None:
+            return
+        delay = _delay(policy, attempt, failed.retry_after, chance())
+        if failed.kind not in failures.RETRYABLE or attempt == attempts or delay > policy.longest:
+            yield [failed]
+            return
+        yield [
+            Retrying(
+                attempt=attempt,
+                attempts=attempts,
+                delay=delay,
+                reason=_reason(failed),
+                discard=streamed,
+            )
+        ]
+        await sleep(delay)
+
+
+async def _in_time(
+    stream: AsyncIterator[Sequence[StreamEvent]], policy: RetryPolicy, request: ModelRequest
+) -> AsyncGenerator[Sequence[StreamEvent]]:
+    """The stream, ended with a failure where it begins too late or pauses too long."""
+    begun = False
+    try:
+        while True:
+            limit = policy.stall if begun else policy.first_byte
+            try:
+                async with asyncio.timeout(limit):
+                    batch = await anext(stream)
+            except StopAsyncIteration:
+                yield [
+                    failures.cut(request.model.provider)
+                ]  # a driver that ends without a last event
+                return
+            except TimeoutError:
+                yield [failures.timed_out(request.model.provider, limit, begun=begun)]
+                return
+            begun = True
+            yield batch
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+
+
+def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float) -> float:
+    """Seconds before the next attempt; never less than the provider asked for."""
+    doubled = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
+    own = doubled * (0.5 + chance / 2)
+    return own if asked is None else asked + own / 10
+
+
+def _reason(failed: Failed) -> str:
+    """The message without its advice to try again, which is about to happen."""
+    short = failed.message.removesuffix(" Try again later.").removesuffix(" Try again.")
+    return short.rstrip(".")
