@@ -1,0 +1,96 @@
+"""`acp-agent config path|show|schema`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.cli.output import guarded, say, say_json
+from acp_agent.cli.setup import load_setup
+
+HIDDEN = "[hidden]"
+
+
+def run(argv: list[str]) -> int:
+    """Show the configuration or where it is; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent config", description="Show the configuration, or where it is."
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("path", help="where the configuration file is, or would be")
+    show = actions.add_parser("show", help="every setting as it is now, defaults included")
+    show.add_argument("--json", action="store_true", help="as JSON instead of TOML")
+    actions.add_parser("schema", help="the JSON Schema by which editors complete the file")
+    options = parser.parse_args(argv)
+    if options.action == "path":
+        return guarded(_path)
+    if options.action == "schema":
+        return guarded(_schema)
+    return guarded(lambda: _show(as_json=options.json))
+
+
+def _path() -> int:
+    import os  # noqa: PLC0415 - the one action that needs no valid configuration
+
+    from acp_agent.config.paths import find_paths  # noqa: PLC0415
+
+    say(str(find_paths(os.environ).config_file))
+    return 0
+
+
+def _schema() -> int:
+    from acp_agent.config.publish import config_schema  # noqa: PLC0415 - only for this action
+
+    say(config_schema().rstrip())
+    return 0
+
+
+def _show(*, as_json: bool) -> int:
+    setup = load_setup()
+    settings = {name: _without_secrets(name, value) for name, value in _all(setup.config).items()}
+    if as_json:
+        say_json(settings)
+        return 0
+    import tomlkit  # noqa: PLC0415 - only for this action
+
+    exists = setup.paths.config_file.is_file()
+    say(f"# {setup.paths.config_file}{'' if exists else ' (not there: these are the defaults)'}")
+    say(tomlkit.dumps(_without_none(settings)).rstrip())
+    return 0
+
+
+def _all(table: Struct) -> dict[str, Any]:
+    """Every field of `table`, those at their default too, in the order of the types."""
+    shown: dict[str, Any] = {}
+    for field in msgspec.structs.fields(table):
+        value = getattr(table, field.name)
+        if isinstance(value, Struct):
+            value = _all(value)
+        elif isinstance(value, dict):
+            value = {k: _all(v) if isinstance(v, Struct) else v for k, v in value.items()}
+        shown[field.encode_name] = value
+    return shown
+
+
+def _without_secrets(name: str, value: Any) -> Any:  # a JSON-like value in, one of its shape out
+    """`value` without what users put keys into, though the file is not meant for them."""
+    if isinstance(value, dict):
+        if name == "headers":
+            return dict.fromkeys(value, HIDDEN)
+        return {key: _without_secrets(key, item) for key, item in value.items()}
+    if name == "base_url" and isinstance(value, str):
+        parts = urlsplit(value)
+        host = parts.netloc.rpartition("@")[2]
+        query = HIDDEN if parts.query else ""
+        return urlunsplit(parts._replace(netloc=host, query=query))
+    return value
+
+
+def _without_none(value: Any) -> Any:  # TOML has no null
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return value

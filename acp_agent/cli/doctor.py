@@ -1,0 +1,83 @@
+"""`acp-agent doctor`: what is configured, what works, what is missing and how to mend it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+
+from acp_agent.cli import doctor_checks as checks
+from acp_agent.cli.doctor_checks import Finding
+from acp_agent.cli.output import FAILED, guarded, on_terminal, say, say_json, visible
+from acp_agent.config.paths import find_paths
+
+_MARKS = {"ok": "ok", "info": "--", "missing": "??", "broken": "!!"}
+_STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold red"}
+
+
+def run(argv: list[str]) -> int:
+    """Examine the setup; the exit status is 1 where something is broken."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent doctor",
+        description="Say what is configured, what works, what is missing and how to mend it.",
+    )
+    parser.add_argument("--offline", action="store_true", help="ask no provider")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    options = parser.parse_args(argv)
+    return guarded(lambda: _examine(offline=options.offline, as_json=options.json))
+
+
+def _examine(*, offline: bool, as_json: bool) -> int:
+    paths = find_paths(os.environ)
+    parts: Sequence[tuple[str, Callable[[], list[Finding]]]] = (
+        ("Program", checks.check_programs),
+        ("Configuration", lambda: checks.check_config(paths, os.environ)),
+        ("Files", lambda: checks.check_files(paths)),
+        ("Sessions", lambda: asyncio.run(checks.check_store(paths))),
+        ("Providers", lambda: checks.check_providers(paths, os.environ, offline=offline)),
+        ("Model", lambda: asyncio.run(checks.check_model(paths, os.environ, offline=offline))),
+    )
+    found: list[tuple[str, Finding]] = []
+    for title, check in parts:
+        findings = check()
+        found += [(title, finding) for finding in findings]
+        if not as_json:
+            _print(title, findings)
+    broken = sum(finding.state == "broken" for _, finding in found)
+    if as_json:
+        say_json(
+            {
+                "broken": broken,
+                "findings": [
+                    {
+                        "part": title, "state": finding.state, "what": finding.what,
+                        "remedy": finding.remedy,
+                    }
+                    for title, finding in found
+                ],
+            }
+        )  # fmt: skip
+    else:
+        say()
+        say(f"{broken} broken: see '!!' above." if broken else "Nothing is broken.")
+    return FAILED if broken else 0
+
+
+def _print(title: str, findings: Sequence[Finding]) -> None:
+    say(title)
+    for finding in findings:
+        line = f"  {_MARKS[finding.state]} {finding.what}"
+        remedy = f"     -> {finding.remedy}" if finding.remedy else ""
+        if on_terminal():
+            from rich.console import Console  # noqa: PLC0415 - only for a terminal
+            from rich.text import Text  # noqa: PLC0415
+
+            console = Console()
+            console.print(Text(visible(line), _STYLES[finding.state]))
+            if remedy:
+                console.print(Text(visible(remedy)))
+        else:
+            say(line)
+            if remedy:
+                say(remedy)

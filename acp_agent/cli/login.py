@@ -1,0 +1,127 @@
+"""`acp-agent login`: ask for a provider's key, try it, and keep it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
+from acp_agent.cli.setup import Setup, load_setup
+from acp_agent.config.secrets import check_key
+from acp_agent.errors import AuthRequiredError, InvalidInputError
+from acp_agent.models.providers import Provider, canonical, load_providers
+
+CHECK_SECONDS = 10.0
+
+
+def run(argv: list[str]) -> int:
+    """Ask for a key and keep it; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent login",
+        description="Ask for a provider's key, try it, and keep it where only you can read it.",
+    )
+    parser.add_argument("name", nargs="?", metavar="PROVIDER", help="whose key")
+    parser.add_argument("--provider", help="the same, as an option")
+    parser.add_argument("--key-stdin", action="store_true", help="read the key from stdin")
+    parser.add_argument("--keyring", action="store_true", help="keep it in the system's keyring")
+    parser.add_argument("--no-check", action="store_true", help="do not try the key")
+    options = parser.parse_args(argv)
+    return guarded(
+        lambda: _login(
+            options.provider or options.name,
+            from_stdin=options.key_stdin,
+            keyring=options.keyring,
+            check=not options.no_check,
+        )
+    )
+
+
+def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) -> int:
+    setup = load_setup()
+    providers = {
+        provider.id: provider
+        for provider in load_providers(setup.config, setup.secrets, setup.environ).values()
+        if provider.api != "demo"
+    }
+    terminal = sys.stdin is not None and sys.stdin.isatty()
+    if not terminal and not (name and from_stdin):
+        complain("there is no terminal to ask in; use --provider NAME --key-stdin")
+        return USAGE
+    provider = _find(name, providers) if name else _ask_provider(providers)
+    if not provider.key_required:
+        say(f"{provider.name} at {provider.base_url} needs no key.")
+    key = check_key(sys.stdin.readline() if from_stdin else _ask_key(provider))
+    if check and not _try(provider, key):
+        return FAILED
+    setup.secrets.set(provider.id, key, keyring=keyring)
+    _tell(setup, provider, keyring=keyring)
+    return 0
+
+
+def _find(name: str, providers: Mapping[str, Provider]) -> Provider:
+    found = providers.get(canonical(name.strip().lower())) or providers.get(name)
+    if found is not None:
+        return found
+    near = get_close_matches(name.lower(), providers, n=1)
+    meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(providers)}"
+    raise InvalidInputError(
+        f"there is no provider {name!r}; {meant} One of your own goes into the configuration file "
+        "first, below [providers.NAME]",
+        field="provider",
+    )
+
+
+def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
+    offered = list(providers.values())
+    for number, provider in enumerate(offered, 1):
+        mark = " (has a key)" if provider.key else ""
+        say(f"{number:3}  {provider.id:<12} {provider.name}{mark}")
+    while True:
+        try:
+            said = input("Provider (number or name): ").strip()
+        except EOFError:
+            raise AuthRequiredError("no provider was chosen; nothing is changed") from None
+        if said.isdecimal() and 1 <= int(said) <= len(offered):
+            return offered[int(said) - 1]
+        try:
+            return _find(said, providers)
+        except InvalidInputError as error:
+            complain(str(error))
+
+
+def _ask_key(provider: Provider) -> str:
+    from getpass import getpass  # noqa: PLC0415 - only where there is a terminal
+
+    try:
+        return getpass(f"Key of {provider.name} (not shown): ")
+    except EOFError:
+        raise AuthRequiredError("no key was given; nothing is changed") from None
+
+
+def _try(provider: Provider, key: str) -> bool:
+    """Whether the key may be kept: the provider did not refuse it."""
+    from acp_agent.cli.provider_check import check_provider  # noqa: PLC0415 - heavy
+
+    answer = check_provider(provider, key, timeout=CHECK_SECONDS)
+    if answer.verdict == "refused":
+        complain(
+            f"{provider.name} {answer.detail}; nothing is changed. Copy the key again, or keep it "
+            "untried with --no-check"
+        )
+        return False
+    if answer.verdict == "ok":
+        say(f"{provider.name} {answer.detail}.")
+    else:
+        say(f"The key could not be tried: {provider.base_url} {answer.detail}. It is kept anyway.")
+    return True
+
+
+def _tell(setup: Setup, provider: Provider, *, keyring: bool) -> None:
+    place = "the system's keyring" if keyring else f"{setup.paths.secrets_file}, for you alone"
+    say(f"The key of {provider.name} is kept in {place}.")
+    ahead = [name for name in provider.key_env if setup.environ.get(name, "").strip()]
+    if ahead:
+        say(f"Note: the variable {ahead[0]} is set and goes before it.")
+    say("Next: start a session in your editor, or see 'acp-agent models'.")

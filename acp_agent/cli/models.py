@@ -1,0 +1,123 @@
+"""`acp-agent models`: the models that can be used, and which one would be."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from msgspec import Struct
+
+from acp_agent.cli.output import guarded, say, say_json, say_table
+from acp_agent.cli.setup import Setup, load_setup
+from acp_agent.errors import AcpAgentError
+from acp_agent.models.base import ModelInfo
+from acp_agent.models.catalog import Catalog
+from acp_agent.models.providers import Provider, load_providers
+from acp_agent.models.registry import Models
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """The model that a new session would use; None with the reason why there is none."""
+
+    model: ModelInfo | None
+    why: str
+
+
+def run(argv: list[str]) -> int:
+    """List models; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent models",
+        description="List the models that can be used. Prices are US dollars for a million tokens.",
+    )
+    parser.add_argument("--all", action="store_true", help="also those of providers without a key")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    options = parser.parse_args(argv)
+    return guarded(lambda: asyncio.run(_list(every=options.all, as_json=options.json)))
+
+
+async def chosen_model(setup: Setup, models: Models, providers: dict[str, Provider]) -> Choice:
+    """The model that a new session would use, and what decided it."""
+    flag = setup.environ.get("ACP_AGENT_MODEL") or None
+    try:
+        model = await models.choose(flag, None)
+    except AcpAgentError as error:
+        return Choice(model=None, why=str(error))
+    if flag:
+        return Choice(model=model, why="the variable ACP_AGENT_MODEL names it")
+    if setup.config.model:
+        return Choice(model=model, why=f"{setup.paths.config_file} names it")
+    provider = providers.get(model.provider)
+    origin = None
+    if provider is not None:
+        origin = await asyncio.to_thread(setup.secrets.origin, provider.id, provider.key_env)
+    if origin is not None:
+        return Choice(model=model, why=f"the first provider that has a key ({origin.name})")
+    return Choice(model=model, why="no provider has a key, and this server answers")
+
+
+async def _list(*, every: bool, as_json: bool) -> int:
+    setup = load_setup()
+    providers = load_providers(setup.config, setup.secrets, setup.environ)
+    models = Models(setup.config, setup.secrets, setup.environ)
+    try:
+        choice = await chosen_model(setup, models, providers)
+        usable = models.available()
+    finally:
+        await models.aclose()
+    shown = list(usable)
+    if choice.model is not None and choice.model.ref not in {model.ref for model in usable}:
+        shown.insert(0, choice.model)
+    if every:
+        catalog = Catalog(setup.config.models)
+        known = {model.ref for model in shown}
+        shown += [m for name in providers for m in catalog.of(name) if m.ref not in known]
+    chosen = choice.model.ref if choice.model is not None else None
+    if as_json:
+        say_json(
+            {
+                "chosen": chosen,
+                "why": choice.why,
+                "models": [
+                    {"ref": model.ref, "usable": model in usable or model.ref == chosen}
+                    | _described(model)
+                    for model in shown
+                ],
+            }
+        )
+        return 0
+    if shown:
+        rows = [_row(model, chosen=model.ref == chosen) for model in shown]
+        say_table(["", "MODEL", "WINDOW", "OUTPUT", "IN $", "OUT $"], rows, numbers=4)
+        say()
+    if chosen is not None:
+        say(f"* {chosen} is what a new session uses: {choice.why}.")
+    else:
+        say(choice.why)
+    return 0
+
+
+def _row(model: ModelInfo, *, chosen: bool) -> list[str]:
+    price = model.price
+    return [
+        "*" if chosen else "",
+        model.ref,
+        _tokens(model.window),
+        _tokens(model.max_output),
+        f"{price.input:.2f}" if price else "-",
+        f"{price.output:.2f}" if price else "-",
+    ]
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1000:g}k" if count < 1_000_000 else f"{count / 1_000_000:g}M"
+
+
+def _described(model: ModelInfo) -> dict[str, object]:
+    return {
+        "name": model.name,
+        "window": model.window,
+        "max_output": model.max_output,
+        "vision": model.vision,
+        "thought_levels": list(model.thought_levels),
+        "price": model.price,
+    }

@@ -1,0 +1,100 @@
+"""What every command shares: how it prints, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from acp_agent.errors import AcpAgentError
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130  # what shells give a process that Ctrl-C ended
+
+# Control characters in what models and tools wrote could drive the reader's terminal.
+_VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_VISIBLE |= {9: "\t", 10: "\n", 13: ""}
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Run a command's work; its exit status.
+
+    An error of ours becomes one line on stderr and status 1, Ctrl-C status 130, and a reader that
+    went away (`| head`) a quiet end.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
+    try:
+        status = work()
+        sys.stdout.flush()
+    except AcpAgentError as error:
+        complain(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered has no reader; Python must not try again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def say(text: str = "") -> None:
+    """Print `text` and a line break to stdout."""
+    sys.stdout.write(visible(text) + "\n")
+
+
+def complain(text: str) -> None:
+    """Print one line to stderr, headed by the program's name."""
+    sys.stderr.write(f"acp-agent: {visible(' '.join(text.split()))}\n")
+
+
+def say_json(value: object) -> None:
+    """Print `value` as indented JSON."""
+    import msgspec  # noqa: PLC0415 - most commands print text
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def visible(text: str) -> str:
+    """`text` with control characters written out, line breaks and tabs kept."""
+    return text.translate(_VISIBLE)
+
+
+def on_terminal() -> bool:
+    """Whether a person reads stdout directly."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> None:
+    """Print a table: fitted to the terminal where there is one, else plain columns in full.
+
+    Args:
+        headings: of the columns.
+        rows: their cells; each row has as many as there are headings.
+        numbers: how many columns, counted from the last, are aligned to the right.
+    """
+    cells = [[" ".join(visible(cell).split()) for cell in row] for row in rows]
+    left = len(headings) - numbers
+    if on_terminal():
+        from rich.console import Console  # noqa: PLC0415 - only for a terminal
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        shown = Table(box=None, pad_edge=False, header_style="bold")
+        for index, heading in enumerate(headings):
+            shown.add_column(heading, justify="left" if index < left else "right")
+        for row in cells:
+            shown.add_row(*(Text(cell) for cell in row))
+        Console().print(shown)
+        return
+    lines = [list(headings), *cells]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(headings))]
+    for row in lines:
+        fitted = [
+            cell.ljust(width) if index < left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        sys.stdout.write("  ".join(fitted).rstrip() + "\n")

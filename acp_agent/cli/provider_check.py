@@ -1,0 +1,91 @@
+"""Asks a provider whether it answers and takes the key, without using a model."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+from msgspec import DecodeError, Struct, json
+
+from acp_agent.models.providers import Provider
+
+BODY_LIMIT = 8 * 1024 * 1024  # lists of models are long: some gateways offer hundreds
+ANTHROPIC_VERSION = "2023-06-01"  # https://docs.anthropic.com/en/api/versioning
+
+# Where asking for the models needs no key, another address tells whether the key is good.
+_KEY_PATHS = {"openrouter": "/key"}
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What came of asking.
+
+    `ok`: it answers and takes the key. `refused`: it does not take the key. `unclear`: it answers,
+    but not to this question. `unreachable`: it does not answer. `detail` is for people, one line.
+    """
+
+    verdict: Literal["ok", "refused", "unclear", "unreachable"]
+    detail: str
+    models: tuple[str, ...] = ()
+
+
+class _Entry(Struct):
+    id: str
+
+
+class _Models(Struct):
+    data: list[_Entry]
+
+
+def check_provider(provider: Provider, key: str | None, *, timeout: float) -> Answer:
+    """Ask `provider` for its models with `key`, for at most `timeout` seconds. Blocks.
+
+    Redirects are not followed: they could carry the key to another host.
+    """
+    import httpx2  # noqa: PLC0415 - heavy
+
+    deadline = time.monotonic() + timeout
+    try:
+        with (
+            httpx2.Client(timeout=timeout, follow_redirects=False) as client,
+            client.stream("GET", _address(provider), headers=_headers(provider, key)) as response,
+        ):
+            body = b""
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > BODY_LIMIT or time.monotonic() > deadline:
+                    break
+            return _judge(response.status_code, body)
+    except httpx2.TimeoutException:
+        return Answer(verdict="unreachable", detail=f"no answer within {timeout:g} s")
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        # Not the error's own words: a header that cannot be sent is quoted in them.
+        return Answer(verdict="unreachable", detail=f"cannot be reached ({type(error).__name__})")
+
+
+def _address(provider: Provider) -> str:
+    if provider.api == "anthropic":
+        return f"{provider.base_url}/v1/models"
+    return provider.base_url + _KEY_PATHS.get(provider.id, "/models")
+
+
+def _headers(provider: Provider, key: str | None) -> dict[str, str]:
+    headers = dict(provider.headers)
+    if provider.api == "anthropic":
+        headers["anthropic-version"] = ANTHROPIC_VERSION
+        if key:
+            headers["x-api-key"] = key
+    elif key:
+        headers["Authorization"] = f"Bearer {key}"
+    return headers
+
+
+def _judge(status: int, body: bytes) -> Answer:
+    if status in {401, 403}:
+        return Answer(verdict="refused", detail=f"does not take the key (HTTP {status})")
+    if status != 200:
+        return Answer(verdict="unclear", detail=f"answers HTTP {status} when asked for its models")
+    try:
+        models = tuple(entry.id for entry in json.decode(body, type=_Models).data)
+    except (DecodeError, UnicodeDecodeError):
+        return Answer(verdict="ok", detail="answers")
+    return Answer(verdict="ok", detail=f"answers and offers {len(models)} models", models=models)

@@ -1,0 +1,199 @@
+"""`acp-agent sessions list|show|delete`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from acp_agent.cli.output import FAILED, complain, guarded, on_terminal, say, say_json, say_table
+from acp_agent.cli.transcript import Kind, Passage, transcript
+from acp_agent.config.paths import find_paths
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.ids import SessionId
+from acp_agent.session.store import SessionRecord, Store, UnknownEvent
+
+LATEST = "latest"
+
+_MARGINS: dict[Kind, str] = {
+    "user": "> ", "tool": "* ", "output": "  | ", "added": "  | ", "removed": "  | ",
+    "thought": "~ ", "note": "- ", "error": "! ",
+}  # fmt: skip
+_STYLES: dict[Kind, str] = {
+    "user": "bold cyan", "tool": "bold", "output": "dim", "added": "green", "removed": "red",
+    "thought": "dim italic", "note": "yellow", "error": "bold red",
+}  # fmt: skip
+
+
+def run(argv: list[str]) -> int:
+    """List, show or delete sessions; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent sessions", description="List, show and delete conversations."
+    )
+    actions = parser.add_subparsers(dest="action", required=True)
+    listing = actions.add_parser("list", help="the sessions, the one last used first")
+    listing.add_argument("--cwd", type=_absolute, help="only those of this folder")
+    listing.add_argument("--limit", type=int, default=20, help="how many at most (20)")
+    listing.add_argument("--all", action="store_true", help="also those without any prompt")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    show = actions.add_parser("show", help="the conversation of a session")
+    show.add_argument("id", help="a session's id, or 'latest'")
+    show.add_argument("--thoughts", action="store_true", help="the model's reasoning too")
+    show.add_argument("--json", action="store_true", help="its events as JSON, one a line")
+    delete = actions.add_parser("delete", help="remove sessions for good")
+    delete.add_argument("id", nargs="+", help="sessions' ids")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    options = parser.parse_args(argv)
+    if options.action == "list":
+        return guarded(lambda: asyncio.run(_list(options)))
+    if options.action == "show":
+        return guarded(lambda: asyncio.run(_show(options)))
+    return guarded(lambda: asyncio.run(_delete(options)))
+
+
+def _absolute(folder: str) -> str:
+    return str(Path(folder).expanduser().absolute())
+
+
+@asynccontextmanager
+async def _store() -> AsyncIterator[Store | None]:
+    """The store, or None where there is none yet: looking must not make one."""
+    path = find_paths(os.environ).sessions_file
+    if not path.exists():
+        yield None
+        return
+    store = await Store.open(path)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _list(options: argparse.Namespace) -> int:
+    found: list[SessionRecord] = []
+    async with _store() as store:
+        if store is not None:
+            page = await store.list(cwd=options.cwd, limit=options.limit, with_empty=options.all)
+            found = page.sessions
+    if options.json:
+        say_json([_as_json(record) for record in found])
+    elif not found:
+        say("There are no sessions.")
+    else:
+        rows = [
+            [record.id, _local_time(record.updated_at), str(record.turns), _about(record)]
+            for record in found
+        ]
+        say_table(["ID", "LAST USED", "TURNS", "TITLE"], rows)
+    return 0
+
+
+async def _show(options: argparse.Namespace) -> int:
+    async with _store() as store:
+        if store is None:
+            raise SessionNotFoundError(options.id)
+        record = await _find(store, options.id)
+        stored = await store.read_all(record.id)
+    if options.json:
+        for item in stored:
+            raw = item.event.raw if isinstance(item.event, UnknownEvent) else item.event
+            event = msgspec.Raw(raw) if isinstance(raw, bytes) else raw
+            line = msgspec.json.encode({"seq": item.seq, "at": _iso(item.at), "event": event})
+            sys.stdout.write(line.decode() + "\n")
+        return 0
+    say(
+        f"{record.title or 'Untitled'}\n{record.id}, {record.cwd}, {_local_time(record.updated_at)}"
+    )
+    _print_passages(list(transcript(stored, thoughts=options.thoughts)))
+    return 0
+
+
+async def _delete(options: argparse.Namespace) -> int:
+    status = 0
+    async with _store() as store:
+        if store is None:
+            raise SessionNotFoundError(options.id[0])
+        for name in options.id:
+            record = await store.get(SessionId(name))
+            if not options.yes and not _agreed(record):
+                complain(f"{name} is kept")
+                status = FAILED
+                continue
+            lease = store.lease(record.id)  # refused while an agent writes it
+            try:
+                await store.delete(record.id)
+            finally:
+                lease.release()
+            say(f"{name} is deleted.")
+    return status
+
+
+def _agreed(record: SessionRecord) -> bool:
+    if not (sys.stdin is not None and sys.stdin.isatty()):
+        complain("there is no terminal to ask in; add --yes")
+        return False
+    try:
+        said = input(f"Delete {_about(record)!r} ({record.turns} turns) for good? [y/N] ")
+    except EOFError:
+        return False
+    return said.strip().lower() in {"y", "yes"}
+
+
+async def _find(store: Store, name: str) -> SessionRecord:
+    if name != LATEST:
+        return await store.get(SessionId(name))
+    page = await store.list(limit=1)
+    if not page.sessions:
+        raise SessionNotFoundError(name)
+    return page.sessions[0]
+
+
+def _print_passages(passages: list[Passage]) -> None:
+    before: Kind | None = None
+    for passage in passages:
+        margin = _MARGINS.get(passage.kind, "")
+        joined = passage.kind in {"output", "added", "removed"}
+        if not (joined or (before == passage.kind == "tool")):
+            say()
+        before = passage.kind
+        text = "\n".join(f"{margin}{line}".rstrip() for line in passage.text.splitlines())
+        if on_terminal():
+            _print_styled(text, _STYLES.get(passage.kind, ""))
+        else:
+            say(text)
+
+
+def _print_styled(text: str, style: str) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only for a terminal
+    from rich.text import Text  # noqa: PLC0415
+
+    from acp_agent.cli.output import visible  # noqa: PLC0415
+
+    Console().print(Text(visible(text), style))
+
+
+def _about(record: SessionRecord) -> str:
+    return record.title or f"(untitled, in {record.cwd})"
+
+
+def _as_json(record: SessionRecord) -> dict[str, object]:
+    return {
+        **msgspec.to_builtins(record),
+        "created_at": _iso(record.created_at),
+        "updated_at": _iso(record.updated_at),
+    }
+
+
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _local_time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
