@@ -1,0 +1,190 @@
+"""Nothing that a command started outlives it, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.contract import CommandResult
+from acp_agent.workspace.processes import LocalProcesses
+from tests.support.orphans import MARK, marked_processes
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+class Home:
+    """Commands of one test, and what is left of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.mark = uuid.uuid4().hex
+        self.processes = LocalProcesses(folder / "outputs", environ=os.environ | {MARK: self.mark})
+
+    def left(self) -> dict[int, str]:
+        return marked_processes(self.mark)
+
+    async def run(self, command: str, *, timeout: float = 20.0) -> CommandResult:
+        return await self.processes.run(command, self.folder, timeout=timeout, on_output=ignore)
+
+    async def start(self, command: str) -> asyncio.Task[object]:
+        """Start a command and wait until it says that it is ready."""
+        ready = asyncio.Event()
+
+        async def listen(text: str) -> None:
+            if "ready" in text:
+                ready.set()
+
+        task: asyncio.Task[object] = asyncio.create_task(
+            self.processes.run(command, self.folder, timeout=60, on_output=listen)
+        )
+        await asyncio.wait_for(ready.wait(), 10)
+        return task
+
+
+async def ignore(text: str) -> None:
+    del text
+
+
+async def becomes(condition: Callable[[], bool], limit: float = 5.0) -> bool:
+    deadline = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Home]:
+    one = Home(tmp_path)
+    yield one
+    await one.processes.aclose()
+    assert await becomes(lambda: not one.left()), one.left()
+
+
+@linux
+async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> None:
+    began = time.monotonic()
+    result = await home.run("echo begun; sleep 100 & sleep 100 | sleep 100", timeout=0.3)
+    assert time.monotonic() - began < 5
+    assert result.timed_out
+    assert result.output == "begun\n"
+    assert result.signal == "SIGTERM"
+    assert await becomes(lambda: not home.left())
+
+
+@linux
+async def test_a_command_that_ignores_being_asked_to_end_is_ended(home: Home) -> None:
+    began = time.monotonic()
+    result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=0.2)
+    assert time.monotonic() - began < 5
+    assert (result.timed_out, result.signal) == (True, "SIGKILL")
+    assert await becomes(lambda: not home.left())
+
+
+async def test_a_command_can_clean_up_when_its_time_is_over(home: Home, tmp_path: Path) -> None:
+    result = await home.run(
+        "trap 'echo cleaned > cleaned; exit 3' TERM; while :; do sleep 0.02; done", timeout=0.3
+    )
+    assert (result.timed_out, result.exit_code) == (True, 3)
+    assert (tmp_path / "cleaned").read_text() == "cleaned\n"
+
+
+@linux
+async def test_a_cancelled_command_is_gone_at_once_with_its_group(home: Home) -> None:
+    task = await home.start("trap '' TERM; sleep 100 & sleep 100 & echo ready; wait")
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (
+        time.monotonic() - began < 0.5
+    )  # less than the moment that an ended group is given otherwise
+    assert await becomes(lambda: not home.left())
+
+
+@linux
+async def test_a_command_cancelled_while_it_starts_leaves_nothing(home: Home) -> None:
+    for steps in range(6):
+        task = asyncio.create_task(home.run("sleep 100 & sleep 100"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert await becomes(lambda: not home.left())
+
+
+@linux
+@pytest.mark.parametrize("command", ["sleep 100 & echo on", "sleep 100 >/dev/null 2>&1 & echo on"])
+async def test_a_process_left_in_the_background_ends_with_the_command(
+    home: Home, command: str
+) -> None:
+    began = time.monotonic()
+    result = await home.run(command)
+    assert time.monotonic() - began < 5
+    assert result.exit_code == 0
+    assert result.output.startswith("on\n")
+    assert "left in the background were ended" in result.output
+    assert await becomes(lambda: not home.left())
+
+
+async def test_a_background_process_that_ends_by_itself_is_waited_for(home: Home) -> None:
+    result = await home.run("(sleep 0.1; echo late) & echo on")
+    assert result.output == "on\nlate\n"
+
+
+@linux
+async def test_a_daemon_lives_on_after_its_command_and_ends_with_the_session(home: Home) -> None:
+    began = time.monotonic()
+    result = await home.run("setsid sleep 100 & sleep 0.1; echo started")
+    assert time.monotonic() - began < 5
+    assert result.output == "started\n"
+    assert list(home.left().values()) == ["sleep 100"]
+    await home.processes.aclose()
+    assert await becomes(lambda: not home.left())
+
+
+@linux
+async def test_a_daemon_ends_with_its_cancelled_command(home: Home) -> None:
+    task = await home.start("setsid sleep 100 & sleep 0.1; echo ready; sleep 100")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await becomes(lambda: not home.left())
+
+
+async def test_closing_its_output_does_not_end_a_command_early(home: Home) -> None:
+    result = await home.run("exec >&- 2>&-; sleep 0.2; exit 3")
+    assert result.exit_code == 3
+
+
+@linux
+async def test_closing_ends_all_running_commands(home: Home) -> None:
+    tasks = [await home.start("trap '' TERM; echo ready; sleep 100") for _ in range(2)]
+    began = time.monotonic()
+    await home.processes.aclose()
+    assert time.monotonic() - began < 4
+    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+    assert len(results) == 2
+    assert await becomes(lambda: not home.left())
+    with pytest.raises(WorkspaceError, match="closed"):
+        await home.run("true")
+
+
+@linux
+async def test_a_command_ends_when_nobody_can_take_its_output(home: Home) -> None:
+    async def fail(text: str) -> None:
+        raise WorkspaceError("the journal is full")
+
+    with pytest.raises(WorkspaceError, match="the journal is full"):
+        await home.processes.run("echo x; sleep 100", home.folder, timeout=30, on_output=fail)
+    assert await becomes(lambda: not home.left())

@@ -1,0 +1,166 @@
+"""Output in bounded memory: plain text, both its ends for the model, the whole in a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.workspace.contract import CommandResult
+from acp_agent.workspace.output import CommandOutput, PlainText
+from acp_agent.workspace.processes import LocalProcesses
+
+
+async def run(command: str, folder: Path, outputs: Path) -> CommandResult:
+    async def ignore(text: str) -> None:
+        del text
+
+    processes = LocalProcesses(outputs, environ=os.environ)
+    try:
+        return await processes.run(command, folder, timeout=30, on_output=ignore)
+    finally:
+        await processes.aclose()
+
+
+async def test_a_long_output_keeps_its_beginning_and_end_and_the_whole_in_a_file(
+    tmp_path: Path,
+) -> None:
+    result = await run("seq 1 40000; echo the end", tmp_path, tmp_path / "new" / "outputs")
+    assert len(result.output) < 50_000
+    assert result.output.startswith("1\n2\n3\n")
+    assert result.output.endswith("\n40000\nthe end\n")
+    assert result.full_output is not None
+    assert result.full_output in result.output
+    whole = "".join(f"{number}\n" for number in range(1, 40_001)) + "the end\n"
+    assert Path(result.full_output).read_text() == whole
+    assert result.total_bytes == len(whole)
+    assert stat.S_IMODE(Path(result.full_output).stat().st_mode) == 0o600
+
+
+async def test_the_kept_ends_are_cut_at_line_ends(tmp_path: Path) -> None:
+    result = await run("seq 100000 140000", tmp_path, tmp_path)
+    lines = result.output.splitlines()
+    gap = next(number for number, line in enumerate(lines) if line.startswith("[..."))
+    assert all(len(line) == 6 for line in lines[:gap] + lines[gap + 1 :])
+
+
+async def test_an_output_that_fits_makes_no_file(tmp_path: Path) -> None:
+    result = await run("seq 1 1000", tmp_path, tmp_path / "outputs")
+    assert result.output == "".join(f"{number}\n" for number in range(1, 1001))
+    assert not (tmp_path / "outputs").exists()
+
+
+async def test_an_output_that_cannot_be_kept_is_still_shown_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("a file where a folder is wanted")
+    result = await run("seq 1 40000; exit 4", tmp_path, tmp_path / "outputs")
+    assert result.exit_code == 4
+    assert result.full_output is None
+    assert result.output.startswith("1\n2\n")
+    assert result.output.endswith("40000\n")
+    assert "could not be kept" in result.output
+
+
+FLOOD = """
+import asyncio, os, resource, sys
+from pathlib import Path
+from acp_agent.workspace.processes import LocalProcesses
+
+async def main():
+    async def ignore(text):
+        pass
+    processes = LocalProcesses(Path(sys.argv[1]), environ=os.environ)
+    await processes.run("yes | head -c 1000000", Path("/"), timeout=60, on_output=ignore)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = await processes.run(sys.argv[2], Path("/"), timeout=100, on_output=ignore)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    await processes.aclose()
+    unit = 1024 if sys.platform == "darwin" else 1
+    size = os.path.getsize(result.full_output)
+    print(grown // unit, result.total_bytes, size, len(result.output))
+    print(result.output[-100:].strip().splitlines()[-1])
+    print("ends after" in result.output)
+
+asyncio.run(main())
+"""
+
+
+def test_a_flood_of_output_is_held_in_bounded_memory_and_a_bounded_file(tmp_path: Path) -> None:
+    command = "yes 'all work and no play' | head -c 300000000; echo; echo the end"
+    ended = subprocess.run(
+        [sys.executable, "-c", FLOOD, str(tmp_path), command],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=110,
+    )
+    numbers, last, cut = ended.stdout.splitlines()
+    grown_kib, total, file_size, shown = map(int, numbers.split())
+    assert total == 300_000_000 + len("\nthe end\n")
+    assert file_size == 64 * 1024 * 1024
+    assert shown < 50_000
+    assert grown_kib < 30_000
+    assert (last, cut) == ("the end", "True")
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        (b"\x1b[1;31mred\x1b[0m", "red"),
+        (b"\x1b]0;title\x07text", "text"),
+        (b"\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", "link"),
+        (b"\x1b]52;c;Y2xpcA==\x07", ""),
+        (b"\x1bP1$r0m\x1b\\x", "x"),
+        (b"\x1b(Bx\x1b7\x1b8\x1bcy", "xy"),
+        (b"\x9b31m", "\ufffd31m"),
+        ("\u009b31mx".encode(), "31mx"),
+        (b"a\x00b\x07c\x08d\x7fe", "abcde"),
+        (b"one\r\ntwo\r\n", "one\ntwo\n"),
+        (b"tab\there\n", "tab\there\n"),
+        ("naïve € 😀".encode(), "naïve € 😀"),
+    ],
+)
+def test_output_becomes_plain_text_wherever_its_pieces_end(raw: bytes, plain: str) -> None:
+    assert PlainText().feed(raw, final=True) == plain
+    for cut in range(len(raw) + 1):
+        text = PlainText()
+        assert text.feed(raw[:cut]) + text.feed(raw[cut:], final=True) == plain
+    text = PlainText()
+    assert "".join([text.feed(bytes([byte])) for byte in raw]) + text.feed(b"", final=True) == plain
+
+
+def test_an_escape_sequence_that_never_ends_does_not_swallow_the_output() -> None:
+    text = PlainText()
+    shown = text.feed(b"\x1b]0;" + b"x" * 10_000) + text.feed(b"after", final=True)
+    assert shown.endswith("after")
+    assert "x" * 9_000 in shown
+
+
+@given(st.binary(max_size=300), st.integers(0, 300))
+def test_no_bytes_put_a_control_character_into_the_text(raw: bytes, cut: int) -> None:
+    text = PlainText()
+    plain = text.feed(raw[:cut]) + text.feed(raw[cut:], final=True)
+    assert all(c in "\t\n\r" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in plain)
+    plain.encode()
+
+
+def test_of_an_overwritten_line_the_model_sees_what_was_left_and_the_user_every_state(
+    tmp_path: Path,
+) -> None:
+    output = CommandOutput(tmp_path)
+    live = output.feed(b"start\n 10%\r 50%\r100%\nend\n", final=True)
+    assert live == "start\n 10%\n 50%\n100%\nend\n"
+    assert output.for_model() == "start\n100%\nend\n"
+
+
+def test_one_endless_line_is_cut_too(tmp_path: Path) -> None:
+    output = CommandOutput(tmp_path)
+    output.feed(b"x" * 500_000, final=True)
+    output.write()
+    output.close()
+    assert 40_000 < len(output.for_model()) < 50_000

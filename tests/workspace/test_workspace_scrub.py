@@ -1,0 +1,107 @@
+"""Credentials are taken out of what tools give, and nothing else is."""
+
+from __future__ import annotations
+
+import secrets
+import string
+import time
+
+import pytest
+
+from acp_agent.workspace.scrub import scrub
+
+ALNUM = string.ascii_letters + string.digits
+
+
+def made(length: int, alphabet: str = ALNUM) -> str:
+    # Made anew in each run, so that no test file holds anything that looks like a real key.
+    return "".join(secrets.choice(alphabet) for _ in range(length))
+
+
+def test_a_known_value_is_replaced_wherever_it_stands() -> None:
+    value = made(20)
+    assert scrub(f"a={value}&b={value}x", [value]) == "a=[secret]&b=[secret]x"
+
+
+def test_of_two_known_values_the_longer_one_is_replaced_whole() -> None:
+    short = made(10)
+    longer = short + made(10)
+    assert scrub(f"{longer} {short}", [short, longer]) == "[secret] [secret]"
+
+
+def test_a_short_or_empty_value_does_not_spoil_the_text() -> None:
+    assert scrub("a banana", ["", "a", "banana"]) == "a banana"
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "after"),
+    [
+        ("KEY=", "sk-ant-" + "api03-" + made(90), "\n"),
+        ("key: ", "sk-proj-" + made(60), " "),
+        ("'", "sk-" + made(48), "'"),
+        ("", "AIza" + made(35), "\n"),
+        ("", made(32, "0123456789abcdef") + "." + made(16), "\n"),
+        ("token ", "ghp_" + made(36), "\n"),
+        ("", "github_pat_" + made(82), ""),
+        ("", "glpat-" + made(20), ""),
+        ("", "AKIA" + made(16, string.ascii_uppercase), " "),
+        ("aws_secret_access_key = ", made(40), "\n"),
+        ("", "xoxb-" + made(30, string.digits), ""),
+        ("", "sk_live_" + made(24), ""),
+        ("", "npm_" + made(36), "\n"),
+        ("", "hf_" + made(34), "\n"),
+        ("Authorization: Bearer ", made(30), "\r\n"),
+        ('"authorization": "Basic ', made(24), '"'),
+        ("postgres://admin:", made(15) + "7", "@db.example.com/x"),
+        ("", f"eyJ{made(20)}.eyJ{made(30)}.{made(40)}", ""),
+    ],
+)
+def test_a_key_of_a_well_known_form_is_replaced_and_its_surroundings_stay(
+    before: str, key: str, after: str
+) -> None:
+    assert scrub(f"x {before}{key}{after}") == f"x {before}[secret]{after}"
+
+
+@pytest.mark.parametrize("prefix", ["", "{}\t", "{}:", "  {}→"])
+def test_a_private_key_is_replaced_with_or_without_line_numbers(prefix: str) -> None:
+    body = [made(64) for _ in range(5)]
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", "rest"]
+    text = "\n".join(prefix.format(number) + line for number, line in enumerate(lines, 1))
+    scrubbed = scrub(text)
+    assert not any(line in scrubbed for line in body)
+    assert scrubbed.endswith("rest")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "the sk-learn package, task-based, risk-averse",
+        "postgres://user:password@localhost/test and http://localhost:8080/a@b",
+        'grep -n "-----BEGIN PRIVATE KEY-----" is what finds a private key in a text',
+        "Authorization: Bearer $TOKEN",
+        "curl -H 'Authorization: Bearer <your token>'",
+        "git clone https://github.com/example/project.git",
+        "id = 0190b6a0-7e3c-7c3e-9e5b-0d8d0a0a0a0a",
+        "def password(self) -> str: return self._password",
+        "npm_config_registry=https://registry.example.com/ hf_hub_download(repo_id)",
+        "https://example.com:443/path?token_count=5",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert scrub(text) == text
+
+
+def test_text_made_to_slow_the_search_down_does_not() -> None:
+    hostile = ["://a:", "sk-", "eyJ", "-----BEGIN PRIVATE KEY-----", "SG.", "authorization: "]
+    hostile += [
+        "://" + "a1" * 60,
+        "secret_access_key=",
+        "-----BEGIN PRIVATE KEY-----\n" + "aa: " * 9,
+    ]
+    for piece in hostile:
+        text = (piece * (50_000 // len(piece) + 1))[:50_000]
+        began = time.perf_counter()
+        scrub(text)
+        assert time.perf_counter() - began < 1.0, piece[:20]
