@@ -53,17 +53,27 @@ def serve(argv: list[str]) -> int:
         if opening.ended and not opening.unread.strip():
             return 0
 
-    from acp_agent.server.stdio import serve_stdio  # noqa: PLC0415 - after the first answer
+    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - after the first answer
+    from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
+    from acp_agent.server.stdio import serve_stdio  # noqa: PLC0415 - likewise
 
-    serve_stdio(
-        input_fd,
-        output_fd,
-        opening=opening,
-        model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
-        trace_file=flags.trace,
-        unknown_flags=flags.unknown,
-    )
-    return 0
+    paths = find_paths(os.environ)
+    secrets = Secrets(paths.secrets_file, os.environ)
+    try:
+        serve_stdio(
+            input_fd,
+            output_fd,
+            opening=opening,
+            paths=paths,
+            secrets=secrets,
+            environ=os.environ,
+            model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
+            trace=None,
+        )
+    finally:
+        sys.stderr.flush()
+        # A thread may still be importing a model's SDK; nobody should wait for it any more.
+        os._exit(0)
 
 
 def _end_quietly_on_signals() -> None:

@@ -11,6 +11,7 @@ from acp_agent.config.load import load_config
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.models.registry import Models
+from acp_agent.session.account import Account
 from acp_agent.session.services import Services
 from acp_agent.session.store import Store
 
@@ -37,16 +38,17 @@ async def assemble(
 
         return PolicyGate(GrantStore(paths.grants_file))
 
+    models = Models(config, secrets, environ)
     return Services(
         store=store,
-        models=Models(config, secrets, environ),
+        models=models,
+        account=Account(models, secrets, model_flag),
         config=config,
         secrets=secrets,
         environ=environ,
         gate=gate,
         outputs=paths.outputs_dir,
         user_instructions=paths.config_file.parent / "AGENTS.md",
-        model_flag=model_flag,
     )
 
 

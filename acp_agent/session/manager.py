@@ -48,7 +48,7 @@ class SessionManager:
         """
         folder, further = _folders(cwd, directories)
         services = self._services
-        model = await services.models.choose(services.model_flag, None)
+        model = await services.account.choose(None)
         session_id = new_session_id()
         first: list[AnyEvent] = [
             SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
@@ -153,6 +153,12 @@ class SessionManager:
             await asyncio.to_thread(shutil.rmtree, outputs, ignore_errors=True)
         finally:
             lease.release()
+
+    def cancel(self, session_id: SessionId) -> None:
+        """Stop the turn of a session. Silent when it is idle or not open."""
+        session = self._open.get(session_id)
+        if session is not None:
+            session.cancel()
 
     async def close_all(self) -> None:
         """Close every session."""

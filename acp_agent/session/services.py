@@ -11,6 +11,7 @@ from msgspec import Struct
 from acp_agent.config.types import Config
 from acp_agent.models.registry import Models
 from acp_agent.permissions.contract import Gate
+from acp_agent.session.account import Account
 from acp_agent.session.store import Store
 
 
@@ -25,17 +26,16 @@ class KnowsSecrets(Protocol):
 class Services(Struct, frozen=True, kw_only=True):
     """The parts that sessions are built on, made once and passed in.
 
-    `model_flag` is the model that was chosen on the command line or in the environment; `gate`
-    makes the gate when the first prompt needs it; `outputs` is the folder below which each session
-    keeps outputs too long for the model; `user_instructions` is the user's own AGENTS.md.
+    `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
+    session keeps outputs too long for the model; `user_instructions` is the user's own AGENTS.md.
     """
 
     store: Store
     models: Models
+    account: Account
     config: Config
     secrets: KnowsSecrets
     environ: Mapping[str, str]
     gate: Callable[[], Gate]
     outputs: Path
     user_instructions: Path
-    model_flag: str | None = None

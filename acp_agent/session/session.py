@@ -16,6 +16,7 @@ from acp_agent.agent.host import Asking, Limits
 from acp_agent.agent.modes import MODE_NOTES
 from acp_agent.content import ContentBlock, ImageBlock, ResourceLinkBlock
 from acp_agent.errors import (
+    AcpAgentError,
     AuthRequiredError,
     InvalidInputError,
     SessionError,
@@ -26,7 +27,7 @@ from acp_agent.events import (
     AnyEvent,
     ConfigChanged,
     DirectoriesChanged,
-    StopReason,
+    NoticeShown,
     SystemPromptWritten,
     TitleChanged,
     Usage,
@@ -51,6 +52,11 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.contract import Workspace
+
+
+# What a prompt needs is imported this long after the session was opened: not while the editor
+# still starts up, and before most people have written their first prompt.
+WARM_UP_SECONDS = 2.0
 
 
 class Session:
@@ -201,9 +207,7 @@ class Session:
             AuthRequiredError: none can be used.
         """
         if self._model is None:
-            self._model = await self.services.models.choose(
-                self.services.model_flag, self._stored_model
-            )
+            self._model = await self.services.account.choose(self._stored_model)
         return self._model
 
     async def find_model(self) -> None:
@@ -230,8 +234,8 @@ class Session:
 
     async def prompt(
         self, content: tuple[ContentBlock, ...], *, cancelled: Callable[[], bool]
-    ) -> StopReason:
-        """Say something to the agent and wait until the work on it has ended.
+    ) -> Turn:
+        """Say something to the agent.
 
         While a turn runs, it steers that turn: the words reach the model with its next request.
 
@@ -239,15 +243,16 @@ class Session:
             content: what the user says.
             cancelled: whether it was cancelled before a turn could begin.
 
+        Returns:
+            The turn that the words are part of; its result is the prompt's.
+
         Raises:
             InvalidInputError: the model cannot take a block of the content.
             AuthRequiredError: no model can be used.
-            ModelError: the provider failed.
             StoreError: the journal could not be written.
         """
         async with self._speaking:
-            turn = await self._say(content, cancelled)
-        return await turn.result()
+            return await self._say(content, cancelled)
 
     async def _say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Turn:
         if self._closed:
@@ -385,6 +390,21 @@ class Session:
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
         """Ask the user something."""
         return await self.editor.ask_question(self.session, call, question)
+
+    async def opened(self, mcp_servers: Sequence[str]) -> None:
+        """What is due once the editor knows the session: what it should be told, a warm start."""
+        if mcp_servers:
+            notice = NoticeShown(
+                severity="warning",
+                title=f"MCP servers were not connected: {', '.join(mcp_servers)}.",
+                description="This version of acp-agent does not use MCP servers yet.",
+            )
+            # Not journaled: it is about this opening, not part of the conversation.
+            await self._show([notice])
+        await asyncio.sleep(WARM_UP_SECONDS)
+        with contextlib.suppress(AcpAgentError):
+            await self.equip()
+            await self.driver()
 
     # -- its end -----------------------------------------------------------------------------
 

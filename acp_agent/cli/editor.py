@@ -1,0 +1,199 @@
+"""A small client of the protocol: the agent as a child process, driven from the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from msgspec import UNSET, Struct
+
+from acp_agent import __version__
+from protocol.jsonrpc.call import Call
+from protocol.jsonrpc.connection import Connection
+from protocol.transports.stdio import StdioTransport
+from protocol.v1 import methods
+from protocol.v1 import types as acp
+
+_EXIT_SECONDS = 8.0  # the agent's own limit in mid-turn is 5
+_START_SECONDS = 60.0
+
+OnUpdate = Callable[[acp.SessionUpdate], None]
+OnPermission = Callable[["Asked"], Awaitable[acp.RequestPermissionOutcome]]
+
+
+class Asked(Struct, frozen=True):
+    """A permission request, with what earlier updates told about its call."""
+
+    title: str
+    kind: str
+    options: tuple[acp.PermissionOption, ...]
+    request: acp.RequestPermissionRequest
+
+
+class AgentClient:
+    """A connection to an agent that was started for it. Make one with `start`; end it with `aclose`.
+
+    One session at a time: `open`, then `prompt`.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        *,
+        on_update: OnUpdate,
+        on_permission: OnPermission,
+    ) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.session_id = ""
+        self._process = process
+        self._on_update = on_update
+        self._on_permission = on_permission
+        self._calls: dict[str, tuple[str, str]] = {}  # title and kind by id
+        self._connection = Connection(
+            StdioTransport(process.stdout.fileno(), process.stdin.fileno()),
+            methods=methods.CLIENT_METHODS,
+            handlers={
+                methods.SESSION_UPDATE.name: self._updated,
+                methods.REQUEST_PERMISSION.name: self._asked,
+            },
+        )
+        self._running = asyncio.create_task(self._connection.run())
+
+    @classmethod
+    async def start(
+        cls,
+        flags: Sequence[str],
+        *,
+        cwd: Path,
+        on_update: OnUpdate,
+        on_permission: OnPermission,
+    ) -> Self:
+        """Start `acp-agent` with `flags` and shake hands.
+
+        Raises:
+            RpcError: the agent refused.
+            ConnectionError: the agent ended at once.
+            TimeoutError: the agent does not answer.
+        """
+        process = await asyncio.to_thread(
+            subprocess.Popen,
+            [sys.executable, "-m", "acp_agent", "acp", *flags],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=cwd,
+            start_new_session=True,  # Ctrl-C is for us: the turn ends in order, not the process
+        )
+        client = cls(process, on_update=on_update, on_permission=on_permission)
+        try:
+            await client._connection.request(
+                methods.INITIALIZE,
+                acp.InitializeRequest(
+                    protocol_version=1,
+                    client_capabilities=acp.ClientCapabilities(
+                        session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities()),
+                        meta={"terminal_output": True},
+                    ),
+                    client_info=acp.Implementation(
+                        name="acp-agent-terminal", title="acp-agent", version=__version__
+                    ),
+                ),
+                timeout=_START_SECONDS,
+            )
+        except BaseException:
+            await client.aclose()
+            raise
+        return client
+
+    async def open(self, cwd: Path, *, resume: str | None = None) -> None:
+        """Make a session in `cwd`, or go on with one.
+
+        Raises:
+            RpcError: the agent refused, for instance because no model is configured (-32000).
+        """
+        if resume is not None:
+            await self._connection.request(
+                methods.SESSION_RESUME,
+                acp.ResumeSessionRequest(session_id=resume, cwd=str(cwd)),
+                timeout=_START_SECONDS,
+            )
+            self.session_id = resume
+            return
+        made = await self._connection.request(
+            methods.SESSION_NEW,
+            acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
+            timeout=_START_SECONDS,
+        )
+        self.session_id = made.session_id
+
+    async def set_option(self, option: str, value: str) -> None:
+        """Give a configuration option of the session a value. Raises RpcError."""
+        await self._connection.request(
+            methods.SESSION_SET_CONFIG_OPTION,
+            acp.SetSessionConfigOptionRequest(
+                session_id=self.session_id, config_id=option, value=value
+            ),
+            timeout=_START_SECONDS,
+        )
+
+    async def prompt(self, text: str) -> acp.StopReason:
+        """Prompt, and wait as long as the turn takes.
+
+        Raises:
+            RpcError: the turn failed; the message says why.
+            ConnectionError: the agent ended.
+        """
+        answer = await self._connection.request(
+            methods.SESSION_PROMPT,
+            acp.PromptRequest(session_id=self.session_id, prompt=[acp.TextContent(text=text)]),
+        )
+        return answer.stop_reason
+
+    def cancel(self) -> None:
+        """End the turn; its prompt answers soon after."""
+        self._connection.notify(
+            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session_id)
+        )
+
+    async def aclose(self) -> None:
+        """Close the connection, which ends the agent; kill it where it does not end."""
+        await self._connection.close()
+        await asyncio.gather(self._running, return_exceptions=True)
+        await asyncio.to_thread(self._reap)
+
+    def _reap(self) -> None:
+        process = self._process
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        try:
+            process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _updated(self, params: acp.SessionNotification) -> None:
+        if params.session_id not in {"", self.session_id}:
+            return
+        update = params.update
+        if isinstance(update, acp.ToolCall):
+            kind = "other" if update.kind is UNSET else update.kind
+            self._calls[update.tool_call_id] = (update.title, kind)
+        self._on_update(update)
+
+    async def _asked(
+        self, params: acp.RequestPermissionRequest, _: Call
+    ) -> acp.RequestPermissionResponse:
+        call = params.tool_call
+        title, kind = self._calls.get(call.tool_call_id, (call.tool_call_id, "other"))
+        asked = Asked(
+            title=call.title or title,
+            kind=call.kind or kind,
+            options=tuple(params.options),
+            request=params,
+        )
+        return acp.RequestPermissionResponse(outcome=await self._on_permission(asked))

@@ -1,0 +1,22 @@
+"""Ctrl-C as a wish that the program can fulfil in its own time."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def interrupts(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` in the running loop at each SIGINT, instead of raising KeyboardInterrupt.
+
+    Works in the main thread only, where signals are handled.
+    """
+    loop = asyncio.get_running_loop()
+    before = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(stop))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,174 @@
+"""`acp-agent run`: one turn in the terminal, or as JSON lines for a program."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TextIO
+
+from msgspec import Struct
+
+from acp_agent.cli.answers import Answered, Answers
+from acp_agent.cli.editor import AgentClient, Asked, OnUpdate
+from acp_agent.cli.interrupts import interrupts
+from acp_agent.cli.screen import Screen, painter
+from protocol.codec import typed_json
+from protocol.jsonrpc.errors import RpcError
+
+_STATUS = {"end_turn": 0, "cancelled": 130}
+_UNFINISHED = 3  # refused, or a limit was reached
+_ERROR = 1
+_USAGE = 2
+_CANCELLED = 130
+
+
+class Flags(Struct, frozen=True, kw_only=True):
+    """What `run` was asked to do."""
+
+    prompt: str
+    cwd: Path
+    json: bool = False
+    model: str | None = None
+    mode: str | None = None
+    allow: Literal["all", "edits", "none", "ask"] = "ask"
+    resume: str | None = None
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """Where the turn is shown: as text or as JSON lines."""
+
+    update: OnUpdate
+    answered: Answered
+    ended: Callable[[str, str], None]  # session and stop reason
+    failed: Callable[[str], None]
+    ask: Callable[[Asked], None] | None = None
+
+
+def run(argv: list[str]) -> int:
+    """Run one turn; the exit status says how it ended."""
+    flags = _flags(argv)
+    if flags is None:
+        sys.stderr.write("acp-agent run: the prompt is empty\n")
+        return _USAGE
+    if not flags.cwd.is_dir():
+        sys.stderr.write(f"acp-agent run: not a folder: {flags.cwd}\n")
+        return _USAGE
+    view = _json_view(sys.stdout) if flags.json else text_view(sys.stdout, cwd=flags.cwd)
+    return asyncio.run(turn(flags, view))
+
+
+async def turn(flags: Flags, view: View) -> int:
+    """Start an agent, run one turn in it, end it; the exit status."""
+    answers = Answers(flags.allow, show=view.answered, ask=view.ask)
+    model = [] if flags.model is None else ["--model", flags.model]
+    me = asyncio.current_task()
+    assert me is not None
+    client: AgentClient | None = None
+    asked_to_stop = False
+
+    def stop() -> None:
+        nonlocal asked_to_stop
+        if client is None or not client.session_id or asked_to_stop:
+            me.cancel()
+            return
+        asked_to_stop = True
+        client.cancel()
+
+    try:
+        with interrupts(stop):
+            client = await AgentClient.start(
+                model, cwd=flags.cwd, on_update=view.update, on_permission=answers
+            )
+            await client.open(flags.cwd, resume=flags.resume)
+            if flags.mode is not None:
+                await client.set_option("mode", flags.mode)
+            reason = await client.prompt(flags.prompt)
+            view.ended(client.session_id, reason)
+            return _STATUS.get(reason, _UNFINISHED)
+    except asyncio.CancelledError:
+        return _CANCELLED
+    except RpcError as error:
+        view.failed(error.message)
+        return _ERROR
+    except (ConnectionError, TimeoutError):
+        view.failed("the agent ended unexpectedly; acp-agent doctor may say why")
+        return _ERROR
+    finally:
+        if client is not None:
+            await client.aclose()
+
+
+def text_view(out: TextIO, *, cwd: Path) -> View:
+    """A turn as text for people."""
+    screen = Screen(painter(out), cwd=cwd)
+
+    def failed(message: str) -> None:
+        screen.say("", "")
+        sys.stderr.write(f"acp-agent: {message}\n")
+
+    return View(
+        update=screen.update,
+        answered=screen.answered,
+        ended=lambda _, reason: screen.ended(reason),
+        failed=failed,
+        ask=screen.ask if sys.stdin is not None and sys.stdin.isatty() else None,
+    )
+
+
+def _json_view(out: TextIO) -> View:
+    """A turn as one JSON object a line: `update`, `permission`, and at the end `result` or `error`."""
+
+    def line(value: dict[str, object]) -> None:
+        out.write(typed_json.encode(value).decode() + "\n")
+        out.flush()
+
+    def answered(asked: Asked, answer: str) -> None:
+        call = asked.request.tool_call.tool_call_id
+        line({"type": "permission", "toolCallId": call, "title": asked.title, "answer": answer})
+
+    return View(
+        update=lambda update: line({"type": "update", "update": update}),
+        answered=answered,
+        ended=lambda session, reason: line(
+            {"type": "result", "sessionId": session, "stopReason": reason}
+        ),
+        failed=lambda message: line({"type": "error", "message": message}),
+    )
+
+
+def _flags(argv: list[str]) -> Flags | None:
+    parser = argparse.ArgumentParser(
+        prog="acp-agent run",
+        description="Run one turn in the terminal.",
+        epilog="Exit status: 0 done, 1 an error, 2 wrong use, 3 refused or a limit was reached, "
+        "130 cancelled.",
+    )
+    parser.add_argument("prompt", help="what to do; - reads it from standard input")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
+    parser.add_argument("--mode", choices=["ask", "accept-edits", "plan", "full"])
+    parser.add_argument(
+        "--allow",
+        choices=["all", "edits", "none"],
+        default="ask",
+        help="what to allow without asking; by default you are asked in a terminal, "
+        "and elsewhere all that needs permission is refused",
+    )
+    parser.add_argument("--cwd", type=Path, default=Path(), metavar="DIR", help="where to work")
+    parser.add_argument("--resume", metavar="ID", help="go on with an earlier session")
+    given = parser.parse_args(argv)
+    prompt = sys.stdin.read() if given.prompt == "-" else given.prompt
+    if not prompt.strip():
+        return None
+    return Flags(
+        prompt=prompt,
+        cwd=given.cwd.absolute(),
+        json=given.json,
+        model=given.model,
+        mode=given.mode,
+        allow=given.allow,
+        resume=given.resume,
+    )

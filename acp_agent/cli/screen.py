@@ -1,0 +1,208 @@
+"""A session's updates as text that a person reads in a terminal or a pipe."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, TextIO
+
+from msgspec import UNSET, UnsetType
+
+from acp_agent.cli.editor import Asked
+from protocol.v1 import types as acp
+
+Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]
+Paint = Callable[[str, Style], None]
+
+_DIFF_LINES = 60
+_FAILURE_LINES = 12
+_MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+# Control characters would let a file's content or a command drive the reader's terminal.
+_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_COLOURS: dict[Style, str] = {
+    "thought": "dim italic", "call": "cyan", "good": "green", "bad": "red", "warning": "yellow",
+    "added": "green", "removed": "red", "dim": "dim", "bold": "bold",
+}  # fmt: skip
+
+
+def painter(out: TextIO) -> Paint:
+    """Writes text with a style: colours on a terminal (unless NO_COLOR is set), plain elsewhere."""
+    if not out.isatty() or os.environ.get("NO_COLOR"):
+
+        def plain(text: str, _: Style) -> None:
+            out.write(text.translate(_CONTROLS))
+            out.flush()
+
+        return plain
+
+    from rich.console import Console  # noqa: PLC0415 - only where there are colours
+    from rich.text import Text  # noqa: PLC0415 - only where there are colours
+
+    console = Console(file=out, highlight=False, soft_wrap=True)
+
+    def coloured(text: str, style: Style) -> None:
+        console.print(Text(text.translate(_CONTROLS), _COLOURS.get(style, "")), end="")
+        out.flush()
+
+    return coloured
+
+
+class Screen:
+    """Shows updates in the order in which they come. Paths are shown relative to `cwd`."""
+
+    def __init__(self, paint: Paint, *, cwd: Path) -> None:
+        self._paint = paint
+        self._cwd = cwd
+        self._section = ""  # what was shown last
+        self._line_open = False
+        self._titles: dict[str, str] = {}
+        self._diffs: set[tuple[str, str]] = set()  # call and path of what was shown
+        self._usage: acp.UsageUpdate | None = None
+
+    def update(self, update: acp.SessionUpdate) -> None:
+        """Show one update."""
+        match update:
+            case acp.AgentMessageChunk(content=acp.TextContent(text=text)):
+                self._stream("text", text, "")
+            case acp.AgentThoughtChunk(content=acp.TextContent(text=text)):
+                self._stream("thought", text, "thought")
+            case acp.ToolCall():
+                self._titles[update.tool_call_id] = update.title
+                self._begin("call")
+                self._line(f"* {update.title}", "call")
+                self._content(update.tool_call_id, update.content)
+            case acp.ToolCallProgress():
+                self._progress(update)
+            case acp.Plan(entries=entries):
+                self._begin("plan")
+                for entry in entries:
+                    style: Style = "bold" if entry.status == "in_progress" else "dim"
+                    self._line(f"  {_MARKS[entry.status]} {entry.content}", style)
+            case acp.UsageUpdate():
+                self._usage = update
+            case acp.Notice():
+                self._begin("notice")
+                self._line(f"! {update.title} {update.description or ''}".rstrip(), "warning")
+            case _:
+                pass
+
+    def say(self, text: str, style: Style = "") -> None:
+        """Show a line of our own."""
+        self._begin("own")
+        self._line(text, style)
+
+    def ask(self, asked: Asked) -> None:
+        """Show a permission request and wait at its prompt."""
+        self._permission(asked)
+        for number, option in enumerate(asked.options, 1):
+            self._line(f"    {number}) {option.name}", "warning")
+        self._paint("  Your choice: ", "bold")
+
+    def answered(self, asked: Asked, answer: str) -> None:
+        """Show a permission request and the answer that it got."""
+        self._permission(asked)
+        self._line(f"    -> {answer}", "bold")
+
+    def ended(self, stop_reason: str) -> None:
+        """Show how the turn ended, and what it used."""
+        self._begin("end")
+        parts = [f"stop reason: {stop_reason}"]
+        if self._usage is not None:
+            usage = self._usage
+            parts.append(f"context: {usage.used:,} of {usage.size:,} tokens")
+            if usage.cost is not None:
+                parts.append(f"cost: {usage.cost.amount:.4f} {usage.cost.currency}")
+        self._line(" | ".join(parts), "dim")
+
+    def _permission(self, asked: Asked) -> None:
+        self._begin("permission")
+        self._line(f"? Permission: {asked.title}", "warning")
+        content = asked.request.tool_call.content
+        self._content(asked.request.tool_call.tool_call_id, content)
+        for part in () if content is UNSET or content is None else content:
+            if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent):
+                for line in part.content.text.strip().splitlines():
+                    self._line(f"    {line}", "warning")
+
+    def _progress(self, update: acp.ToolCallProgress) -> None:
+        call = update.tool_call_id
+        if isinstance(update.title, str) and update.title != self._titles.get(call):
+            self._titles[call] = update.title
+            self._begin("call")
+            self._line(f"* {update.title}", "call")
+        output = (update.meta or {}).get("terminal_output")
+        if isinstance(output, dict) and isinstance(output.get("data"), str):
+            self._output(call, output["data"])
+        self._content(call, update.content)
+        if update.status == "completed":
+            self._result(call, "done", "good")
+        elif update.status == "failed":
+            self._result(call, "failed", "bad")
+            for line in _texts(update.content)[:_FAILURE_LINES]:
+                self._line(f"    {line}", "bad")
+
+    def _result(self, call: str, word: str, style: Style) -> None:
+        self._begin("call")
+        self._line(f"  {self._titles.get(call, call)}: {word}", style)
+
+    def _content(
+        self, call: str, content: Sequence[acp.ToolCallContent] | UnsetType | None
+    ) -> None:
+        for part in () if content is UNSET or content is None else content:
+            if isinstance(part, acp.Diff) and (call, part.path) not in self._diffs:
+                self._diffs.add((call, part.path))
+                for line, style in _diff(part, self._cwd):
+                    self._line(f"    {line}", style)
+
+    def _output(self, call: str, text: str) -> None:
+        self._begin(f"output {call}")
+        for piece in text.splitlines(keepends=True):
+            self._paint(piece if self._line_open else f"    | {piece}", "dim")
+            self._line_open = not piece.endswith("\n")
+
+    def _stream(self, section: str, text: str, style: Style) -> None:
+        if not text:
+            return
+        self._begin(section)
+        self._paint(text, style)
+        self._line_open = not text.endswith("\n")
+
+    def _begin(self, section: str) -> None:
+        if section == self._section:
+            return
+        if self._line_open:
+            self._paint("\n", "")
+            self._line_open = False
+        if self._section and {section, self._section} & {"text", "thought", "plan", "end", "own"}:
+            self._paint("\n", "")
+        self._section = section
+
+    def _line(self, text: str, style: Style) -> None:
+        if self._line_open:
+            self._paint("\n", "")
+            self._line_open = False
+        self._paint(f"{text}\n", style)
+
+
+def _diff(part: acp.Diff, cwd: Path) -> Iterator[tuple[str, Style]]:
+    path = Path(part.path)
+    name = str(path.relative_to(cwd)) if path.is_relative_to(cwd) else part.path
+    old = (part.old_text or "").splitlines()
+    lines = list(difflib.unified_diff(old, part.new_text.splitlines(), lineterm="", n=2))
+    yield f"{name}{' (new)' if part.old_text is None else ''}", "bold"
+    for line in lines[2 : 2 + _DIFF_LINES]:
+        style: Style = "added" if line[:1] == "+" else "removed" if line[:1] == "-" else "dim"
+        yield line, style
+    if len(lines) > 2 + _DIFF_LINES:
+        yield f"... {len(lines) - 2 - _DIFF_LINES} more lines", "dim"
+
+
+def _texts(content: Sequence[acp.ToolCallContent] | UnsetType | None) -> list[str]:
+    return [
+        line
+        for part in (() if content is UNSET or content is None else content)
+        if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent)
+        for line in part.content.text.strip().splitlines()
+    ]

@@ -1,0 +1,96 @@
+"""What every surface of the server stands on: made when the first session is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from acp_agent.config.paths import Paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.ids import SessionId
+from acp_agent.server.assembly import assemble, dismantle
+from acp_agent.session.editor import Editor
+from acp_agent.session.manager import SessionManager
+from acp_agent.session.services import Services
+
+
+class Core:
+    """The sessions of one connection.
+
+    A configuration or a store that cannot be used fails the request that needs it, and is tried
+    again with the next one, so that mending it does not take a restart.
+
+    Args:
+        paths: where the files are.
+        secrets: the keys.
+        environ: the environment's variables.
+        model_flag: the model named on the command line.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        secrets: Secrets,
+        environ: Mapping[str, str],
+        model_flag: str | None,
+    ) -> None:
+        self._paths = paths
+        self._secrets = secrets
+        self._environ = environ
+        self._model_flag = model_flag
+        self._editor: Editor | None = None
+        self._services: Services | None = None
+        self._manager: SessionManager | None = None
+        self._lock = asyncio.Lock()
+
+    def connect(self, editor: Editor) -> None:
+        """Say which editor the sessions are for."""
+        self._editor = editor
+
+    async def services(self) -> Services:
+        """The parts that sessions are built on.
+
+        Raises:
+            ConfigError: the configuration cannot be used.
+            StoreError: the store cannot be used.
+        """
+        async with self._lock:
+            if self._services is None:
+                self._services = await assemble(
+                    self._paths,
+                    secrets=self._secrets,
+                    environ=self._environ,
+                    model_flag=self._model_flag,
+                )
+            return self._services
+
+    async def manager(self) -> SessionManager:
+        """The sessions. Raises as `services` does."""
+        services = await self.services()
+        if self._manager is None:
+            assert self._editor is not None, "connect comes first"
+            self._manager = SessionManager(services, self._editor)
+        return self._manager
+
+    @property
+    def opened(self) -> SessionManager | None:
+        """The sessions, where any were asked for yet."""
+        return self._manager
+
+    @property
+    def use_terminals(self) -> bool:
+        """Whether the user opted in to commands in the editor's terminals."""
+        return self._services is not None and self._services.config.editor.terminals
+
+    def cancel(self, session: SessionId) -> None:
+        """Stop a session's turn. Silent when there is none."""
+        if self._manager is not None:
+            self._manager.cancel(session)
+
+    async def close(self) -> None:
+        """Stop every turn, write what is left, close the store."""
+        if self._manager is not None:
+            await self._manager.close_all()
+        if self._services is not None:
+            await dismantle(self._services)

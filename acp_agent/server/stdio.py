@@ -1,0 +1,108 @@
+"""The server on a pair of descriptors: from the first line to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from acp_agent.config.paths import Paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.server.core import Core
+from acp_agent.server.first_line import Opening
+from acp_agent.server.v1.editor import ClientEditor
+from acp_agent.server.v1.handlers import Handlers
+from acp_agent.server.v1.merging import merge_updates
+from protocol.jsonrpc.connection import Connection
+from protocol.transports.stdio import StdioTransport
+from protocol.v1.methods import AGENT_METHODS
+
+CLOSE_SECONDS = 4.0  # what ending turns, processes and the journal may take
+
+_log = logging.getLogger(__name__)
+
+
+def serve_stdio(
+    input_fd: int,
+    output_fd: int,
+    *,
+    opening: Opening,
+    paths: Paths,
+    secrets: Secrets,
+    environ: Mapping[str, str],
+    model_flag: str | None,
+    trace: Callable[[Literal["in", "out"], bytes], None] | None,
+) -> None:
+    """Serve one client until it closes its side, or a signal ends the process.
+
+    Args:
+        input_fd: where the client's lines come from.
+        output_fd: where ours go.
+        opening: what was read and answered already.
+        paths: where the files are.
+        secrets: the keys.
+        environ: the environment's variables.
+        model_flag: the model named on the command line.
+        trace: sees every line.
+    """
+    asyncio.run(
+        _serve(
+            StdioTransport(input_fd, output_fd, initial=opening.unread),
+            opening,
+            Core(paths, secrets=secrets, environ=environ, model_flag=model_flag),
+            trace,
+        )
+    )
+
+
+async def _serve(
+    transport: StdioTransport,
+    opening: Opening,
+    core: Core,
+    trace: Callable[[Literal["in", "out"], bytes], None] | None,
+) -> None:
+    connection, handlers = connect(transport, core, trace)
+    if opening.params is not None:
+        handlers.initialized(opening.params)
+    serving = asyncio.create_task(connection.run())
+    _on_signals(serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        _log.info("ended by a signal")
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await core.close()
+    except TimeoutError:
+        _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
+
+
+def connect(
+    transport: StdioTransport,
+    core: Core,
+    trace: Callable[[Literal["in", "out"], bytes], None] | None,
+) -> tuple[Connection, Handlers]:
+    """A connection whose client drives the sessions of `core`."""
+    editor = ClientEditor(core)
+    handlers = Handlers(editor, core)
+    connection = Connection(
+        transport,
+        methods=AGENT_METHODS,
+        handlers=handlers.table(),
+        map_error=handlers.map_error,
+        admit=handlers.admit,
+        merge=merge_updates,
+        trace=trace,
+    )
+    editor.connect(connection)
+    core.connect(editor)
+    return connection, handlers
+
+
+def _on_signals(end: Callable[[], object]) -> None:
+    """Let SIGTERM and SIGINT end the serving."""
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), lambda *_: loop.call_soon_threadsafe(end))

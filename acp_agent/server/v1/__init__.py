@@ -1,0 +1,1 @@
+"""The sessions over version 1 of the protocol."""

@@ -1,0 +1,273 @@
+"""What an editor sees of a session's events: the same function live and in a replay.
+
+Source: Agent Client Protocol v1, SessionUpdate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from acp_agent import content as ours
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    NoticeShown,
+    PlanChanged,
+    TitleChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+    TurnInterrupted,
+    UsageReported,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId
+from acp_agent.server.client import ClientProfile
+from protocol.codec import typed_json
+from protocol.v1 import types as acp
+
+_OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
+
+TAIL = 8_000  # characters of a running command's output that a client without live output sees
+
+INTERRUPTED_TITLE = "The agent was stopped here before it had finished."
+INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."
+CUT_CALL = "Cut off when the agent was stopped."
+
+
+class Projector:
+    """Turns one session's events into updates. Feed it every event from the first one on.
+
+    Args:
+        client: what the editor can show.
+        replay: whether the user's own words are shown; live, the editor shows them by itself.
+    """
+
+    def __init__(self, client: ClientProfile, *, replay: bool) -> None:
+        self._client = client
+        self._replay = replay
+        self._live_output: dict[CallId, str] = {}
+
+    def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:  # noqa: PLR0911 - a table
+        """The updates that show `event`; none for what only the journal needs."""
+        match event:
+            case AgentText():
+                return [acp.AgentMessageChunk(content=_text(event.text), message_id=event.message)]
+            case AgentThought():
+                return [_thought(event.message, event.text)]
+            case ToolOutput():
+                return self._output(event)
+            case UserMessage():
+                return self._user(event)
+            case ToolCalled():
+                return [_tool_call(event)]
+            case ToolStarted():
+                return [self._started(event)]
+            case ToolShown():
+                return [_tool_shown(event)]
+            case ToolEnded():
+                return [self._ended(event)]
+            case PlanChanged():
+                return [acp.Plan(entries=[_plan_entry(entry) for entry in event.entries])]
+            case UsageReported():
+                return [_usage(event)]
+            case TitleChanged():
+                return [acp.SessionInfoUpdate(title=event.title)]
+            case NoticeShown():
+                return [self._notice(event)]
+            case TurnInterrupted():
+                return self._interrupted(event)
+            case _:
+                return []
+
+    def _user(self, event: UserMessage) -> Sequence[acp.SessionUpdate]:
+        if not self._replay:
+            return []
+        return [
+            acp.UserMessageChunk(content=to_acp(block), message_id=event.message)
+            for block in event.content
+        ]
+
+    def _started(self, event: ToolStarted) -> acp.SessionUpdate:
+        if event.cwd is None:
+            return _update(event.call, status="in_progress")
+        self._live_output[event.call] = ""
+        if not self._client.terminal_output:
+            return _update(event.call, status="in_progress")
+        return _update(
+            event.call,
+            status="in_progress",
+            content=[acp.Terminal(terminal_id=event.call)],
+            meta={"terminal_info": {"terminal_id": event.call, "cwd": event.cwd}},
+        )
+
+    def _output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
+        if self._client.terminal_output:
+            data = {"terminal_id": event.call, "data": event.text}
+            return [_update(event.call, meta={"terminal_output": data})]
+        tail = (self._live_output.get(event.call, "") + event.text)[-TAIL:]
+        self._live_output[event.call] = tail
+        return [_update(event.call, content=[_shown(ours.text_part(_console(tail)))])]
+
+    def _ended(self, event: ToolEnded) -> acp.SessionUpdate:
+        ran_command = self._live_output.pop(event.call, None) is not None
+        meta = None
+        content = event.content
+        if ran_command and self._client.terminal_output:
+            # The client has the whole output already, in the terminal that stays as the content.
+            content = None
+            meta = {
+                "terminal_exit": {
+                    "terminal_id": event.call,
+                    "exit_code": event.exit_code,
+                    "signal": event.signal,
+                }
+            }
+        return _update(
+            event.call,
+            status="failed" if event.failed else "completed",
+            content=None if content is None else [_shown(part) for part in content],
+            locations=event.locations,
+            raw_output=event.raw_output,
+            meta=meta,
+        )
+
+    def _notice(self, event: NoticeShown) -> acp.SessionUpdate:
+        return self._note(event.severity, event.title, event.description)
+
+    def _note(self, severity: str, title: str, description: str) -> acp.SessionUpdate:
+        if self._client.notices:
+            return acp.Notice(severity=severity, title=title, description=description or None)
+        text = f"{title} {description}".strip()
+        return acp.AgentThoughtChunk(content=_text(f"\n\n_{text}_\n\n"))
+
+    def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
+        updates: list[acp.SessionUpdate] = []
+        for call in event.calls:
+            self._live_output.pop(call, None)
+            updates.append(
+                _update(call, status="failed", content=[_shown(ours.text_part(CUT_CALL))])
+            )
+        if self._client.notices:
+            updates.append(self._note("warning", INTERRUPTED_TITLE, INTERRUPTED_TEXT))
+        else:
+            note = f"_{INTERRUPTED_TITLE} {INTERRUPTED_TEXT}_"
+            updates.append(acp.AgentMessageChunk(content=_text(note), message_id=event.message))
+        return updates
+
+
+def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
+    """A block of ours as one of the protocol's; they have the same JSON."""
+    expected = cast("type[acp.ContentBlock]", acp.ContentBlock)
+    return typed_json.decode(msgspec.json.encode(block), expected)
+
+
+def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
+    """A block of the protocol's as one of ours; they have the same JSON."""
+    return _OURS.decode(typed_json.encode(block))
+
+
+def raw_input(arguments: str) -> Any:
+    """A call's arguments as JSON values, or as they are where they are no JSON."""
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return {"arguments": arguments}
+
+
+def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+    """What a call shows, as the protocol's content."""
+    return [_shown(part) for part in content]
+
+
+def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+    """Places in files, as the protocol's locations."""
+    return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
+
+
+def _text(text: str) -> acp.TextContent:
+    return acp.TextContent(text=text)
+
+
+def _thought(message: MessageId, text: str) -> acp.AgentThoughtChunk:
+    # Its own id: a client that gathers chunks by id must not mix thoughts into the answer.
+    return acp.AgentThoughtChunk(content=_text(text), message_id=f"{message}_thought")
+
+
+def _shown(part: ours.CallContent) -> acp.ToolCallContent:
+    match part:
+        case ours.DiffPart():
+            return acp.Diff(path=part.path, old_text=part.old_text, new_text=part.new_text)
+        case ours.TerminalPart():
+            return acp.Terminal(terminal_id=part.terminal_id)
+        case ours.ContentPart():
+            return acp.Content(content=to_acp(part.content))
+
+
+def _console(text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}console\n{text}\n{fence}"
+
+
+def _tool_call(event: ToolCalled) -> acp.ToolCall:
+    return acp.ToolCall(
+        tool_call_id=event.call,
+        title=event.title,
+        name=event.name,
+        kind=event.kind,
+        status="pending",
+        content=shown(event.content),
+        locations=places(event.locations),
+        raw_input=raw_input(event.arguments),
+    )
+
+
+def _tool_shown(event: ToolShown) -> acp.SessionUpdate:
+    return _update(
+        event.call,
+        title=event.title,
+        content=None if event.content is None else shown(event.content),
+        locations=event.locations,
+    )
+
+
+def _update(
+    call: CallId,
+    *,
+    status: acp.ToolCallStatus | None = None,
+    title: str | None = None,
+    content: Sequence[acp.ToolCallContent] | None = None,
+    locations: Sequence[ours.Location] | None = None,
+    raw_output: Any = None,
+    meta: dict[str, Any] | None = None,
+) -> acp.ToolCallProgress:
+    """An update of a call; what is None is left out, so that it stays as it was."""
+    given: dict[str, Any] = {
+        "status": status,
+        "title": title,
+        "content": None if content is None else list(content),
+        "locations": None if locations is None else places(locations),
+        "raw_output": raw_output,
+        "meta": meta,
+    }
+    return acp.ToolCallProgress(
+        tool_call_id=call, **{key: value for key, value in given.items() if value is not None}
+    )
+
+
+def _plan_entry(entry: Any) -> acp.PlanEntry:
+    return acp.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+
+
+def _usage(event: UsageReported) -> acp.UsageUpdate:
+    cost = None if event.cost is None else acp.Cost(amount=event.cost, currency=event.currency)
+    return acp.UsageUpdate(used=event.used, size=event.size, cost=cost)

@@ -1,0 +1,80 @@
+"""Which model the user may use: chosen on the command line, by a key, or by logging in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from acp_agent.errors import AuthRequiredError
+from acp_agent.models.base import ModelInfo
+from acp_agent.models.registry import Models
+
+DEMO_MODEL = "demo/demo"
+
+
+class KeptKeys(Protocol):
+    """The keys that logins kept (`acp_agent.config.secrets.Secrets`)."""
+
+    def stored(self) -> list[str]:
+        """The providers that have one."""
+        ...
+
+    def delete(self, provider: str) -> bool:
+        """Forget one; false where there is none."""
+        ...
+
+    def refresh(self) -> None:
+        """Look again."""
+        ...
+
+
+class Account:
+    """The way to a usable model, for all sessions of a process.
+
+    Args:
+        models: what can be chosen from.
+        keys: the keys that logins kept.
+        flag: the model named on the command line or in the environment.
+    """
+
+    def __init__(self, models: Models, keys: KeptKeys, flag: str | None) -> None:
+        self._models = models
+        self._keys = keys
+        self._flag = flag
+        self._demo = False
+        self._logged_out = False
+
+    async def choose(self, stored: str | None) -> ModelInfo:
+        """The model for a session whose own choice is `stored`.
+
+        Raises:
+            AuthRequiredError: none can be used, or the user logged out.
+            InvalidInputError: the model named on the command line does not exist.
+        """
+        if self._logged_out:
+            raise AuthRequiredError("you are logged out; authenticate to start again")
+        if self._demo and stored is None:
+            return await self._models.choose(DEMO_MODEL, None)
+        return await self._models.choose(self._flag, stored)
+
+    async def authenticate(self, method: str) -> None:
+        """Make a model usable by the method `demo` or `configured`.
+
+        Raises:
+            AuthRequiredError: `configured` found neither a key nor a local server.
+        """
+        if method == "demo":
+            self._demo = True
+            self._logged_out = False
+            return
+        await asyncio.to_thread(self._keys.refresh)
+        await self._models.choose(self._flag, None)
+        self._demo = False
+        self._logged_out = False
+
+    async def log_out(self) -> None:
+        """Forget every key that a login kept, and use no other until the next authentication."""
+        for provider in await asyncio.to_thread(self._keys.stored):
+            await asyncio.to_thread(self._keys.delete, provider)
+        self._demo = False
+        self._logged_out = True
