@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 from collections.abc import Callable, Coroutine, Mapping
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -264,7 +264,7 @@ class Connection:
                 mapped = None
             if mapped is not None:
                 return mapped
-        reference = secrets.token_hex(4)
+        reference = os.urandom(4).hex()
         _log(f"{method} failed, reference {reference}", error)
         return RpcError(INTERNAL_ERROR, f"internal error, see the log for reference {reference}")
 

@@ -46,18 +46,13 @@ class AuthMethodTerminal(
     env: NullAsDefault[Mapping[str, str]] = field(default_factory=dict)
 
 
-def _agent() -> str:
-    return "agent"
-
-
 class AuthMethodAgent(Wire, AuthMethod, frozen=True, kw_only=True):
-    """The agent authenticates by itself when it is asked to."""
+    """The agent authenticates by itself when it is asked to. No `type` means `agent`."""
 
     id: AuthMethodId
     name: str
     description: Lenient[str | None] = None
-    # Optional in the schema, but hosts look for it. A default made by a function is always sent.
-    type: str = field(default_factory=_agent)
+    type: str | None = None
 
 
 class InitializeRequest(Wire, frozen=True, kw_only=True):
