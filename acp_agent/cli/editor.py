@@ -35,9 +35,9 @@ class Asked(Struct, frozen=True):
 
 
 class AgentClient:
-    """A connection to an agent that was started for it. Make one with `start`; end it with `aclose`.
+    """A connection to an agent that was started for it.
 
-    One session at a time: `open`, then `prompt`.
+    Make one with `start`, `open` its session, `prompt` in it, and end it with `aclose`.
     """
 
     def __init__(
@@ -152,6 +152,14 @@ class AgentClient:
             acp.PromptRequest(session_id=self.session_id, prompt=[acp.TextContent(text=text)]),
         )
         return answer.stop_reason
+
+    async def delete(self) -> None:
+        """Delete the session, where nothing of it is worth keeping. Raises RpcError."""
+        await self._connection.request(
+            methods.SESSION_DELETE,
+            acp.DeleteSessionRequest(session_id=self.session_id),
+            timeout=_START_SECONDS,
+        )
 
     def cancel(self) -> None:
         """End the turn; its prompt answers soon after."""

@@ -14,15 +14,13 @@ from msgspec import Struct
 from acp_agent.cli.answers import Answered, Answers
 from acp_agent.cli.editor import AgentClient, Asked, OnUpdate
 from acp_agent.cli.interrupts import interrupts
+from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.screen import Screen, painter
 from protocol.codec import typed_json
 from protocol.jsonrpc.errors import RpcError
 
-_STATUS = {"end_turn": 0, "cancelled": 130}
+_STATUS = {"end_turn": 0, "cancelled": INTERRUPTED}
 _UNFINISHED = 3  # refused, or a limit was reached
-_ERROR = 1
-_USAGE = 2
-_CANCELLED = 130
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -42,6 +40,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     update: OnUpdate
     answered: Answered
+    opened: Callable[[str], None]  # the session's id
     ended: Callable[[str, str], None]  # session and stop reason
     failed: Callable[[str], None]
     ask: Callable[[Asked], None] | None = None
@@ -51,13 +50,13 @@ def run(argv: list[str]) -> int:
     """Run one turn; the exit status says how it ended."""
     flags = _flags(argv)
     if flags is None:
-        sys.stderr.write("acp-agent run: the prompt is empty\n")
-        return _USAGE
+        complain("the prompt is empty; see acp-agent run --help")
+        return USAGE
     if not flags.cwd.is_dir():
-        sys.stderr.write(f"acp-agent run: not a folder: {flags.cwd}\n")
-        return _USAGE
+        complain(f"{flags.cwd} is no folder; --cwd takes one")
+        return USAGE
     view = _json_view(sys.stdout) if flags.json else text_view(sys.stdout, cwd=flags.cwd)
-    return asyncio.run(turn(flags, view))
+    return guarded(lambda: asyncio.run(turn(flags, view)))
 
 
 async def turn(flags: Flags, view: View) -> int:
@@ -83,19 +82,22 @@ async def turn(flags: Flags, view: View) -> int:
                 model, cwd=flags.cwd, on_update=view.update, on_permission=answers
             )
             await client.open(flags.cwd, resume=flags.resume)
+            view.opened(client.session_id)
             if flags.mode is not None:
                 await client.set_option("mode", flags.mode)
             reason = await client.prompt(flags.prompt)
             view.ended(client.session_id, reason)
             return _STATUS.get(reason, _UNFINISHED)
     except asyncio.CancelledError:
-        return _CANCELLED
+        return INTERRUPTED
     except RpcError as error:
         view.failed(error.message)
-        return _ERROR
+        return FAILED
+    except BrokenPipeError:  # not the agent, but the reader of our own output is gone
+        raise
     except (ConnectionError, TimeoutError):
         view.failed("the agent ended unexpectedly; acp-agent doctor may say why")
-        return _ERROR
+        return FAILED
     finally:
         if client is not None:
             await client.aclose()
@@ -106,12 +108,13 @@ def text_view(out: TextIO, *, cwd: Path) -> View:
     screen = Screen(painter(out), cwd=cwd)
 
     def failed(message: str) -> None:
-        screen.say("", "")
-        sys.stderr.write(f"acp-agent: {message}\n")
+        screen.close_line()
+        complain(message)
 
     return View(
         update=screen.update,
         answered=screen.answered,
+        opened=lambda _: None,
         ended=lambda _, reason: screen.ended(reason),
         failed=failed,
         ask=screen.ask if sys.stdin is not None and sys.stdin.isatty() else None,
@@ -119,7 +122,10 @@ def text_view(out: TextIO, *, cwd: Path) -> View:
 
 
 def _json_view(out: TextIO) -> View:
-    """A turn as one JSON object a line: `update`, `permission`, and at the end `result` or `error`."""
+    """A turn as one JSON object a line.
+
+    Their `type` is `session`, `update` or `permission`, and of the last one `result` or `error`.
+    """
 
     def line(value: dict[str, object]) -> None:
         out.write(typed_json.encode(value).decode() + "\n")
@@ -132,6 +138,7 @@ def _json_view(out: TextIO) -> View:
     return View(
         update=lambda update: line({"type": "update", "update": update}),
         answered=answered,
+        opened=lambda session: line({"type": "session", "sessionId": session}),
         ended=lambda session, reason: line(
             {"type": "result", "sessionId": session, "stopReason": reason}
         ),

@@ -11,6 +11,7 @@ from typing import Literal, TextIO
 from msgspec import UNSET, UnsetType
 
 from acp_agent.cli.editor import Asked
+from acp_agent.cli.output import visible
 from protocol.v1 import types as acp
 
 Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]
@@ -19,8 +20,6 @@ Paint = Callable[[str, Style], None]
 _DIFF_LINES = 60
 _FAILURE_LINES = 12
 _MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
-# Control characters would let a file's content or a command drive the reader's terminal.
-_CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 _COLOURS: dict[Style, str] = {
     "thought": "dim italic", "call": "cyan", "good": "green", "bad": "red", "warning": "yellow",
     "added": "green", "removed": "red", "dim": "dim", "bold": "bold",
@@ -32,7 +31,7 @@ def painter(out: TextIO) -> Paint:
     if not out.isatty() or os.environ.get("NO_COLOR"):
 
         def plain(text: str, _: Style) -> None:
-            out.write(text.translate(_CONTROLS))
+            out.write(visible(text))
             out.flush()
 
         return plain
@@ -43,7 +42,7 @@ def painter(out: TextIO) -> Paint:
     console = Console(file=out, highlight=False, soft_wrap=True)
 
     def coloured(text: str, style: Style) -> None:
-        console.print(Text(text.translate(_CONTROLS), _COLOURS.get(style, "")), end="")
+        console.print(Text(visible(text), _COLOURS.get(style, "")), end="")
         out.flush()
 
     return coloured
@@ -92,6 +91,12 @@ class Screen:
         """Show a line of our own."""
         self._begin("own")
         self._line(text, style)
+
+    def close_line(self) -> None:
+        """End a line that is still open, before something else writes to the terminal."""
+        if self._line_open:
+            self._paint("\n", "")
+            self._line_open = False
 
     def ask(self, asked: Asked) -> None:
         """Show a permission request and wait at its prompt."""
@@ -172,17 +177,13 @@ class Screen:
     def _begin(self, section: str) -> None:
         if section == self._section:
             return
-        if self._line_open:
-            self._paint("\n", "")
-            self._line_open = False
+        self.close_line()
         if self._section and {section, self._section} & {"text", "thought", "plan", "end", "own"}:
             self._paint("\n", "")
         self._section = section
 
     def _line(self, text: str, style: Style) -> None:
-        if self._line_open:
-            self._paint("\n", "")
-            self._line_open = False
+        self.close_line()
         self._paint(f"{text}\n", style)
 
 

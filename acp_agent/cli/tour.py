@@ -1,0 +1,126 @@
+"""`acp-agent tour`: what the agent does, shown on a small project that is made for it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from acp_agent.cli.editor import AgentClient, Asked
+from acp_agent.cli.output import FAILED, complain, guarded
+from acp_agent.cli.run import Flags, text_view, turn
+from acp_agent.cli.screen import Screen, painter
+from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
+from protocol.v1 import types as acp
+
+_DEMO = "demo/demo"
+_PROMPT = (
+    "Show me what you can do in this small project: make a plan with your todo tool, read the "
+    "files, make the failing test pass with an edit, run `python3 -u -m unittest -v`, keep the "
+    "plan up to date, and sum up in two sentences."
+)
+
+
+def run(argv: list[str]) -> int:
+    """Give the tour, or prompt the user's own words in the current folder."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent tour", description="Show what the agent does, in a small project."
+    )
+    parser.add_argument(
+        "--prompt", metavar="TEXT", help="prompt this in the current folder instead"
+    )
+    prompt: str | None = parser.parse_args(argv).prompt
+    return guarded(lambda: asyncio.run(_tour(prompt)))
+
+
+async def _tour(prompt: str | None) -> int:
+    try:
+        demo = not await _has_model()
+    except (RpcError, ConnectionError, TimeoutError) as error:
+        complain(f"the agent does not start: {error}; acp-agent doctor may say why")
+        return FAILED
+    screen = Screen(painter(sys.stdout), cwd=Path.cwd())
+    screen.say("acp-agent serves the Agent Client Protocol in a child process; this is its editor.")
+    if demo:
+        screen.say("No model is configured, so the built-in demo model answers: a script, offline.")
+    if prompt is not None and prompt.strip():
+        status = await _one_turn(prompt, Path.cwd(), demo=demo, sample=False)
+    else:
+        with _project() as folder:
+            screen.say(f"The project is {folder}, made for this tour and deleted after it.")
+            status = await _one_turn(_PROMPT, folder, demo=demo, sample=True)
+    _what_next(screen, demo=demo, status=status)
+    return status
+
+
+async def _has_model() -> bool:
+    """Whether a session can be opened with what is configured."""
+    with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
+        client = await AgentClient.start(
+            [], cwd=Path(folder), on_update=lambda _: None, on_permission=_refuse
+        )
+        try:
+            await client.open(Path(folder))
+            await client.delete()
+        except RpcError as error:
+            if error.code == AUTH_REQUIRED:
+                return False
+            raise
+        finally:
+            await client.aclose()
+    return True
+
+
+async def _refuse(_: Asked) -> acp.RequestPermissionOutcome:
+    return acp.CancelledPermissionOutcome()
+
+
+async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> int:
+    view = text_view(sys.stdout, cwd=folder)
+    allow: Literal["all", "edits", "ask"] = "ask"
+    if sample and demo:
+        allow = "all"  # the script is known, and so is the project: the tour answers by itself
+    elif sample and view.ask is None:
+        allow = "edits"  # nobody can be asked, and a model's commands are not known
+    flags = Flags(prompt=prompt, cwd=folder, model=_DEMO if demo else None, mode="ask", allow=allow)
+    Screen(painter(sys.stdout), cwd=folder).say(f"> {prompt}", "bold")
+    sys.stdout.write("\n")
+    return await turn(flags, view)
+
+
+@contextmanager
+def _project() -> Iterator[Path]:
+    """A git repository with a small bug, for as long as the context lasts."""
+    source = files("acp_agent.cli").joinpath("tour_project.json").read_text("utf-8")
+    with tempfile.TemporaryDirectory(prefix="acp-agent-tour-", ignore_cleanup_errors=True) as made:
+        folder = Path(made).resolve()
+        for name, text in json.loads(source).items():
+            (folder / name).write_text(text, "utf-8")
+        for arguments in (
+            ("init", "--quiet"),
+            ("add", "."),
+            (
+                "-c", "user.name=acp-agent", "-c", "user.email=tour@localhost",
+                "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Start",
+            ),
+        ):  # fmt: skip
+            subprocess.run(["git", *arguments], cwd=folder, check=True, stdin=subprocess.DEVNULL)
+        yield folder
+
+
+def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
+    if status != 0:
+        screen.say("The turn did not end as it should. Next: acp-agent doctor", "warning")
+        return
+    if demo:
+        screen.say("Next: `acp-agent login` gives it a real model.", "bold")
+    screen.say('Next: acp-agent run "what to do", in a folder of yours.', "bold")
+    screen.say("Next: README.md has the settings for your editor.", "bold")
