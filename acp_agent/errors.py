@@ -31,10 +31,10 @@ class SessionError(AcpAgentError):
 
 
 class SessionNotFoundError(SessionError):
-    """There is no session with this id."""
+    """There is no session with this id, or none that is open."""
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__(f"session not found: {session_id}")
+    def __init__(self, session_id: str, hint: str = "") -> None:
+        super().__init__(f"session not found: {session_id}{hint}")
         self.session_id = session_id
 
 

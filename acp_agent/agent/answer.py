@@ -26,6 +26,7 @@ from acp_agent.models.base import (
     CallDone,
     Failed,
     Finished,
+    ModelInfo,
     ModelRequest,
     Retrying,
     StreamEvent,
@@ -54,9 +55,9 @@ class Answer(Struct, frozen=True, kw_only=True):
 class _Writer:
     """Turns a stream's events into the journal's."""
 
-    def __init__(self, host: TurnHost) -> None:
+    def __init__(self, host: TurnHost, model: ModelInfo) -> None:
         self._host = host
-        self._model = host.model
+        self._model = model
         self.message = new_message_id()
         self._done: list[CallDone] = []
         self.finished: Finished | None = None
@@ -154,9 +155,9 @@ async def ask_model(host: TurnHost) -> Answer:
     Raises:
         ModelError: the provider failed for good; what had streamed is kept.
     """
-    driver = await host.driver()
     model = host.model
-    writer = _Writer(host)
+    driver = await host.driver(model)
+    writer = _Writer(host, model)
     request = ModelRequest(
         model=model,
         system=host.context.system_prompt or "",

@@ -95,8 +95,8 @@ class TurnHost(Protocol):
         """Values that must never reach a model, an editor or a journal."""
         ...
 
-    async def driver(self) -> Driver:
-        """The way to the model's provider; the first time this loads its SDK, in a thread."""
+    async def driver(self, model: ModelInfo) -> Driver:
+        """The way to a model's provider; the first time this loads its SDK, in a thread."""
         ...
 
     async def emit(self, *events: AnyEvent) -> None:

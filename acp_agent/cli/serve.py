@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from acp_agent.server.first_line import Opening, answer_first_line
 from protocol.transports.claim import claim_stdio
@@ -38,7 +38,7 @@ def read_flags(argv: list[str]) -> ServeFlags:
 
 
 def serve(argv: list[str]) -> int:
-    """Serve one client until its end; returns the exit status."""
+    """Serve one client until its end; returns the exit status, or ends the process with it."""
     flags = read_flags(argv)
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(
@@ -70,10 +70,16 @@ def serve(argv: list[str]) -> int:
             model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
             trace=None,
         )
-    finally:
-        sys.stderr.flush()
-        # A thread may still be importing a model's SDK; nobody should wait for it any more.
-        os._exit(0)
+    except BaseException as error:  # noqa: BLE001 - the last one to hear of it
+        _end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
+    return _end(0)
+
+
+def _end(status: int, message: str = "") -> NoReturn:
+    sys.stderr.write(message)
+    sys.stderr.flush()
+    # A thread may still be importing a model's SDK; nobody should wait for it any more.
+    os._exit(status)
 
 
 def _end_quietly_on_signals() -> None:

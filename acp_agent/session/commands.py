@@ -76,7 +76,9 @@ async def _help(session: Session) -> str:
 
 
 async def _status(session: Session) -> str:
-    options = ", ".join(f"{option.name.lower()} {option.current}" for option in session.options())
+    options = ", ".join(
+        f"{option.name.lower()} {option.current}" for option in session.settings.options()
+    )
     cost = "unknown" if session.cost is None else f"${session.cost:.4f}"
     messages = len(session.context.messages)
     return (
@@ -91,7 +93,7 @@ async def _option(session: Session, name: str, value: str) -> str:
             await session.set_option(name, value)
         except InvalidInputError as error:
             return str(error)
-    option = next(option for option in session.options() if option.id == name)
+    option = next(option for option in session.settings.options() if option.id == name)
     values = "\n".join(
         f"- `{known.id}`{' (current)' if known.id == option.current else ''}"
         for known in option.values

@@ -36,7 +36,8 @@ class SessionManager:
         try:
             return self._open[session]
         except KeyError:
-            raise SessionNotFoundError(session) from None
+            hint = " (not open here; load or resume it first)"
+            raise SessionNotFoundError(session, hint) from None
 
     async def create(self, cwd: str, directories: Sequence[str]) -> Session:
         """Start a session. It is in the store when this returns.
@@ -116,7 +117,7 @@ class SessionManager:
             lease=lease,
         )
         session.take(known)
-        await session.find_model()
+        await session.settings.find_model()
         self._open[session_id] = session
         return session
 

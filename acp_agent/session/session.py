@@ -7,17 +7,16 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
 from acp_agent.agent.modes import MODE_NOTES
-from acp_agent.content import ContentBlock, ImageBlock, ResourceLinkBlock
+from acp_agent.content import ContentBlock, ImageBlock, ResourceLinkBlock, TextBlock
 from acp_agent.errors import (
     AcpAgentError,
-    AuthRequiredError,
     InvalidInputError,
     SessionError,
     SessionNotFoundError,
@@ -25,7 +24,6 @@ from acp_agent.errors import (
 )
 from acp_agent.events import (
     AnyEvent,
-    ConfigChanged,
     DirectoriesChanged,
     NoticeShown,
     SystemPromptWritten,
@@ -42,8 +40,8 @@ from acp_agent.session.commands import FoundCommand, find_command
 from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
-from acp_agent.session.options import Option, mode_option, model_option, thought_option
 from acp_agent.session.services import Services
+from acp_agent.session.settings import Settings
 from acp_agent.session.store import Lease, UnknownEvent
 from acp_agent.session.turn import Turn
 
@@ -81,10 +79,7 @@ class Session:
         self.context = Context()
         self.title: str | None = None
         self.limits = _limits(services)
-        self._model = model
-        self._stored_model: str | None = None
-        self._mode: Mode = services.config.mode
-        self._thought: str | None = services.config.thought_level
+        self.settings = Settings(services, model)
         self._cost: float | None = None
         self._lease = lease
         self._journal = Journal(session, services.store, self._show)
@@ -101,14 +96,9 @@ class Session:
     def take(self, events: Sequence[AnyEvent]) -> None:
         """Bring the state up to events that are, or will be, in the journal."""
         self.context.feed(events)
+        self.settings.take(events)
         for event in events:
             match event:
-                case ConfigChanged(option="mode"):
-                    self._mode = cast("Mode", event.value)
-                case ConfigChanged(option="model"):
-                    self._stored_model = event.value
-                case ConfigChanged(option="thought_level"):
-                    self._thought = event.value
                 case TitleChanged():
                     self.title = event.title
                 case UsageReported():
@@ -150,70 +140,30 @@ class Session:
         """What the session cost so far, in US dollars; None where no price is known."""
         return self._cost
 
-    # -- options ---------------------------------------------------------------------------
+    # -- settings --------------------------------------------------------------------------
 
     @property
     def mode(self) -> Mode:
         """The permission mode as it is now."""
-        return self._mode
+        return self.settings.mode
 
     @property
     def model(self) -> ModelInfo:
-        """The chosen model (`TurnHost.model`)."""
-        if self._model is None:
-            raise SessionError("no model is chosen yet")
-        return self._model
+        """The chosen model."""
+        return self.settings.model
 
     @property
     def thought_level(self) -> ThoughtLevel | None:
-        """How much the model is to reason; None where it does not let one choose."""
-        option = thought_option(self.model, self._thought)
-        return None if option is None else cast("ThoughtLevel", option.current)
-
-    def options(self) -> list[Option]:
-        """The options with their values as they are now."""
-        options = [mode_option(self._mode)]
-        if self._model is not None:
-            options.append(model_option(self._model, self.services.models.available()))
-            thought = thought_option(self._model, self._thought)
-            if thought is not None:
-                options.append(thought)
-        return options
+        """How much the model is to reason."""
+        return self.settings.thought_level
 
     async def set_option(self, option: str, value: str) -> None:
-        """Set an option.
+        """Set an option of the session.
 
         Raises:
             InvalidInputError: there is no such option, or it has no such value.
         """
-        for known in self.options():
-            if known.id == option:
-                known.check(value)
-                break
-        else:
-            known_ids = ", ".join(known.id for known in self.options())
-            raise InvalidInputError(
-                f"configId: there is no option {option!r}; the options are {known_ids}",
-                field="configId",
-            )
-        if option == "model":
-            self._model = await self.services.models.choose(value, None)
-        await self.emit(ConfigChanged(option=option, value=value))
-
-    async def choose_model(self) -> ModelInfo:
-        """The model to use: the session's own choice, or what the configuration gives.
-
-        Raises:
-            AuthRequiredError: none can be used.
-        """
-        if self._model is None:
-            self._model = await self.services.account.choose(self._stored_model)
-        return self._model
-
-    async def find_model(self) -> None:
-        """Choose the model if one can be used; a conversation can be read without one."""
-        with contextlib.suppress(AuthRequiredError, InvalidInputError):
-            await self.choose_model()
+        await self.emit(await self.settings.change(option, value))
 
     async def move(self, cwd: Path, directories: Sequence[Path]) -> None:
         """The editor opened the session with other folders."""
@@ -257,8 +207,8 @@ class Session:
     async def _say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Turn:
         if self._closed:
             raise SessionNotFoundError(self.session)
-        model = await self.choose_model()
-        if not content:
+        model = await self.settings.choose_model()
+        if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
             raise InvalidInputError("prompt: it is empty; say something", field="prompt")
         if not model.vision and any(isinstance(block, ImageBlock) for block in content):
             raise InvalidInputError(
@@ -293,7 +243,7 @@ class Session:
             return ""
         notes = [] if command is None or command.ask is None else [command.ask]
         today = f"[Today is {datetime.now().astimezone():%A, %Y-%m-%d}.]"
-        for key, note in (("day", today), ("mode", MODE_NOTES[self._mode])):
+        for key, note in (("day", today), ("mode", MODE_NOTES[self.mode])):
             if self._told.get(key) != note:
                 self._told[key] = note
                 notes.append(note)
@@ -361,9 +311,9 @@ class Session:
             config=self.services.config,
         )
 
-    async def driver(self) -> Driver:
-        """The way to the model's provider."""
-        return await asyncio.to_thread(self.services.models.driver, self.model)
+    async def driver(self, model: ModelInfo) -> Driver:
+        """The way to a model's provider."""
+        return await asyncio.to_thread(self.services.models.driver, model)
 
     async def write_system_prompt(self) -> None:
         """Write the system prompt to the journal, unless it is there already."""
@@ -404,7 +354,7 @@ class Session:
         await asyncio.sleep(WARM_UP_SECONDS)
         with contextlib.suppress(AcpAgentError):
             await self.equip()
-            await self.driver()
+            await self.driver(self.model)
 
     # -- its end -----------------------------------------------------------------------------
 

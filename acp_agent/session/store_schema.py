@@ -61,7 +61,7 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -
     The marks are set in the same transaction as the tables, so no file is ever half a journal.
     Another process may do the same at this moment; whoever comes second finds nothing to do.
     """
-    connection.execute("BEGIN EXCLUSIVE")
+    connection.execute("BEGIN")
     try:
         found = Identity(connection)
         if found.empty or found.application_id == APPLICATION_ID:

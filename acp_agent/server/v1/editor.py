@@ -100,7 +100,7 @@ class ClientEditor:
         if event.option == "mode":
             self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
         if self._core.opened is not None:
-            options = config_options(self._core.opened.get(session).options())
+            options = config_options(self._core.opened.get(session).settings.options())
             self.update(session, acp.ConfigOptionUpdate(config_options=options))
 
     async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:

@@ -135,7 +135,7 @@ class Handlers:
         del call
         manager = await self._core.manager()
         session = await manager.create(request.cwd, request.additional_directories)
-        options = session.options()
+        options = session.settings.options()
         response = acp.NewSessionResponse(
             session_id=session.session,
             modes=mode_state(options),
@@ -157,7 +157,7 @@ class Handlers:
                 await self._editor.replay(session.session, events)
 
             await session.replay(replay)
-        options = session.options()
+        options = session.settings.options()
         response = acp.LoadSessionResponse(
             modes=mode_state(options), config_options=config_options(options)
         )
@@ -170,7 +170,7 @@ class Handlers:
             session = await self._open(
                 request.session_id, request.cwd, request.additional_directories
             )
-        options = session.options()
+        options = session.settings.options()
         response = acp.ResumeSessionResponse(
             modes=mode_state(options), config_options=config_options(options)
         )
@@ -282,7 +282,9 @@ class Handlers:
         async with self._lanes.enter(request.session_id) as lane, lane.lock:
             session = (await self._core.manager()).get(SessionId(request.session_id))
             await session.set_option(request.config_id, request.value)
-        return acp.SetSessionConfigOptionResponse(config_options=config_options(session.options()))
+        return acp.SetSessionConfigOptionResponse(
+            config_options=config_options(session.settings.options())
+        )
 
 
 def _supported(block: acp.ContentBlock) -> Any:
