@@ -14,6 +14,7 @@ from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.arguments import path_argument, text_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import code, fenced
+from acp_agent.workspace.disk import kind_of
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.search import find_files
 
@@ -46,7 +47,7 @@ class GlobTool(Tool[GlobParams]):
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
         cwd = self.workspace.files.roots[0]
-        if not folder.is_dir():
+        if kind_of(folder) != "folder":
             raise ToolError(f"{display_path(folder, cwd)} is no folder; give one in `path`")
         pattern = relative_pattern(params.pattern, folder)
 

@@ -16,6 +16,7 @@ from acp_agent.tools.arguments import path_argument, text_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.glob import relative_pattern
 from acp_agent.tools.quoting import code, fenced, shorten
+from acp_agent.workspace.disk import kind_of
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
@@ -58,12 +59,13 @@ class GrepTool(Tool[GrepParams]):
     async def prepare(self, params: GrepParams) -> Prepared:
         """Check the place and the glob; the pattern is ripgrep's to judge."""
         place = self.workspace.files.resolve(params.path, to_read=True)
-        if not place.exists():
+        kind = kind_of(place)
+        if kind is None:
             shown = display_path(place, self.workspace.files.roots[0])
             raise ToolError(f"there is no {shown}; give a file or a folder in `path`")
         if "\0" in params.pattern:
             raise ToolError("the pattern has a NUL character; leave it out")
-        folder = place if place.is_dir() else place.parent
+        folder = place if kind == "folder" else place.parent
         glob = relative_pattern(params.glob, folder) if params.glob else None
 
         async def run(_: Progress) -> Outcome:

@@ -13,6 +13,7 @@ from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.arguments import path_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import fenced, shorten
+from acp_agent.workspace.disk import kind_of
 from acp_agent.workspace.folder_listing import Entry, list_folder
 from acp_agent.workspace.names import display_name, display_path
 
@@ -44,9 +45,10 @@ class ListTool(Tool[ListParams]):
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
         shown = display_path(folder, self.workspace.files.roots[0])
-        if not folder.exists():
+        kind = kind_of(folder)
+        if kind is None:
             raise ToolError(f"there is no folder {shown}; find it with `glob`")
-        if not folder.is_dir():
+        if kind != "folder":
             raise ToolError(f"{shown} is a file; use `read`")
 
         async def run(_: Progress) -> Outcome:

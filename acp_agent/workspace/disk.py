@@ -13,6 +13,7 @@ import secrets
 import shutil
 import stat
 from pathlib import Path
+from typing import Literal
 
 from acp_agent.errors import MissingFileError, WorkspaceError
 
@@ -53,6 +54,17 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
     return WorkspaceError(message.format(shown=shown, doing=doing))
 
 
+def kind_of(path: Path) -> Literal["file", "folder", "other"] | None:
+    """What a resolved path leads to; None for nothing, or nothing that we may look at."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return None
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
 def moved(shown: str) -> WorkspaceError:
     """The error for a path that no longer leads where it led when it was checked."""
     return WorkspaceError(
@@ -72,6 +84,8 @@ def too_large(shown: str, size: int, limit: int) -> WorkspaceError:
 def _require_regular(status: os.stat_result, shown: str, limit: int) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise explain(IsADirectoryError(errno.EISDIR, ""), shown, "read")
+    if stat.S_ISLNK(status.st_mode):
+        raise moved(shown)
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(
             f"{shown} is not a regular file but a pipe, a socket or a device; it cannot be read"
@@ -167,5 +181,7 @@ def _check_target(path: Path, shown: str) -> None:
         raise WorkspaceError(f"{shown} is a folder; choose a name for a file in it")
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(f"{shown} is not a regular file; it cannot be written")
-    if not os.access(path, os.W_OK):
-        raise WorkspaceError(f"{shown} cannot be written: it is read-only; ask the user")
+    try:
+        os.close(os.open(path, os.O_WRONLY))
+    except PermissionError as error:
+        raise WorkspaceError(f"{shown} cannot be written: it is read-only; ask the user") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acp_agent.errors import MissingFileError, OutsideWorkspaceError, WorkspaceError
 from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
-from acp_agent.workspace.disk import make_parents, read_regular, replace_file
+from acp_agent.workspace.disk import kind_of, make_parents, read_regular, replace_file
 from acp_agent.workspace.editor_view import EditorView
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.text import decode, encode
@@ -71,7 +71,7 @@ class WorkspaceFiles(Files):
         real = _real(str(self._roots[0] / path))
         self._check_inside(real, to_read=to_read)
         cwd = self._roots[0]
-        if real.is_relative_to(cwd) and not cwd.is_dir():
+        if real.is_relative_to(cwd) and kind_of(cwd) != "folder":
             raise WorkspaceError(
                 f"the working folder {cwd} is gone; restore it, or open the session in another one"
             )

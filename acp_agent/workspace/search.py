@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.disk import kind_of
 from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, run_ripgrep
 from acp_agent.workspace.ripgrep_lines import FoundLine, decode_lines
 
@@ -199,7 +200,7 @@ async def _names_kept(folder: Path, glob: str | None, timeout: float) -> set[byt
 
 
 def _target(place: Path) -> tuple[Path, str]:
-    return (place, "./") if place.is_dir() else (place.parent, f"./{place.name}")
+    return (place, "./") if kind_of(place) == "folder" else (place.parent, f"./{place.name}")
 
 
 def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:

@@ -1,0 +1,32 @@
+"""What permissions forbid, also where the tests run as root."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOBODY = 65534
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """A folder in which every user may do everything; those of pytest are for the owner alone."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name).resolve()
+
+
+@contextmanager
+def without_root() -> Iterator[None]:
+    """Run as an ordinary user, whom permissions bind."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)

@@ -1,0 +1,87 @@
+"""Calls of tools on real files, in the steps in which a turn makes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.content import CallContent, JsonObject, Location
+from acp_agent.events import PlanEntry
+from acp_agent.tools.base import Answer, Outcome, Prepared, Progress, Question
+from acp_agent.tools.toolset import Toolset, core_tools
+from acp_agent.workspace.contract import EditorBuffers, Workspace
+from acp_agent.workspace.files import WorkspaceFiles
+from acp_agent.workspace.network import GuardedNetwork
+from acp_agent.workspace.processes import LocalProcesses
+
+
+class RecordedProgress(Progress):
+    """Notes what a call showed; `answer` is what the user answers, None: no form can be shown."""
+
+    def __init__(self, answer: Answer | None = None) -> None:
+        self._answer = answer
+        self.plans: list[tuple[PlanEntry, ...]] = []
+        self.questions: list[Question] = []
+        self.said: list[str] = []
+
+    async def output(self, text: str) -> None:
+        self.said.append(text)
+
+    async def show(
+        self,
+        *,
+        title: str | None = None,
+        content: tuple[CallContent, ...] | None = None,
+        locations: tuple[Location, ...] | None = None,
+    ) -> None:
+        """Nothing of this is asked for."""
+
+    async def plan(self, entries: Sequence[PlanEntry]) -> None:
+        self.plans.append(tuple(entries))
+
+    async def ask(self, question: Question) -> Answer | None:
+        self.questions.append(question)
+        return self._answer
+
+    async def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+class ToolUser:
+    """A session's tools over a folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        directories: Sequence[Path] = (),
+        buffers: EditorBuffers | None = None,
+        outputs: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        outputs = outputs or folder.parent / f"{folder.name}-outputs"
+        self.workspace = Workspace(
+            cwd=folder,
+            files=WorkspaceFiles(folder, directories, buffers, readable=[outputs]),
+            processes=LocalProcesses(outputs, environ=dict(os.environ)),
+            network=GuardedNetwork(),
+            outputs=outputs,
+        )
+        self.tools: Toolset = core_tools(self.workspace)
+
+    def title(self, name: str, **arguments: object) -> str:
+        """The title of a call before anything is known of it."""
+        given: JsonObject = dict(arguments)
+        return self.tools.get(name).title(given)
+
+    async def prepare(self, name: str, **arguments: object) -> Prepared:
+        """A call up to the point where the user is asked."""
+        tool = self.tools.get(name)
+        prepared: Prepared = await tool.prepare(self.tools.validate(tool, json.dumps(arguments)))
+        return prepared
+
+    async def call(self, name: str, **arguments: object) -> Outcome:
+        """A whole call."""
+        return await (await self.prepare(name, **arguments)).run(RecordedProgress())
