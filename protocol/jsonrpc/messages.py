@@ -6,7 +6,7 @@ it goes back exactly as it was, whatever its size.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -27,7 +27,7 @@ class Error(Struct, frozen=True, omit_defaults=True):
 
     code: int
     message: str
-    data: Lenient[object | None] = None
+    data: Lenient[Any] = None
 
 
 class Request(Struct, frozen=True):

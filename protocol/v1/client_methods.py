@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from protocol.codec.marks import Lenient, NullAsDefault
-from protocol.v1.base import PermissionOptionId, SessionId, TerminalId, UInt32, UInt64, Wire
+from protocol.v1.base import Bare, PermissionOptionId, SessionId, TerminalId, UInt32, UInt64, Wire
 from protocol.v1.sessions import EnvVariable
 from protocol.v1.tool_calls import ToolCallUpdate
 
@@ -59,7 +59,7 @@ class RequestPermissionRequest(Wire, frozen=True, kw_only=True):
 
 
 class CancelledPermissionOutcome(
-    Wire, frozen=True, kw_only=True, tag_field="outcome", tag="cancelled"
+    Bare, frozen=True, kw_only=True, tag_field="outcome", tag="cancelled"
 ):
     """The turn was cancelled before the user answered."""
 
