@@ -6,6 +6,7 @@ import os
 import sys
 from typing import NamedTuple, NoReturn
 
+from acp_agent.errors import AcpAgentError
 from acp_agent.server.first_line import Opening, answer_first_line
 from protocol.transports.claim import claim_stdio
 
@@ -53,23 +54,27 @@ def serve(argv: list[str]) -> int:
         if opening.ended and not opening.unread.strip():
             return 0
 
-    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - after the first answer
+    from acp_agent.cli.session_log import recording  # noqa: PLC0415 - after the first answer
+    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
     from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
     from acp_agent.server.stdio import serve_stdio  # noqa: PLC0415 - likewise
 
-    paths = find_paths(os.environ)
-    secrets = Secrets(paths.secrets_file, os.environ)
     try:
-        serve_stdio(
-            input_fd,
-            output_fd,
-            opening=opening,
-            paths=paths,
-            secrets=secrets,
-            environ=os.environ,
-            model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
-            trace=None,
-        )
+        paths = find_paths(os.environ)
+        secrets = Secrets(paths.secrets_file, os.environ)
+        with recording(paths, secrets, os.environ, flags) as trace:
+            serve_stdio(
+                input_fd,
+                output_fd,
+                opening=opening,
+                paths=paths,
+                secrets=secrets,
+                environ=os.environ,
+                model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
+                trace=trace,
+            )
+    except AcpAgentError as error:
+        _end(1, f"acp-agent: {error}\n")
     except BaseException as error:  # noqa: BLE001 - the last one to hear of it
         _end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
     return _end(0)
