@@ -49,10 +49,22 @@ class Identity:
     __slots__ = ("application_id", "empty", "version")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self.application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
-        self.version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        # One transaction, or another process's first one could come between the answers.
+        alone = not connection.in_transaction
+        if alone:
+            connection.execute("BEGIN")
+        try:
+            self.application_id = _number(connection, "PRAGMA application_id")
+            self.version = _number(connection, "PRAGMA user_version")
+            objects = _number(connection, "SELECT count(*) FROM sqlite_master")
+        finally:
+            if alone:
+                connection.execute("ROLLBACK")
         self.empty = not (self.application_id or self.version or objects)
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
@@ -61,7 +73,7 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -
     The marks are set in the same transaction as the tables, so no file is ever half a journal.
     Another process may do the same at this moment; whoever comes second finds nothing to do.
     """
-    connection.execute("BEGIN")
+    connection.execute("BEGIN EXCLUSIVE")
     try:
         found = Identity(connection)
         if found.empty or found.application_id == APPLICATION_ID:

@@ -11,6 +11,7 @@ from store_processes import begin, kill
 
 from acp_agent.errors import SessionBusyError, SessionNotFoundError
 from acp_agent.ids import SessionId, new_session_id
+from acp_agent.session import store_lease
 from acp_agent.session.store import Store
 
 SESSION = SessionId("sess_a")
@@ -58,6 +59,26 @@ async def test_a_session_is_leased_once_in_one_process_too(tmp_path: Path) -> No
     assert not lease.held
     second = other.lease(SESSION)
     lease.release()  # not its own any more
+    with pytest.raises(SessionBusyError):
+        one.lease(SESSION)
+    second.release()
+    await one.close()
+    await other.close()
+
+
+async def test_a_lock_file_that_its_holder_removes_at_the_last_moment_protects_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = [await Store.open(tmp_path / "journal.db") for _ in range(2)]
+    first = one.lease(SESSION)
+    take = store_lease.try_lock
+
+    def released_meanwhile(descriptor: int) -> bool:
+        first.release()  # between the other's opening of the file and its locking of it
+        return take(descriptor)
+
+    monkeypatch.setattr(store_lease, "try_lock", released_meanwhile)
+    second = other.lease(SESSION)
     with pytest.raises(SessionBusyError):
         one.lease(SESSION)
     second.release()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -207,6 +209,24 @@ async def test_an_older_journal_is_brought_up_to_date_with_all_that_it_holds(
     assert rows == [(session, 0)]
     with pytest.raises(StoreNewerError):
         await Store.open(path)
+
+
+def test_a_new_journal_that_many_open_at_the_same_moment_is_made_once(tmp_path: Path) -> None:
+    together = threading.Barrier(6)
+
+    def open_all() -> list[int]:
+        versions = []
+        for number in range(25):
+            together.wait(timeout=30)
+            database = open_database(tmp_path / f"{number}.db")
+            versions.append(Identity(database.connection).version)
+            database.connection.close()
+        return versions
+
+    with ThreadPoolExecutor(6) as threads:
+        opened = [threads.submit(open_all) for _ in range(6)]
+        for versions in opened:
+            assert versions.result(timeout=60) == [len(MIGRATIONS)] * 25
 
 
 async def test_a_migration_that_fails_leaves_the_older_journal_whole(tmp_path: Path) -> None:
