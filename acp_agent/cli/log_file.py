@@ -11,7 +11,7 @@ from pathlib import Path
 from acp_agent.config.private_file import make_private_folder
 
 
-def open_log_file(path: Path, limit: int, old_files: int) -> RotatingFileHandler:
+def open_log_file(path: Path, limit: int, old_files: int) -> SharedRotatingFile:
     """Open the log for appending.
 
     Args:
@@ -23,13 +23,24 @@ def open_log_file(path: Path, limit: int, old_files: int) -> RotatingFileHandler
         OSError: it cannot be written.
     """
     make_private_folder(path.parent)
-    return _SharedRotatingFile(path, maxBytes=limit, backupCount=old_files, encoding="utf-8")
+    return SharedRotatingFile(path, maxBytes=limit, backupCount=old_files, encoding="utf-8")
 
 
-class _SharedRotatingFile(RotatingFileHandler):
+class SharedRotatingFile(RotatingFileHandler):
     """Follows when another process put the file aside, rather than writing on to the old one."""
 
     errors = "backslashreplace"  # a lone surrogate in a message
+
+    def close(self) -> None:
+        """Do nothing.
+
+        `logging.shutdown` closes what was made last first, and so would close this file before the
+        handler that still has records for it.
+        """
+
+    def finish(self) -> None:
+        """Close the file, for good."""
+        super().close()
 
     def _open(self) -> TextIOWrapper:
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

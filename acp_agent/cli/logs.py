@@ -21,7 +21,7 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.types import Config
 
 if TYPE_CHECKING:
-    from logging.handlers import RotatingFileHandler
+    from acp_agent.cli.log_file import SharedRotatingFile
 
 FILE_BYTES = 2_000_000
 OLD_FILES = 2
@@ -71,7 +71,7 @@ class LogFile(logging.Handler):
         super().__init__()
         self._path = path
         self._secrets = secrets
-        self._file: RotatingFileHandler | None = None
+        self._file: SharedRotatingFile | None = None
         self._broken = False
         self._queue: Background[LogRecord] = Background(
             "log", self._write, self._tell_dropped, limit_bytes=WAITING_BYTES
@@ -97,7 +97,7 @@ class LogFile(logging.Handler):
         """Write what waits and close the file."""
         self._queue.close(CLOSE_SECONDS)
         if self._file is not None:
-            self._file.close()
+            self._file.finish()
         super().close()
 
     def _write(self, records: list[LogRecord]) -> None:

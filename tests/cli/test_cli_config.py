@@ -1,0 +1,97 @@
+"""`acp-agent config` and `acp-agent version`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from acp_agent.config.publish import config_schema
+from acp_agent.config.types import Config
+from tests.cli.cli_process import acp_agent, environment
+
+
+def write_config(home: Path, text: str) -> Path:
+    file = home / "agent" / "config.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_path_names_the_file_also_when_it_is_not_there_or_broken(tmp_path: Path) -> None:
+    expected = f"{tmp_path / 'agent' / 'config.toml'}\n"
+    assert acp_agent(tmp_path, "config", "path").stdout == expected
+    write_config(tmp_path, "broken =")
+    assert acp_agent(tmp_path, "config", "path").stdout == expected
+
+
+def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path) -> None:
+    write_config(
+        tmp_path,
+        'mode = "plan"\n[models."a/b"]\nwindow = 5000\nprice = { input = 1, output = 2 }\n',
+    )
+    ran = acp_agent(tmp_path, "config", "show", environ={"ACP_AGENT_LANGUAGE": "zh"})
+    shown = tomllib.loads(ran.stdout)
+    assert (shown["mode"], shown["language"]) == ("plan", "zh")
+    assert shown["limits"]["model_requests"] == Config().limits.model_requests
+    assert shown["models"]["a/b"]["price"] == {"input": 1.0, "output": 2.0}
+    again = tmp_path / "again"
+    again.mkdir()
+    write_config(again, ran.stdout)
+    assert acp_agent(again, "config", "show").returncode == 0
+
+
+def test_show_hides_what_should_not_be_in_the_file(tmp_path: Path) -> None:
+    write_config(
+        tmp_path,
+        '[providers.x]\napi = "openai"\nbase_url = "https://me:hunter2@host:8/v1?key=hunter2"\n'
+        'headers = { Authorization = "hunter2" }\n',
+    )
+    for flags in ([], ["--json"]):
+        ran = acp_agent(tmp_path, "config", "show", *flags)
+        assert ran.returncode == 0
+        assert "hunter2" not in ran.stdout
+        assert "https://host:8/v1" in ran.stdout
+        assert "Authorization" in ran.stdout
+
+
+def test_show_tells_a_mistake_in_one_line_with_its_place(tmp_path: Path) -> None:
+    file = write_config(tmp_path, '\nmode = "pln"\n')
+    ran = acp_agent(tmp_path, "config", "show")
+    assert ran.returncode == 1
+    assert ran.stdout == ""
+    assert ran.stderr.startswith(f"acp-agent: {file}:2: mode: ")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_schema_prints_the_published_one(tmp_path: Path) -> None:
+    ran = acp_agent(tmp_path, "config", "schema")
+    assert json.loads(ran.stdout) == json.loads(config_schema())
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "acp_agent", "config", "schema"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(tmp_path),
+    )  # fmt: skip
+    assert child.stdout is not None
+    child.stdout.close()
+    _, errors = child.communicate(timeout=30)
+    assert (child.returncode, errors) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--version"]])
+def test_the_version_is_the_installed_ones(tmp_path: Path, arguments: list[str]) -> None:
+    ran = acp_agent(tmp_path, *arguments)
+    assert ran.stdout == f"acp-agent {version('acp-agent-server')}\n"
+
+
+def test_an_unknown_action_is_a_usage_error(tmp_path: Path) -> None:
+    ran = acp_agent(tmp_path, "config", "shwo")
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,245 @@
+"""Logging in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_process import CLOSED_PORT, acp_agent, environment, provider
+
+KEY = "sk-test-0123456789abcdef"
+
+
+def kept(home: Path) -> dict[str, str]:
+    file = home / "agent" / "secrets.json"
+    return dict(json.loads(file.read_text())["keys"]) if file.exists() else {}
+
+
+def test_a_key_from_stdin_is_tried_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        ran = acp_agent(
+            tmp_path, "login", "--provider", "openai", "--key-stdin",
+            stdin=f"{KEY}\n", environ={"OPENAI_BASE_URL": f"{served.url}/v1"},
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert [path for path, _ in served.asked] == ["/v1/models"]
+    assert kept(tmp_path) == {"openai": KEY}
+    assert stat.S_IMODE((tmp_path / "agent" / "secrets.json").stat().st_mode) == 0o600
+    assert "2 models" in ran.stdout
+    assert KEY not in ran.stdout + ran.stderr
+
+
+def test_each_api_is_asked_in_its_own_way(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        ran = acp_agent(
+            tmp_path, "login", "anthropic", "--key-stdin",
+            stdin=KEY, environ={"ANTHROPIC_BASE_URL": served.url},
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    path, headers = served.asked[0]
+    assert path == "/v1/models"
+    assert headers["x-api-key"] == KEY
+    assert headers["anthropic-version"]
+    assert "authorization" not in headers
+
+
+def test_a_key_that_the_provider_refuses_is_not_kept(tmp_path: Path) -> None:
+    with provider("another-key-000000") as served:
+        ran = acp_agent(
+            tmp_path, "login", "openai", "--key-stdin",
+            stdin=KEY, environ={"OPENAI_BASE_URL": served.url},
+        )  # fmt: skip
+    assert ran.returncode == 1
+    assert "does not take the key (HTTP 401)" in ran.stderr
+    assert "--no-check" in ran.stderr
+    assert KEY not in ran.stderr
+    assert kept(tmp_path) == {}
+
+
+def test_a_key_is_kept_untried_when_the_provider_does_not_answer(tmp_path: Path) -> None:
+    ran = acp_agent(
+        tmp_path, "login", "openai", "--key-stdin",
+        stdin=KEY, environ={"OPENAI_BASE_URL": CLOSED_PORT},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "could not be tried" in ran.stdout
+    assert kept(tmp_path) == {"openai": KEY}
+
+
+def test_no_check_asks_nobody(tmp_path: Path) -> None:
+    with provider("another-key-000000") as served:
+        ran = acp_agent(
+            tmp_path, "login", "openai", "--key-stdin", "--no-check",
+            stdin=KEY, environ={"OPENAI_BASE_URL": served.url},
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert served.asked == []
+    assert kept(tmp_path) == {"openai": KEY}
+
+
+def test_a_redirect_does_not_carry_the_key_on(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        served.status = 302
+        ran = acp_agent(
+            tmp_path, "login", "openai", "--key-stdin",
+            stdin=KEY, environ={"OPENAI_BASE_URL": served.url},
+        )  # fmt: skip
+    assert ran.returncode == 0
+    assert [path for path, _ in served.asked] == ["/models"]
+
+
+def test_a_provider_of_ones_own_is_found_in_the_configuration(tmp_path: Path) -> None:
+    home = tmp_path / "agent"
+    home.mkdir()
+    with provider(KEY) as served:
+        (home / "config.toml").write_text(
+            f'[providers.mine]\napi = "openai"\nbase_url = "{served.url}/v1"\nkey_env = "MINE"\n'
+        )
+        ran = acp_agent(tmp_path, "login", "mine", "--key-stdin", stdin=KEY)
+    assert ran.returncode == 0, ran.stderr
+    assert kept(tmp_path) == {"mine": KEY}
+    assert [path for path, _ in served.asked] == ["/v1/models"]
+
+
+def test_an_unknown_provider_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    ran = acp_agent(tmp_path, "login", "antropic", "--key-stdin", stdin=KEY)
+    assert ran.returncode == 1
+    assert "did you mean anthropic?" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["openai"], ["--key-stdin"]])
+def test_without_a_terminal_the_flags_are_asked_for(tmp_path: Path, arguments: list[str]) -> None:
+    ran = acp_agent(tmp_path, "login", *arguments, stdin=KEY)
+    assert ran.returncode == 2
+    assert "--provider NAME --key-stdin" in ran.stderr
+
+
+def test_an_empty_key_is_refused(tmp_path: Path) -> None:
+    ran = acp_agent(tmp_path, "login", "openai", "--key-stdin", "--no-check", stdin="\n")
+    assert ran.returncode == 1
+    assert "the key is empty" in ran.stderr
+
+
+def test_a_variable_that_goes_before_the_kept_key_is_mentioned(tmp_path: Path) -> None:
+    ran = acp_agent(
+        tmp_path, "login", "openai", "--key-stdin", "--no-check",
+        stdin=KEY, environ={"OPENAI_API_KEY": "other-key-12345"},
+    )  # fmt: skip
+    assert "OPENAI_API_KEY is set and goes before it" in ran.stdout
+    assert "other-key-12345" not in ran.stdout + ran.stderr
+
+
+def test_the_keyring_keeps_the_key_when_asked(tmp_path: Path) -> None:
+    folder = tmp_path / "keyring"
+    folder.mkdir()
+    environ = {
+        "PYTHON_KEYRING_BACKEND": "tests.config.folder_keyring.FolderKeyring",
+        "TEST_KEYRING_FOLDER": str(folder),
+    }
+    flags = ("--key-stdin", "--no-check", "--keyring")
+    ran = acp_agent(tmp_path, "login", "openai", *flags, stdin=KEY, environ=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert kept(tmp_path) == {}
+    assert [file.read_text() for file in folder.iterdir()] == [KEY]
+    ran = acp_agent(tmp_path, "logout", environ=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert list(folder.iterdir()) == []
+
+
+def read_until(terminal: int, wanted: str, seconds: float = 30.0) -> str:
+    """What a terminal shows, up to `wanted`."""
+    shown = ""
+    deadline = time.monotonic() + seconds
+    while wanted not in shown:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"waited for {wanted!r}, saw {shown!r}"
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the other end is closed
+            piece = b""
+        assert piece, f"ended before {wanted!r}, saw {shown!r}"
+        shown += piece.decode()
+    return shown
+
+
+def test_in_a_terminal_it_asks_and_the_key_is_not_shown(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with provider(KEY) as served:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "acp_agent", "--login"],
+            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            env=environment(tmp_path, {"KIMI_BASE_URL": served.url}),
+        )  # fmt: skip
+        os.close(theirs)
+        shown = read_until(ours, "Provider (number or name): ")
+        assert "anthropic" in shown
+        os.write(ours, b"nobody\n")
+        read_until(ours, "Provider (number or name): ")
+        os.write(ours, b"kimi\n")
+        read_until(ours, "(not shown): ")
+        os.write(ours, f"{KEY}\n".encode())
+        shown = read_until(ours, "Next:")
+        assert child.wait(30) == 0
+    os.close(ours)
+    assert KEY not in shown
+    assert kept(tmp_path) == {"kimi": KEY}
+
+
+def test_ctrl_c_ends_it_quietly_and_keeps_nothing(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "acp_agent", "login", "kimi"],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env=environment(tmp_path),
+    )  # fmt: skip
+    os.close(theirs)
+    read_until(ours, "(not shown): ")
+    child.send_signal(signal.SIGINT)
+    assert child.wait(30) == 130
+    shown = b""
+    while select.select([ours], [], [], 0)[0]:
+        try:
+            shown += os.read(ours, 4096)
+        except OSError:
+            break
+    os.close(ours)
+    assert b"Traceback" not in shown
+    assert kept(tmp_path) == {}
+
+
+def login(home: Path, *names: str) -> None:
+    for name in names:
+        ran = acp_agent(home, "login", name, "--key-stdin", "--no-check", stdin=KEY)
+        assert ran.returncode == 0, ran.stderr
+
+
+def test_logout_forgets_the_only_key_without_being_told_whose(tmp_path: Path) -> None:
+    login(tmp_path, "openai")
+    ran = acp_agent(tmp_path, "logout")
+    assert (ran.returncode, ran.stdout) == (0, "The key of openai is forgotten.\n")
+    assert kept(tmp_path) == {}
+    assert acp_agent(tmp_path, "logout").stdout == "No keys are kept.\n"
+
+
+def test_logout_asks_which_of_several(tmp_path: Path) -> None:
+    login(tmp_path, "openai", "kimi", "moonshot")
+    ran = acp_agent(tmp_path, "logout")
+    assert ran.returncode == 1
+    assert "kimi, openai" in ran.stderr
+    assert acp_agent(tmp_path, "logout", "qwen").returncode == 1
+    assert acp_agent(tmp_path, "logout", "moonshot").returncode == 0
+    assert kept(tmp_path) == {"openai": KEY}
+    login(tmp_path, "kimi")
+    assert acp_agent(tmp_path, "logout", "--all").returncode == 0
+    assert kept(tmp_path) == {}
