@@ -18,7 +18,6 @@ from acp_agent.models.base import (
     CallStarted,
     Driver,
     Finished,
-    ModelInfo,
     ModelRequest,
     StreamEvent,
     TextDelta,
@@ -26,8 +25,6 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.demo_conversation import next_step
 from acp_agent.models.demo_script import Step
-
-DEMO_MODEL = ModelInfo(provider="demo", id="demo", name="Demo (offline)", window=32_000)
 
 _WORDS_PER_BATCH = 8
 _CHARACTERS_PER_TOKEN = 4  # an estimate, as there is no tokenizer behind this model

@@ -81,11 +81,16 @@ def _progress(messages: Sequence[Message]) -> _Progress:
         )
         if done:
             answers.append(done)
-        said = next((p.text for p in message.parts if isinstance(p, UserText) and p.text), None)
-        if said is not None:
-            words = said.strip()
+        said = [part.text.strip() for part in message.parts if isinstance(part, UserText)]
+        if said:
+            words = next((text for text in said if not _is_note(text)), said[0])
             answers = []
     return _Progress(words=words, answers=tuple(answers))
+
+
+def _is_note(text: str) -> bool:
+    """Whether the agent says it to the model, as after a cancelled turn, and not the user."""
+    return text.startswith("[") and text.endswith("]")
 
 
 def _next(progress: _Progress) -> Step:

@@ -15,6 +15,7 @@ from acp_agent.models.base import (
     CallDone,
     Finished,
     Message,
+    ModelInfo,
     ModelRequest,
     ModelSide,
     StreamEvent,
@@ -25,7 +26,9 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.demo import DEMO_MODEL, DemoDriver
+from acp_agent.models.demo import DemoDriver
+
+DEMO_MODEL = ModelInfo(provider="demo", id="demo")
 
 TOOLS = tuple(
     ToolSpec(name=name, description="", parameters={"type": "object"})
@@ -274,3 +277,10 @@ async def test_new_words_while_it_works_are_answered_next() -> None:
     conversation.give("1\ta")
     conversation.say("run pwd")
     assert (await conversation.step())[1] == [("shell", {"command": "pwd"})]
+
+
+async def test_a_note_of_the_agent_is_not_taken_for_the_users_words() -> None:
+    conversation = Conversation()
+    note = UserText("[The user stopped the previous turn before it was finished.]")
+    conversation.messages.append(UserSide((note, UserText("read a.py"))))
+    assert (await conversation.step())[1] == [("read", {"path": "a.py"})]
