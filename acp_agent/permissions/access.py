@@ -20,10 +20,14 @@ class WriteAccess(Struct, frozen=True):
 
 
 class CommandAccess(Struct, frozen=True):
-    """Runs a shell command line in a folder."""
+    """Runs a shell command line in a folder; `roots` are the session's folders, all resolved.
+
+    Without `roots` only the working folder counts as the project's.
+    """
 
     command: str
     cwd: str
+    roots: tuple[str, ...] = ()
 
 
 class FetchAccess(Struct, frozen=True):

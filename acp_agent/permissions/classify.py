@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import gettempdir
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_agent.permissions.command_prefix import names_what_it_runs
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place, is_below, stays_inside
 from acp_agent.permissions.read_only import is_read_only
@@ -25,19 +27,24 @@ _FOLDER_LIMIT = 8  # folders that a line may have changed to
 _SHOWN_LIMIT = 120  # characters of a command in a reason
 
 
+_INSERTERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
 _UNSEEN = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
 
 
 class Finding(Struct, frozen=True, kw_only=True):
     """A command of the line, its tier, and why it has that.
 
-    `leaf` is the command where nothing but it runs: an "always" may be about it.
+    `words` are the command's, as far as they are known. `leaf` is the command where it runs no
+    other, or only one that its first words name: an "always" may be about it. `within` is true for
+    what such a leaf runs.
     """
 
     tier: Tier
     command: str
     reason: str
+    words: tuple[str, ...] = ()
     leaf: Command | None = None
+    within: bool = False
 
 
 class Classified(Struct, frozen=True, kw_only=True):
@@ -60,7 +67,7 @@ def worst(tiers: Sequence[Tier]) -> Tier:
 def classify(command: str, place: Place) -> Classified:
     """Classify a command line that a shell would run at `place`. Never raises."""
     judge = _Judge(place)
-    judge.text(command, 0)
+    judge.line(command)
     findings = judge.findings
     if not judge.plain:
         findings = [_at_least(finding, "standard") for finding in findings]
@@ -88,8 +95,18 @@ class _Judge:
         self.folders = [place.cwd]
         self.findings: list[Finding] = []
         self.plain = True
+        self.inserting = False  # within a command that puts names in the place of {}
+
+    def line(self, text: str) -> None:
+        """Judge the whole line."""
+        if UNKNOWN in text or NONEMPTY in text:
+            self.plain = False
+            self._add("blocked", text, "has control characters that no command needs")
+        else:
+            self.text(text, 0)
 
     def text(self, text: str, depth: int) -> None:
+        """Judge a text that a shell reads, `depth` shells down."""
         line = parse_line(text, cwd=self.place.cwd, home=self.place.home)
         self.plain = self.plain and line.plain
         if line.problem or depth > _NESTING_LIMIT:
@@ -99,14 +116,21 @@ class _Judge:
             self._add("blocked", text, "starts itself again and again without end")
         if line.unparsed:
             self._add("standard", text, "is not a valid command line")
+        elif not line.plain and not line.commands:
+            self._add("standard", text, "evaluates what is only known when it runs")
         for command in line.commands:
             self._command(command, line, depth)
 
-    def _add(self, tier: Tier, command: object, reason: str, leaf: Command | None = None) -> None:
+    def _add(
+        self, tier: Tier, command: Command | str, reason: str, leaf: Command | None = None
+    ) -> None:
         shown = " ".join(str(command).translate(_UNSEEN).split())
         if len(shown) > _SHOWN_LIMIT:
             shown = shown[: _SHOWN_LIMIT - 1] + "…"
-        self.findings.append(Finding(tier=tier, command=shown, reason=reason, leaf=leaf))
+        words = () if isinstance(command, str) else tuple(word.text for word in command.words)
+        self.findings.append(
+            Finding(tier=tier, command=shown, reason=reason, words=words, leaf=leaf)
+        )
 
     def _command(self, command: Command, line: ShellLine, depth: int) -> None:
         if depth > _NESTING_LIMIT:
@@ -117,14 +141,23 @@ class _Judge:
             self._add("blocked", command, refused)
             return
         inner = unwrap(command)
+        named = bool(inner) and names_what_it_runs(command)
+        before = len(self.findings)
+        inserting = self.inserting
+        self.inserting = inserting or base_name(command) in _INSERTERS
         for each in inner:
             self._inner(command, each, line, depth + 1)
+        self.inserting = inserting
+        if named:
+            self.findings[before:] = [
+                replace(finding, within=True) for finding in self.findings[before:]
+            ]
         if any(each.transparent for each in inner):
             return
         tier, reason = self._own(command, line)
         if inner and tier == "read_only":
             tier, reason = "standard", "runs another command"
-        self._add(tier, command, reason, None if inner else command)
+        self._add(tier, command, reason, None if inner and not named else command)
         if base_name(command) in {"cd", "pushd", "popd", "chdir"}:
             self._change_folder(command)
 
@@ -139,7 +172,7 @@ class _Judge:
             self._add("blocked", outer, "runs a text that is not known before it runs")
         elif not inner.text.static:
             self._add("destructive", outer, "runs a text that is not known before it runs")
-        elif base_name(outer) in {"xargs", "find"} and "{}" in inner.text.text:
+        elif self.inserting and "{}" in inner.text.text:
             self._add("destructive", outer, "runs names of files as commands")
         self.text(inner.text.text, depth)
 
@@ -180,8 +213,8 @@ class _Judge:
         if stays_inside(known, self.place, self.folders):
             return True
         path = os.path.realpath(Path(self.place.cwd) / target.text)
-        scratch = (*writers.scratch, os.environ.get("TMPDIR") or "/tmp")  # noqa: S108 - the shell's own default, not a file of ours
-        return is_below(path, [os.path.realpath(folder) for folder in scratch])
+        scratch = [os.path.realpath(folder) for folder in (*writers.scratch, gettempdir())]
+        return is_below(path, scratch) and not is_below(path, [self.place.home])
 
     def _change_folder(self, command: Command) -> None:
         targets = operands([word.text for word in command.words[1:]], ())

@@ -48,10 +48,14 @@ class Refuse(Struct, frozen=True, kw_only=True):
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """The user decides: the buttons, allow_once first, and a `warning` where one is due."""
+    """The user decides: the buttons, allow_once first, and a `warning` where one is due.
+
+    `tier` is set for a command line.
+    """
 
     choices: tuple[Choice, ...]
     warning: str = ""
+    tier: Tier | None = None
 
 
 Verdict = Allow | Refuse | Ask

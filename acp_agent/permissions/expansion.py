@@ -75,6 +75,24 @@ class Expander:
         """
         return to_words(self.piece(node), home=self.home, cwd=self.cwd)
 
+    def to_words(self, piece: Piece) -> list[Word]:
+        """The words that the shell makes of a word's characters."""
+        return to_words(piece, home=self.home, cwd=self.cwd)
+
+    def after_dollar(self, before: Piece, piece: Piece) -> Piece:
+        """`piece` with the name expanded that belongs to a `$` at the end of `before`."""
+        if not before.text.endswith("$") or before.kinds[-1] != LITERAL:
+            return piece
+        name = piece.text
+        while name and not name.isidentifier():
+            name = name[:-1]
+        before.text, before.kinds = before.text[:-1], before.kinds[:-1]
+        value, _ = self._parameter(name)
+        expanded = Piece()
+        expanded.add(value, EXPANDED, static=False)
+        expanded.join(Piece(piece.text[len(name) :], piece.kinds[len(name) :], piece.static))
+        return expanded
+
     def loose(self, text: str) -> list[Word]:
         """The words that unquoted text makes; none of them is certain."""
         piece = Piece(text, LITERAL * len(text), static=False)
@@ -128,7 +146,9 @@ class Expander:
             begin = child.start_byte + len(raw) - len(raw.lstrip())
             piece.add(unescape_quoted(_between(node, at, begin)), QUOTED)
             text, static = self.expansion(child)
-            piece.add(text, QUOTED, static=static)
+            # "$@" is as many words as there are arguments, even between quotes.
+            many = source(child) in {"$@", "${@}"}
+            piece.add(text, EXPANDED if many else QUOTED, static=static)
             at = child.end_byte
         piece.add(unescape_quoted(_between(node, at, end)), QUOTED)
 

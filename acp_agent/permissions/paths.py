@@ -81,17 +81,13 @@ def _normal(path: str) -> str:
 def is_vital(word: Word, place: Place, folders: Sequence[str]) -> bool:
     """Whether a word names a folder, or all that is in a folder, that no command may take away."""
     vital = shell_rules().refused
+    spared = (*vital.tree_exceptions, *(root for root in place.roots if root != "/"))
     return any(
         _is_vital(path, vital.folders, place.home)
-        or (is_below(path, vital.trees) and not is_below(path, vital.tree_exceptions))
+        or (is_below(path, vital.trees) and not is_below(path, spared))
         for folder in folders
         for path in spelled(word.text, folder)
-        if not is_below(path, place.roots) or _is_home(path, place.home)
     )
-
-
-def _is_home(path: str, home: str) -> bool:
-    return path in {home, home + "/*", home + "/.*"}
 
 
 def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:

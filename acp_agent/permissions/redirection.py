@@ -1,4 +1,4 @@
-"""Redirections of the syntax tree, and what the grammar counts to them though the shell does not."""
+"""Redirections of the syntax tree, and words that the grammar counts to them by mistake."""
 
 from __future__ import annotations
 

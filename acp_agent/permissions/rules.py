@@ -23,6 +23,7 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
     text_programs: frozenset[str] = frozenset()
     text_only: bool = False
     inert_options: tuple[str, ...] = ()
+    opaque_options: tuple[str, ...] = ()
     leading: dict[str, int] = {}
     skip_words: tuple[str, ...] = ()
     ends_at: tuple[str, ...] = ()

@@ -16,9 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.expansion import Expander, source
+from acp_agent.permissions.known_output import known_output
 from acp_agent.permissions.redirection import Attached, read_redirect
 from acp_agent.permissions.shell_syntax import Assignment, Command, ShellLine
-from acp_agent.permissions.words import UNKNOWN, TooComplexError, Word, decode_ansi_c
+from acp_agent.permissions.words import UNKNOWN, Piece, TooComplexError, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -44,6 +45,7 @@ _PLAIN = frozenset(
         "test_command",
     }
 )
+_TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
 _RESERVED = frozenset(
     {
         "{",
@@ -80,12 +82,12 @@ def parse_line(text: str, *, cwd: str, home: str) -> ShellLine:
     Never raises: what cannot be read comes back as `unparsed` or with a `problem`.
     """
     if len(text) > LINE_LIMIT:
-        return ShellLine(plain=False, problem="the command line is too long to be checked")
+        return ShellLine(plain=False, problem="is too long to be checked")
     walker = _Walker(cwd=cwd, home=home)
     try:
         walker.read(text)
     except (TooComplexError, RecursionError):
-        return ShellLine(plain=False, problem="the command line is too complex to be checked")
+        return ShellLine(plain=False, problem="is too complex to be checked")
     return ShellLine(
         commands=tuple(walker.commands),
         functions=frozenset(walker.functions),
@@ -122,7 +124,7 @@ class _Walker:
         if any(_is_odd(character) for character in text):
             # The shell and the grammar may see different words here, so believe neither.
             self.plain = False
-            self.unparsed = self.unparsed or any(c in text for c in "\r\0\v\f")
+            self.unparsed = self.unparsed or any(c in text for c in "\r\v\f")
         joined = text.replace("\\\n", "")
         if joined != text and any(
             before and after and not before[-1].isspace() and not after[0].isspace()
@@ -211,11 +213,21 @@ class _Walker:
         if node.type in {"command_substitution", "process_substitution"}:
             self._walk(node, replace(place, stdin=None, piped=False))
         else:
+            if node.type in _TEXTS and not node.child_count:
+                self._hidden(source(node), place)
             if node.type in {"arithmetic_expansion", "subscript"}:
                 self.plain = False  # the shell evaluates what variables hold
             for child in node.children:
-                if child.child_count:
+                if child.child_count or child.type in _TEXTS:
                     self._nested(child, place)
+
+    def _hidden(self, raw: str, place: _Place) -> None:
+        """Read substitutions that the grammar took for text: `${x:+`…`}`."""
+        for mark, end in (("`", "`"), ("$(", ")")):
+            start = raw.find(mark)
+            if start >= 0 and (start == 0 or raw[start - 1] != "\\"):
+                self.plain = False
+                self.read(raw[start + len(mark) : max(raw.rfind(end), start)], place)
 
     def _substitution(self, node: Node, place: _Place) -> None:
         self.plain = False
@@ -236,7 +248,7 @@ class _Walker:
                 before = len(self.commands)
                 self._walk(child, piped)
                 stages = self.commands[before:]
-                output = _output(stages[-1]) if stages else None
+                output = known_output(stages[-1]) if stages else None
                 piped = replace(piped, stdin=Word(output) if output else None, piped=True)
 
     def _loop(self, node: Node, place: _Place) -> None:
@@ -249,6 +261,7 @@ class _Walker:
         body = node.child_by_field_name("body")
         if body is None:
             return
+        values.sort(key=lambda word: not word.text.startswith(("/", "..")))
         for text in [word.text for word in values[:_LOOP_LIMIT]] or [UNKNOWN]:
             self.expander.variables[name] = text
             self._walk(body, place)
@@ -289,12 +302,13 @@ class _Walker:
     # -- commands
 
     def _command(self, node: Node, place: _Place) -> None:
-        words: list[Word] = []
+        pieces: list[Piece] = []
         assignments: list[Assignment] = []
         attached = Attached()
         at = node.start_byte
         for child in node.children:
             self._check_gap(node, at, child.start_byte)
+            adjacent = bool(pieces) and child.start_byte == at
             at = child.end_byte
             if child.type == "variable_assignment":
                 assignments += self._assignments(child, place)
@@ -302,7 +316,14 @@ class _Walker:
                 attached = attached.and_also(self._redirect(child, place))
             else:
                 self._nested(child, place)
-                words += self.expander.words(child)
+                piece = self.expander.piece(child)
+                if adjacent:
+                    # To the shell this is one word; the grammar loses a `$` in some.
+                    self.plain = False
+                    pieces[-1].join(self.expander.after_dollar(pieces[-1], piece))
+                else:
+                    pieces.append(piece)
+        words = [word for piece in pieces for word in self.expander.to_words(piece)]
         self._finish(words, assignments, attached, place)
 
     def _redirected(self, node: Node, place: _Place) -> None:
@@ -330,7 +351,7 @@ class _Walker:
             self._found(Command(words=attached.words, redirects=attached.redirects))
         for statement in following:
             if statement.type == "pipeline":
-                output = _output(self.commands[-1]) if stages else None
+                output = known_output(self.commands[-1]) if stages else None
                 known = Word(output) if output else None
                 self._pipeline(statement.children, replace(place, stdin=known, piped=True))
             else:
@@ -417,7 +438,7 @@ class _Walker:
             return self.expander.cwd
         if texts[:1] == ["which"] or texts[:2] == ["command", "-v"]:
             return texts[-1]
-        output = _output(Command(words=tuple(words)))
+        output = known_output(Command(words=tuple(words)))
         return None if output is None else output.rstrip("\n")
 
 
@@ -434,30 +455,3 @@ def _is_odd(character: str) -> bool:
 def _around(text: str, mark: str) -> list[tuple[str, str]]:
     parts = text.split(mark)
     return list(pairwise(parts))
-
-
-def _output(command: Command) -> str | None:
-    """What `echo`, `printf` or `cat` prints, where that is known."""
-    texts = [word.text for word in command.words]
-    if not texts or any(redirect.writes for redirect in command.redirects):
-        return None
-    name, rest = texts[0].rpartition("/")[2], texts[1:]
-    if name == "echo":
-        escapes = False
-        while rest and rest[0].startswith("-") and set(rest[0][1:]) <= set("neE") and rest[0][1:]:
-            escapes = escapes or "e" in rest[0]
-            rest = rest[1:]
-        text = " ".join(rest)
-        return decode_ansi_c(text) if escapes else text
-    if name == "printf" and rest:
-        form = decode_ansi_c(rest[0])
-        if "%" not in form:
-            return form
-        values = iter(rest[1:])
-        return "".join(
-            part if index == 0 else next(values, "") + part[1:]
-            for index, part in enumerate(form.split("%"))
-        )
-    if name == "cat" and not rest and command.stdin is not None:
-        return command.stdin.text
-    return None

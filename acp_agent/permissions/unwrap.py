@@ -1,4 +1,4 @@
-"""Finds the commands that a command runs: `sudo x`, `bash -c 'x'`, `find -exec x`, `xargs x` and more."""
+"""Finds the commands that a command runs: `sudo x`, `bash -c x`, `find -exec x` and so on."""
 
 from __future__ import annotations
 
@@ -172,9 +172,11 @@ def _wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     assignments = list(command.assignments)
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
     skipped = wrapper.leading.get(name, 0)
+    opaque = False
     while words:
         word = words[0]
         text = word.text
+        opaque = opaque or any(option_matches(text, option) for option in wrapper.opaque_options)
         option = next((o for o in wrapper.text_options if option_matches(text, o)), "")
         if any(option_matches(text, inert) for inert in wrapper.inert_options):
             return []
@@ -198,11 +200,10 @@ def _wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
             words.pop(0)
         else:
             break
-    if name in {"su", "gosu"}:
-        words = words[1:]
     if wrapper.text_only or not words:
         return found or ([Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else [])
-    return [*found, _remaining(command, words, assignments, wrapper)]
+    inner = _remaining(command, words, assignments, wrapper)
+    return [*found, replace(inner, transparent=False) if opaque else inner]
 
 
 def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:
@@ -243,4 +244,5 @@ def _remaining(
 
 
 def _with(command: Command, words: tuple[Word, ...]) -> Command:
-    return replace(command, words=words)
+    start = next((at for at, word in enumerate(words) if word.text not in {"{", "!"}), 0)
+    return replace(command, words=words[start:])

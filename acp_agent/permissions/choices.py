@@ -1,0 +1,105 @@
+"""The buttons of a question: what each is called, and what pressing it makes the gate remember."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, convert
+
+from acp_agent.permissions.contract import Choice, Grant
+
+Language = Literal["en", "zh"]
+
+
+class Texts(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the gate says to the user, in one language."""
+
+    allow_once: str
+    reject_once: str
+    commands: str
+    never_commands: str
+    edits: str
+    never_edits: str
+    whole_project: str
+    fetch: str
+    never_fetch: str
+    warning: str
+    separator: str
+    last_separator: str
+    quote: str
+
+
+@cache
+def texts_in(language: Language) -> Texts:
+    """The texts of gate_texts.toml."""
+    text = (files(__package__) / "gate_texts.toml").read_text("utf-8")
+    return convert(tomllib.loads(text)[language], Texts)
+
+
+def once(texts: Texts) -> tuple[Choice, ...]:
+    """The two buttons of a question whose answer is not to be remembered."""
+    return (
+        Choice(id="allow_once", label=texts.allow_once, kind="allow_once"),
+        Choice(id="reject_once", label=texts.reject_once, kind="reject_once"),
+    )
+
+
+def for_commands(texts: Texts, project: str, patterns: Sequence[str]) -> tuple[Choice, ...]:
+    """The buttons of a question about commands that begin with the words of `patterns`."""
+    names = [texts.quote.format(pattern) for pattern in patterns]
+    joined = texts.last_separator.join(
+        [texts.separator.join(names[:-1]), names[-1]] if len(names) > 1 else names
+    )
+    return _four(
+        texts,
+        always=texts.commands.format(names=joined),
+        never=texts.never_commands.format(names=joined),
+        grants=tuple(Grant(project=project, kind="command", pattern=p) for p in patterns),
+    )
+
+
+def for_edits(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:
+    """The buttons of a question about changing files below an absolute `folder`."""
+    path = Path(folder)
+    if path == Path(project):
+        shown = texts.whole_project
+    elif path.is_relative_to(project):
+        shown = path.relative_to(project).as_posix() + "/"
+    else:
+        shown = folder.rstrip("/") + "/"
+    return _four(
+        texts,
+        always=texts.edits.format(folder=shown),
+        never=texts.never_edits.format(folder=shown),
+        grants=(Grant(project=project, kind="edit", pattern=folder),),
+    )
+
+
+def for_host(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
+    """The buttons of a question about a request to `host`."""
+    return _four(
+        texts,
+        always=texts.fetch.format(host=host),
+        never=texts.never_fetch.format(host=host),
+        grants=(Grant(project=project, kind="fetch", pattern=host),),
+    )
+
+
+def _four(
+    texts: Texts, *, always: str, never: str, grants: tuple[Grant, ...]
+) -> tuple[Choice, ...]:
+    allow, reject = once(texts)
+    refused = tuple(
+        Grant(project=g.project, kind=g.kind, pattern=g.pattern, allow=False) for g in grants
+    )
+    return (
+        allow,
+        Choice(id="allow_always", label=always, kind="allow_always", grants=grants),
+        reject,
+        Choice(id="reject_always", label=never, kind="reject_always", grants=refused),
+    )

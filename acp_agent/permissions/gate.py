@@ -1,0 +1,214 @@
+"""The gate: decides by mode, rule and remembered grant whether a call runs, is refused, or asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import assert_never
+from urllib.parse import urlsplit
+
+from acp_agent.permissions.access import (
+    Access,
+    CommandAccess,
+    FetchAccess,
+    Mode,
+    NoAccess,
+    ReadAccess,
+    WriteAccess,
+)
+from acp_agent.permissions.choices import (
+    Language,
+    for_commands,
+    for_edits,
+    for_host,
+    once,
+    texts_in,
+)
+from acp_agent.permissions.classify import Classified, classify
+from acp_agent.permissions.command_grants import (
+    is_covered,
+    pattern_of,
+    prefixes_to_offer,
+    refused_pattern,
+)
+from acp_agent.permissions.contract import (
+    Allow,
+    Ask,
+    Choice,
+    Gate,
+    Refuse,
+    Tier,
+    Verdict,
+)
+from acp_agent.permissions.grants import GrantStore
+from acp_agent.permissions.paths import Place, is_below
+
+# Files below these run by themselves: git's hooks and settings, an editor's tasks, a shell's start.
+_RUN_BY_THEMSELVES = frozenset({".git", ".hg", ".svn", ".husky", ".vscode", ".idea", ".envrc"})
+_PLAN = (
+    "the session is in plan mode, in which nothing is changed: use tools that only read, finish "
+    "your plan, and let the user choose another mode"
+)
+
+
+class PolicyGate(Gate):
+    """The one gate. `judge` reads a small file at most and is quick enough for the event loop."""
+
+    def __init__(
+        self, grants: GrantStore, *, language: Language = "en", home: str | None = None
+    ) -> None:
+        """Make a gate.
+
+        Args:
+            grants: what the user decided for good.
+            language: of the buttons and warnings.
+            home: the user's home folder; None takes the process's.
+        """
+        self._grants = grants
+        self._texts = texts_in(language)
+        self._home = os.path.realpath(home or Path.home())
+
+    def judge(self, access: Access, *, mode: Mode, project: str) -> Verdict:
+        """Judge a call of a session in `mode` whose working folder is `project`."""
+        folder = os.path.realpath(project)
+        match access:
+            case NoAccess():
+                return Allow(by="rule")
+            case ReadAccess():
+                return Allow(by="mode", why="reading in the session's folders is always allowed")
+            case WriteAccess():
+                return self._edit(access, mode, folder)
+            case CommandAccess():
+                return self._command(access, mode, folder)
+            case FetchAccess():
+                return self._fetch(access, mode, folder)
+            case _:
+                assert_never(access)
+
+    def remember(self, choice: Choice) -> None:
+        """Keep the grants of the button that the user pressed. Blocks while it writes.
+
+        Raises:
+            StoreError: they cannot be kept; the call itself may go on.
+        """
+        self._grants.add(choice.grants)
+
+    # -- files
+
+    def _edit(self, access: WriteAccess, mode: Mode, project: str) -> Verdict:
+        if mode == "plan":
+            return Refuse(by="mode", why=_PLAN)
+        grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
+        for grant in grants:
+            if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
+                return Refuse(by="grant", why=f"the user never allows edits below {grant.pattern}")
+        if mode == "full":
+            return Allow(by="mode", why="full access")
+        if any(_RUN_BY_THEMSELVES.intersection(Path(path).parts) for path in access.paths):
+            return Ask(choices=once(self._texts))
+        if mode == "accept-edits":
+            return Allow(by="mode", why="edits are accepted")
+        allowed = [grant.pattern for grant in grants if grant.allow]
+        if access.paths and all(is_below(path, allowed) for path in access.paths):
+            return Allow(by="grant", why="edits below this folder are always allowed")
+        return Ask(choices=for_edits(self._texts, project, _common_folder(access.paths, project)))
+
+    # -- commands
+
+    def _command(self, access: CommandAccess, mode: Mode, project: str) -> Verdict:
+        place = self._place(access, project)
+        classified = classify(access.command, place)
+        if classified.tier == "blocked":
+            return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
+        if classified.tier == "read_only":
+            return Allow(by="mode", why="the command only reads")
+        if mode == "plan":
+            return Refuse(by="mode", why=_PLAN)
+        grants = [grant for grant in self._grants.of(project) if grant.kind == "command"]
+        never = refused_pattern(classified, [g.pattern for g in grants if not g.allow])
+        if never:
+            return Refuse(by="grant", why=f"the user never allows `{never}` commands here")
+        if mode == "full":
+            return Allow(by="mode", why="full access")
+        if is_covered(classified, place, [g.pattern for g in grants if g.allow]):
+            return Allow(by="grant", why="these commands are always allowed in this project")
+        return self._ask_for(classified, place, project)
+
+    def _ask_for(self, classified: Classified, place: Place, project: str) -> Ask:
+        if classified.tier == "destructive":
+            warning = self._texts.warning.format(reason=classified.reason)
+            return Ask(choices=once(self._texts), warning=warning, tier="destructive")
+        patterns = [pattern_of(prefix) for prefix in prefixes_to_offer(classified, place)]
+        if not patterns:
+            return Ask(choices=once(self._texts), tier="standard")
+        return Ask(choices=for_commands(self._texts, project, patterns), tier="standard")
+
+    def _place(self, access: CommandAccess, project: str) -> Place:
+        cwd = os.path.realpath(access.cwd)
+        roots = dict.fromkeys([project, cwd, *(os.path.realpath(root) for root in access.roots)])
+        return Place(cwd=cwd, roots=tuple(roots), home=self._home)
+
+    # -- the network
+
+    def _fetch(self, access: FetchAccess, mode: Mode, project: str) -> Verdict:
+        host = host_of(access.url)
+        grants = [
+            grant
+            for grant in self._grants.of(project)
+            if grant.kind == "fetch" and grant.pattern == host
+        ]
+        if any(not grant.allow for grant in grants):
+            return Refuse(by="grant", why=f"the user never allows requests to {host}")
+        if mode == "full":
+            return Allow(by="mode", why="full access")
+        if host and grants:
+            return Allow(by="grant", why=f"requests to {host} are always allowed")
+        if not host:
+            return Ask(choices=once(self._texts))
+        return Ask(choices=for_host(self._texts, project, host))
+
+
+def explain(
+    command: str, *, cwd: str, roots: Sequence[str] = (), home: str | None = None
+) -> list[tuple[str, Tier, str]]:
+    """Every command of a line with its tier and the reason for it.
+
+    Args:
+        command: the command line.
+        cwd: the folder that it would run in.
+        roots: the session's folders; `cwd` is one of them in any case.
+        home: the user's home folder; None takes the process's.
+    """
+    real = os.path.realpath(cwd)
+    place = Place(
+        cwd=real,
+        roots=(real, *(os.path.realpath(root) for root in roots)),
+        home=os.path.realpath(home or Path.home()),
+    )
+    found = classify(command, place).findings
+    return [(finding.command, finding.tier, finding.reason) for finding in found]
+
+
+def host_of(url: str) -> str:
+    """The host that a URL leads to, in ASCII, with its port where that is not the scheme's.
+
+    Empty where the URL names none. A name in another script is written in its encoded form (RFC
+    5890), so that it cannot pass for one that it looks like.
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode("ascii").lower().rstrip(".")
+        port = parts.port
+    except (ValueError, UnicodeError):
+        return ""
+    if not host or not host.isprintable() or set(host) & set(" `/\\@"):
+        return ""
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port in {None, default} else f"{shown}:{port}"
+
+
+def _common_folder(paths: Sequence[str], project: str) -> str:
+    folders = [str(Path(path).parent) for path in paths]
+    return os.path.commonpath(folders) if folders else project

@@ -1,0 +1,172 @@
+"""What the user allowed or refused for good, kept in the user's data folder.
+
+Several processes share the file: it is replaced in one step under a lock, and read again when it
+changed. A file that cannot be read grants nothing; it is moved aside, never overwritten.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from acp_agent.config.private_file import make_private_folder, write_private
+from acp_agent.errors import StoreError, StoreNewerError
+from acp_agent.permissions.contract import Grant
+from acp_agent.platform.posix import try_lock
+
+_VERSION = 1
+_LOCK_SECONDS = 5.0
+_LOCK_STEP = 0.01  # seconds between two attempts
+_log = logging.getLogger(__name__)
+
+
+class _GrantsFile(Struct, frozen=True, kw_only=True):
+    version: Annotated[int, Meta(ge=1)]
+    grants: tuple[Grant, ...] = ()
+
+
+class _Version(Struct, frozen=True):
+    version: int
+
+
+Stamp = tuple[int, int, int]  # inode, size in bytes, nanoseconds of the last change
+
+
+class GrantStore:
+    """The remembered grants of all projects. Safe to use from several threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        """Args: path: a JSON file; it and its folder need not exist."""
+        self._path = path
+        self._mutex = threading.Lock()
+        self._stamp: Stamp | None = None
+        self._grants: tuple[Grant, ...] = ()
+        self._problem: str = ""
+        self._newer = False
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the file, in one line; empty where nothing is."""
+        self.all()
+        return self._problem
+
+    def all(self) -> tuple[Grant, ...]:
+        """The grants of every project, in the order in which they were given."""
+        with self._mutex:
+            self._refresh()
+            return self._grants
+
+    def of(self, project: str) -> tuple[Grant, ...]:
+        """The grants of one project, named by its resolved folder."""
+        return tuple(grant for grant in self.all() if grant.project == project)
+
+    def add(self, grants: Iterable[Grant]) -> None:
+        """Remember grants. A later one replaces an earlier one about the same.
+
+        Raises:
+            StoreNewerError: a newer version of the program wrote the file.
+            StoreError: the file cannot be written, or another process holds it for too long.
+        """
+        new = tuple(grants)
+        if not new:
+            return
+        about = {_about(grant) for grant in new}
+        self._change(lambda old: (*(g for g in old if _about(g) not in about), *new))
+
+    def forget(self, grants: Iterable[Grant]) -> None:
+        """Remember these no longer. Raises as `add` does."""
+        gone = set(grants)
+        self._change(lambda old: tuple(grant for grant in old if grant not in gone))
+
+    def _change(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
+        try:
+            make_private_folder(self._path.parent)
+            lock = self._path.with_name(f"{self._path.name}.lock")
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                self._wait_for(descriptor)
+                with self._mutex:
+                    self._write(change)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            reason = error.strerror or "unknown error"
+            raise StoreError(
+                f"cannot remember the permission in {self._path}: {reason}; check the folder"
+            ) from error
+
+    def _wait_for(self, descriptor: int) -> None:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while not try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"another process holds {self._path} for too long; the permission was not kept"
+                )
+            time.sleep(_LOCK_STEP)
+
+    def _write(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
+        self._stamp = None  # what another process wrote within the same tick counts too
+        self._refresh()
+        if self._newer:
+            raise StoreNewerError(self._problem)
+        if self._problem:
+            aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
+            self._path.rename(aside)
+            _log.warning("moved the unreadable permissions file to %s", aside)
+        grants = change(self._grants)
+        content = msgspec.json.encode(_GrantsFile(version=_VERSION, grants=grants))
+        write_private(self._path, msgspec.json.format(content, indent=2) + b"\n")
+        self._stamp = None
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Read the file again if it is another one than the last time."""
+        try:
+            status = self._path.stat()
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if stamp == self._stamp:
+                return
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            self._stamp, self._grants, self._problem, self._newer = None, (), "", False
+            return
+        except OSError as error:
+            reason = error.strerror or "unknown error"
+            self._fail(None, f"cannot read the remembered permissions in {self._path}: {reason}")
+            return
+        try:
+            version = msgspec.json.decode(content, type=_Version).version
+            if version > _VERSION:
+                self._fail(
+                    stamp,
+                    f"a newer version of acp-agent wrote {self._path}; "
+                    "its remembered permissions are not used: update acp-agent",
+                    newer=True,
+                )
+                return
+            self._grants = msgspec.json.decode(content, type=_GrantsFile).grants
+        except (msgspec.DecodeError, RecursionError):
+            self._fail(
+                stamp,
+                f"the remembered permissions in {self._path} cannot be read and are not used; "
+                "mend or remove the file",
+            )
+            return
+        self._stamp, self._problem, self._newer = stamp, "", False
+
+    def _fail(self, stamp: Stamp | None, problem: str, *, newer: bool = False) -> None:
+        if problem != self._problem:
+            _log.warning("%s", problem)
+        self._stamp, self._grants, self._problem, self._newer = stamp, (), problem, newer
+
+
+def _about(grant: Grant) -> tuple[str, str, str]:
+    return grant.project, grant.kind, grant.pattern

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.contract import Tier
+from acp_agent.permissions.paths import Place
+
+TABLE = tomllib.loads((Path(__file__).parent / "commands.toml").read_text("utf-8"))
+LINES = [(tier, line) for tier in get_args(Tier) for line in TABLE[tier]]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    home = (tmp_path_factory.mktemp("users") / "someone").resolve()
+    project = home / "work" / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / "src").mkdir()
+    (project / "links").mkdir()
+    (project / ".git").mkdir()
+    for name in ("x", "y", "a", "b", "sub/x", "main.py"):
+        (project / name).write_text("x\n")
+    (home / "secret").write_text("secret\n")
+    (project / "link").symlink_to(home / "secret")
+    (project / "links" / "outside").symlink_to(home / "secret")
+    return Place(cwd=str(project), roots=(str(project),), home=str(home))
+
+
+@pytest.mark.parametrize(("tier", "line"), LINES, ids=[repr(line)[:60] for _, line in LINES])
+def test_a_command_line_gets_the_tier_of_its_worst_command(
+    tier: str, line: str, place: Place
+) -> None:
+    text = line.replace("{home}", place.home).replace("{project}", place.cwd)
+    classified = classify(text, place)
+    assert classified.tier == tier, classified
+
+
+def test_the_table_of_command_lines_is_large() -> None:
+    assert len(LINES) >= 250
+    assert len({line for _, line in LINES}) == len(LINES)
