@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
+from collections import Counter
 
 _LINES_COMPARED = 20_000
 _LINE_COMPARED = 300  # characters
+_LINE_SKIMMED = 120  # characters, of each line of the file
+_CANDIDATES = 50
 _LINES_SHOWN = 15
 _LINE_SHOWN = 200  # characters
 _NUMBERED = re.compile(r"[ ]*\d+\t")
@@ -15,14 +19,15 @@ _NUMBERED = re.compile(r"[ ]*\d+\t")
 def explain_absence(text: str, wanted: str, *, shown: str) -> str:
     """Say that `wanted` is not in `text` and, where something is near it, what and where.
 
-    Both have LF line endings. The work is bounded: the first 20,000 lines are compared.
+    Both have LF line endings. The work is bounded (the first 20,000 lines are compared) and takes
+    up to some seconds for the largest files: call it in a thread.
     """
     message = f"`old` is not in {shown}"
     wanted_lines = wanted.strip("\n").split("\n")
-    if all(_NUMBERED.match(line) for line in wanted_lines if line.strip()):
-        return f"{message}: leave out the line numbers and tabs that `read` puts before each line"
     if not wanted.strip():
         return f"{message}: it is only white space; add text around it"
+    if all(_NUMBERED.match(line) for line in wanted_lines if line.strip()):
+        return f"{message}: leave out the line numbers and tabs that `read` puts before each line"
     lines = text.split("\n")[:_LINES_COMPARED]
     start = _same_but_for_white_space(lines, wanted_lines)
     if start is not None:
@@ -64,10 +69,22 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
     # Lines that say something and that the file has: the rarest of them anchors the comparison.
     common = {target for target in targets if any(c.isalnum() for c in target)} & set(stripped)
     if common:
-        anchor = min(common, key=lambda line: (stripped.count(line), -len(line)))
+        times = Counter(stripped)
+        anchor = min(common, key=lambda line: (times[line], -len(line), line))
         return max(0, stripped.index(anchor) - targets.index(anchor))
     longest = max(targets, key=len)
-    close = difflib.get_close_matches(longest, dict.fromkeys(stripped), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(longest, _candidates(stripped, longest), n=1, cutoff=0.6)
     if not close:
         return None
     return max(0, stripped.index(close[0]) - targets.index(longest))
+
+
+def _candidates(lines: list[str], wanted: str) -> list[str]:
+    """The few lines that share most with the wanted one; comparing all in full takes too long."""
+    parts = _trigrams(wanted)
+    shared = {line: len(parts & _trigrams(line)) for line in dict.fromkeys(lines)}
+    return heapq.nlargest(_CANDIDATES, shared, key=shared.__getitem__)
+
+
+def _trigrams(line: str) -> set[str]:
+    return {line[at : at + 3] for at in range(min(len(line), _LINE_SKIMMED) - 2)}

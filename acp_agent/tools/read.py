@@ -90,7 +90,7 @@ class ReadTool(Tool[ReadParams]):
             return Outcome(text="(the file is empty)", content=(text_part("The file is empty."),))
         if not part.numbered:
             raise ToolError(
-                f"{display_path(path, self.workspace.files.roots[0])} has {part.total} lines; "
+                f"{display_path(path, self.workspace.files.roots[0])} ends with line {part.total}; "
                 f"there is no line {params.line}"
             )
         text = part.numbered

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.content import DiffPart, Location
+from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
+from acp_agent.tools.replacement import replace_text
+from acp_agent.workspace.text import text_file
+from tests.support.editor_buffers import FakeEditor
+from tests.support.tool_calls import RecordedProgress, ToolUser
+
+CODE = """\
+def area(width, height):
+    if width < 0:
+        raise ValueError("width")
+    return width * height
+
+
+def volume(width, height, depth):
+    return area(width, height) * depth
+"""
+
+
+@pytest.fixture
+async def user(tmp_path: Path) -> ToolUser:
+    (tmp_path / "project").mkdir()
+    user = ToolUser((tmp_path / "project").resolve())
+    (user.folder / "shapes.py").write_text(CODE)
+    await user.call("read", path="shapes.py")
+    return user
+
+
+async def refusal(user: ToolUser, **arguments: object) -> str:
+    with pytest.raises(ToolError) as caught:
+        await user.prepare("edit", **arguments)
+    return str(caught.value)
+
+
+async def test_an_edit_shows_its_diff_first_and_is_made_when_it_runs(user: ToolUser) -> None:
+    path = user.folder / "shapes.py"
+    prepared = await user.prepare(
+        "edit", path="shapes.py", old="return width * height", new="return abs(width * height)"
+    )
+    after = CODE.replace("return width * height", "return abs(width * height)")
+    assert prepared.title == "Edit shapes.py"
+    assert prepared.content == (DiffPart(path=str(path), old_text=CODE, new_text=after),)
+    assert prepared.locations == (Location(path=str(path), line=4),)
+    assert path.read_text() == CODE
+    outcome = await prepared.run(RecordedProgress())
+    assert path.read_text() == after
+    assert outcome.text == "shapes.py edited: 1 replacement in line 4."
+
+
+async def test_several_edits_of_one_file_need_no_reading_in_between(user: ToolUser) -> None:
+    await user.call("edit", path="shapes.py", old="def area", new="def surface")
+    await user.call("edit", path="shapes.py", old="return area", new="return surface")
+    text = (user.folder / "shapes.py").read_text()
+    assert "def surface" in text
+    assert "return surface" in text
+
+
+async def test_a_text_that_is_there_twice_is_refused_with_the_lines(user: ToolUser) -> None:
+    message = await refusal(user, path="shapes.py", old="width, height", new="w, h")
+    assert "3 times (lines 1, 7, 8)" in message
+    assert "set `all`" in message
+
+
+async def test_all_replaces_every_occurrence(user: ToolUser) -> None:
+    outcome = await user.call("edit", path="shapes.py", old="height", new="h", all=True)
+    assert (user.folder / "shapes.py").read_text() == CODE.replace("height", "h")
+    assert outcome.text == "shapes.py edited: 4 replacements, the first in line 1."
+
+
+async def test_an_edit_refuses_when_the_file_was_not_read(user: ToolUser) -> None:
+    (user.folder / "other").write_text("x")
+    with pytest.raises(WorkspaceError, match="other has not been read yet"):
+        await user.prepare("edit", path="other", old="x", new="y")
+    with pytest.raises(MissingFileError, match=r"did you mean shapes.py"):
+        await user.prepare("edit", path="shape.py", old="x", new="y")
+
+
+async def test_an_edit_refuses_when_the_file_changed_since_it_was_read(user: ToolUser) -> None:
+    (user.folder / "shapes.py").write_text(CODE + "# mine\n")
+    with pytest.raises(WorkspaceError, match=r"shapes.py changed since it was read: read it again"):
+        await user.prepare("edit", path="shapes.py", old="def area", new="def x")
+
+
+async def test_an_edit_refuses_when_the_file_changed_while_the_user_was_asked(
+    user: ToolUser,
+) -> None:
+    path = user.folder / "shapes.py"
+    prepared = await user.prepare("edit", path="shapes.py", old="def area", new="def x")
+    path.write_text(CODE + "# mine\n")
+    with pytest.raises(ToolError, match="changed while this was prepared; nothing was written"):
+        await prepared.run(RecordedProgress())
+    assert path.read_text() == CODE + "# mine\n"
+
+
+async def test_an_edit_is_made_of_unsaved_text_and_given_to_the_editor(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    user = ToolUser(tmp_path.resolve(), buffers=editor)
+    path = user.folder / "a"
+    path.write_text("saved\n")
+    editor.type(path, "typed\nunsaved\n")
+    await user.call("read", path="a")
+    await user.call("edit", path="a", old="unsaved", new="better")
+    assert editor.writes == [(path, "typed\nbetter\n")]
+
+
+async def test_wrong_indentation_is_told_with_the_text_as_it_is(user: ToolUser) -> None:
+    message = await refusal(
+        user, path="shapes.py", old='if width < 0:\n  raise ValueError("width")', new="pass"
+    )
+    assert "not in shapes.py exactly: white space differs" in message
+    assert '2\t    if width < 0:\n3\t        raise ValueError("width")' in message
+
+
+async def test_a_text_that_nearly_matches_is_told_where_it_is(user: ToolUser) -> None:
+    message = await refusal(
+        user, path="shapes.py", old="def volume(width, height, length):", new="x"
+    )
+    assert "nearest text begins in line 7" in message
+    assert "7\tdef volume(width, height, depth):" in message
+    message = await refusal(
+        user,
+        path="shapes.py",
+        old="def volume(w, h, d):\n    return area(width, height) * depth",
+        new="x",
+    )
+    assert "nearest text begins in line 7" in message
+
+
+async def test_line_numbers_copied_from_read_are_named_as_the_mistake(user: ToolUser) -> None:
+    message = await refusal(user, path="shapes.py", old="1\tdef area(width, height):", new="x")
+    assert "leave out the line numbers" in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("", "x", "`old` is empty"),
+        ("def area", "def area", "are the same"),
+        ("zzz qqq @@@", "x", "nor anything like it: read the file again"),
+        ("\n\n\n\n\n", "x", "only white space"),
+    ],
+)
+async def test_an_edit_that_makes_no_sense_is_refused_in_words(
+    user: ToolUser, old: str, new: str, message: str
+) -> None:
+    assert message in await refusal(user, path="shapes.py", old=old, new=new)
+
+
+async def test_a_missing_text_in_an_enormous_file_is_told_in_bounded_time_and_space(
+    user: ToolUser,
+) -> None:
+    lines = [f"value_{n} = compute({n}, {n * 7 % 1000})" for n in range(200_000)]
+    (user.folder / "big.py").write_text("\n".join(lines))
+    await user.call("read", path="big.py")
+    began = time.monotonic()
+    message = await refusal(
+        user, path="big.py", old="\n".join(f"valve_{n} = compile()" for n in range(500)), new=""
+    )
+    assert time.monotonic() - began < 10
+    assert len(message) < 5_000
+
+
+async def test_crlf_and_byte_order_mark_are_kept_to_the_byte(user: ToolUser) -> None:
+    path = user.folder / "dos.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n")
+    await user.call("read", path="dos.txt")
+    await user.call("edit", path="dos.txt", old="one\ntwo\n", new="1\n2\nand\n")
+    assert path.read_bytes() == b"\xef\xbb\xbf1\r\n2\r\nand\r\nthree\r\n"
+
+
+async def test_a_file_that_mixes_line_endings_keeps_all_that_are_not_edited(user: ToolUser) -> None:
+    path = user.folder / "mixed.txt"
+    path.write_bytes(b"a\r\nb\nc\r\nd\ne")
+    await user.call("read", path="mixed.txt")
+    await user.call("edit", path="mixed.txt", old="c\nd", new="x\ny")
+    await user.call("edit", path="mixed.txt", old="b", new="b1\nb2")
+    assert path.read_bytes() == b"a\r\nb1\nb2\nx\r\ny\ne"
+
+
+pieces = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "é"]), max_size=30)
+
+
+@given(pieces, st.lists(st.sampled_from(["a", "b", "\n"]), min_size=1, max_size=3))
+def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
+    content: list[str], wanted: list[str]
+) -> None:
+    file = text_file(Path("/f"), "".join(content))
+    old = "".join(wanted)
+    plain = file.text.replace("\r\n", "\n")
+    if old not in plain:
+        return
+    result = replace_text(file, old, "NEW", every=True, shown="f")
+    assert result.text.replace("\r\n", "\n") == plain.replace(old, "NEW")
+    assert result.count == plain.count(old)
+    # What stands between two replacements keeps its own line endings.
+    rest = file.text
+    for part in result.text.split("NEW"):
+        at = rest.find(part)
+        assert at >= 0
+        rest = rest[at + len(part) :]
