@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -61,6 +60,8 @@ def _command(name: str, rest: str) -> FoundCommand | None:
         case "mode" | "model":
             return FoundCommand(answer=lambda session: _option(session, name, rest))
         case "init":
+            from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
+
             ask = (files(__package__) / "init.md").read_text("utf-8").strip()
             return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
         case _:

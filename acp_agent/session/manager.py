@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -150,8 +149,7 @@ class SessionManager:
         lease = self._services.store.lease(session_id)
         try:
             await self._services.store.delete(session_id)
-            outputs = self._services.outputs / session_id
-            await asyncio.to_thread(shutil.rmtree, outputs, ignore_errors=True)
+            await asyncio.to_thread(_remove_folder, self._services.outputs / session_id)
         finally:
             lease.release()
 
@@ -172,6 +170,12 @@ class SessionManager:
     def running(self) -> Sequence[Session]:
         """The sessions in which a turn runs."""
         return [session for session in self._open.values() if session.turn is not None]
+
+
+def _remove_folder(folder: Path) -> None:
+    import shutil  # noqa: PLC0415 - not needed before something is deleted
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
