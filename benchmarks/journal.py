@@ -1,0 +1,180 @@
+"""What the journal costs: opening it, adding to it, and loading a long session.
+
+`rows()` measures and gives back one `Row` a measurement. Each is paired with its floor: the two
+are taken in turn in the same run, so that whatever else the machine does meets both. On its own:
+`python -m benchmarks.journal`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from acp_agent.content import DiffPart, Location
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    SessionStarted,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+    TurnStarted,
+)
+from acp_agent.ids import CallId, MessageId, SessionId, TurnId
+from acp_agent.session.store import Store
+
+SESSION = SessionId("sess_benchmark")
+EVENTS = 10_000
+ROUNDS = 15
+APPENDS = 400
+
+
+class Row(NamedTuple):
+    """One measurement: medians in milliseconds, and the goal as a multiple of the floor, if any."""
+
+    name: str
+    ours: float
+    floor_name: str
+    floor: float
+    goal: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """How many times the floor it takes."""
+        return self.ours / self.floor
+
+
+def long_session() -> list[AnyEvent]:
+    """A session of 10,000 events as real work makes them: text, calls, results, edits."""
+    events: list[AnyEvent] = [SessionStarted(cwd="/project")]
+    number = 0
+    while len(events) < EVENTS:
+        number += 1
+        call, message = CallId(f"call_{number}"), MessageId(f"msg_{number}")
+        events += [
+            TurnStarted(turn=TurnId(f"turn_{number}")),
+            AgentText(message=message, text="Let me look at how the parser reads a line. " * 4),
+            ToolCalled(
+                call=call,
+                message=message,
+                name="read",
+                arguments='{"path": "/project/src/parser.py", "limit": 200}',
+                title="Read src/parser.py",
+                kind="read",
+                locations=(Location("/project/src/parser.py", 1),),
+            ),
+            ToolEnded(
+                call=call,
+                result="    def parse(self, line):\n        return line.split()\n" * 12,
+                content=(DiffPart("/project/src/parser.py", "new text\n" * 8, "old text\n" * 8),),
+            ),
+            TurnEnded(turn=TurnId(f"turn_{number}"), stop_reason="end_turn"),
+        ]
+    return events[:EVENTS]
+
+
+async def _timed(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    result = run()
+    if asyncio.iscoroutine(result):
+        await result
+    return (time.perf_counter() - start) * 1_000
+
+
+async def _paired(
+    ours: Callable[[], object], floor: Callable[[], object], rounds: int
+) -> tuple[float, float]:
+    """The medians of both, in milliseconds, taken in turn."""
+    pairs = [(await _timed(ours), await _timed(floor)) for _ in range(rounds)]
+    return statistics.median(pair[0] for pair in pairs), statistics.median(
+        pair[1] for pair in pairs
+    )
+
+
+async def _open(folder: Path) -> Row:
+    """Opening and closing, against a bare connection that reads one row."""
+    path = folder / "open.db"
+    store = await Store.open(path)
+    await store.create(SESSION, [SessionStarted(cwd="/project")])
+    await store.close()
+
+    async def ours() -> None:
+        await (await Store.open(path)).close()
+
+    def floor() -> None:
+        connection = sqlite3.connect(path)
+        connection.execute("SELECT count(*) FROM sessions").fetchone()
+        connection.close()
+
+    return Row("open the journal", *_with("sqlite3 alone", await _paired(ours, floor, ROUNDS * 4)))
+
+
+async def _append(folder: Path) -> Row:
+    """One small event committed, against the same kind of transaction without loop and thread."""
+    event = AgentText(message=MessageId("msg_1"), text="a few words of an answer, as they come")
+    body = msgspec.json.encode(event)
+    store = await Store.open(folder / "append.db")
+    await store.create(SESSION, [SessionStarted(cwd="/project")])
+    bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    bare.execute("PRAGMA journal_mode = WAL")
+    bare.execute("PRAGMA synchronous = NORMAL")
+    bare.execute("CREATE TABLE events (place INTEGER PRIMARY KEY, at INTEGER, body TEXT)")
+
+    def floor() -> None:
+        bare.execute("BEGIN IMMEDIATE")
+        bare.execute("INSERT INTO events (at, body) VALUES (?, CAST(? AS TEXT))", (1, body))
+        bare.execute("COMMIT")
+
+    pair = await _paired(lambda: store.append(SESSION, [event]), floor, APPENDS)
+    bare.close()
+    await store.close()
+    return Row("append an event and have it committed", *_with("sqlite3 alone", pair))
+
+
+async def _load(folder: Path) -> Row:
+    """Loading 10,000 events, against reading and printing their lines with `json`."""
+    events = long_session()
+    lines = folder / "session.jsonl"
+    lines.write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+    store = await Store.open(folder / "load.db")
+    await store.create(SESSION, events)
+    assert [stored.event for stored in await store.read_all(SESSION)] == events
+
+    def floor() -> None:
+        with lines.open(encoding="utf-8") as source, Path("/dev/null").open("w") as target:
+            for line in source:
+                print(json.dumps(json.loads(line)), file=target)
+
+    pair = await _paired(lambda: store.read_all(SESSION), floor, ROUNDS)
+    await store.close()
+    return Row("load 10,000 events", *_with("json, line by line", pair), goal=2.0)
+
+
+def _with(name: str, pair: tuple[float, float]) -> tuple[float, str, float]:
+    return pair[0], name, pair[1]
+
+
+async def _rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        return [await measure(Path(folder)) for measure in (_open, _append, _load)]
+
+
+def rows() -> list[Row]:
+    """Measure everything here, once; takes some five seconds."""
+    return asyncio.run(_rows())
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(
+            f"{row.name}: {row.ours:.3f} ms, {row.ratio:.2f} x {row.floor_name} ({row.floor:.3f})"
+        )
