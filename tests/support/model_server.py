@@ -74,7 +74,10 @@ _NOTHING_SCRIPTED = Status(code=500, message="the test scripted no answer for th
 class Request:
     """A request that was read: `body` as it came, header names in lower case."""
 
-    def __init__(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+    def __init__(
+        self, method: str, path: str, headers: dict[str, str], body: bytes, client_port: int
+    ) -> None:
+        self.client_port = client_port  # tells connections apart
         self.method = method
         self.path = path
         self.headers = headers
@@ -180,7 +183,8 @@ class ModelServer:
             for name, _, value in (line.partition(":") for line in head[1:] if line)
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        request = Request(method, urlsplit(target).path, headers, body)
+        port = writer.get_extra_info("peername")[1]
+        request = Request(method, urlsplit(target).path, headers, body, port)
         if method == "GET" and request.path.endswith("/models"):
             self.lookups += 1
             entries = [

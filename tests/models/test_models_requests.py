@@ -1,0 +1,263 @@
+"""The bytes that the drivers send."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from acp_agent.content import ImageBlock
+from acp_agent.ids import CallId
+from acp_agent.models import anthropic_request, openai_request
+from acp_agent.models.base import (
+    AnswerCall,
+    AnswerText,
+    AnswerThought,
+    Message,
+    ModelRequest,
+    ModelSide,
+    ThoughtLevel,
+    ToolResult,
+    ToolSpec,
+    UserImage,
+    UserSide,
+    UserText,
+)
+from acp_agent.models.providers import Dialect, Provider
+from tests.support.model_asking import ask
+
+PICTURE = ImageBlock(data="aGk=", mime_type="image/png")
+TOOL = ToolSpec(
+    name="read",
+    description="Read a file.",
+    parameters={"type": "object", "properties": {"path": {"type": "string"}}},
+)
+SEALED = AnswerThought(
+    text="Hmm",
+    provider="anthropic",
+    seal={"type": "thinking", "signature": "s1", "model": "scripted-model"},
+)
+HISTORY: list[Message] = [
+    UserSide((UserText("Look at a.py"), UserImage(PICTURE))),
+    ModelSide(
+        (
+            SEALED,
+            AnswerText("I look."),
+            AnswerCall(call=CallId("call_1"), name="read", arguments='{ "path":"a.py" }'),
+            AnswerCall(call=CallId("call_2"), name="read", arguments="{broken"),
+        )
+    ),
+    UserSide(
+        (
+            ToolResult(call=CallId("call_1"), text="x = 1", images=(PICTURE,)),
+            ToolResult(call=CallId("call_2"), text="Arguments are no JSON.", failed=True),
+        )
+    ),
+    UserSide((UserText("Go on."),)),
+    ModelSide((AnswerText("Done."),)),
+    UserSide((UserText("Thanks."),)),
+]
+
+
+def provider(api: str, **dialect: Any) -> Provider:
+    return Provider(
+        id=api, name=api, api=api, base_url="http://127.0.0.1:1", dialect=Dialect(**dialect)
+    )  # type: ignore[arg-type] # one of the two words
+
+
+def body(api: str, request: ModelRequest, **dialect: Any) -> bytes:
+    writer = anthropic_request if api == "anthropic" else openai_request
+    return writer.body(provider(api, **dialect), request)
+
+
+def decoded(api: str, request: ModelRequest, **dialect: Any) -> Any:
+    import json
+
+    return json.loads(body(api, request, **dialect))
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_every_request_begins_with_the_one_before_it(api: str) -> None:
+    bodies = [
+        body(api, ask(*HISTORY[:count], provider=api, tools=[TOOL], model_vision=True))
+        for count in range(1, len(HISTORY) + 1)
+    ]
+    for earlier, later in itertools.pairwise(bodies):
+        # All but the brackets that close the last message, the messages and the body.
+        assert later.startswith(earlier.rstrip(b"]}"))
+        assert len(later) > len(earlier)
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_the_same_request_is_the_same_bytes(api: str) -> None:
+    request = ask(*HISTORY, provider=api, tools=[TOOL])
+    assert body(api, request) == body(api, request)
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_what_never_changes_in_a_session_stands_before_the_messages(api: str) -> None:
+    sent = body(api, ask(*HISTORY, provider=api, tools=[TOOL]))
+    assert sent.index(b'"tools"') < sent.index(b'"messages"') < sent.index(b"Look at a.py")
+    assert sent.index(b"Be brief.") < sent.index(b"Look at a.py")
+
+
+def test_openai_gets_results_first_and_their_pictures_in_a_message_of_the_users() -> None:
+    messages = decoded("openai", ask(*HISTORY[:3], model_vision=True))["messages"]
+    assert [message["role"] for message in messages] == [
+        "system", "user", "assistant", "tool", "tool", "user",
+    ]  # fmt: skip
+    assert messages[3] == {"role": "tool", "tool_call_id": "call_1", "content": "x = 1"}
+    assert messages[4]["content"].startswith("Error: ")
+    assert messages[5]["content"][1]["image_url"]["url"] == "data:image/png;base64,aGk="
+    assert messages[2]["tool_calls"][0]["function"]["arguments"] == '{ "path":"a.py" }'
+
+
+def test_arguments_that_are_no_json_object_are_sent_inside_one() -> None:
+    calls = decoded("openai", ask(*HISTORY[:3]))["messages"][2]["tool_calls"]
+    assert calls[1]["function"]["arguments"] == '{"unreadable_arguments":"{broken"}'
+    blocks = decoded("anthropic", ask(*HISTORY[:3], provider="anthropic"))["messages"][1]["content"]
+    assert blocks[-1]["input"] == {"unreadable_arguments": "{broken"}
+    assert blocks[-2]["input"] == {"path": "a.py"}
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_a_model_that_cannot_see_gets_words_for_pictures(api: str) -> None:
+    sent = body(api, ask(*HISTORY[:3], provider=api, model_vision=False))
+    assert b"aGk=" not in sent
+    assert b"cannot see pictures" in sent
+
+
+def test_anthropic_gets_results_with_their_pictures_and_errors() -> None:
+    messages = decoded("anthropic", ask(*HISTORY[:4], provider="anthropic", model_vision=True))[
+        "messages"
+    ]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+    first, second, text = messages[2]["content"]
+    assert [block["type"] for block in first["content"]] == ["text", "image"]
+    assert (second["is_error"], second["tool_use_id"]) == (True, "call_2")
+    assert text == {"type": "text", "text": "Go on."}
+
+
+def test_anthropic_is_told_what_to_cache_without_a_mark_that_moves() -> None:
+    sent = decoded("anthropic", ask(*HISTORY, provider="anthropic", tools=[TOOL]))
+    assert sent["cache_control"] == {"type": "ephemeral"}
+    assert sent["system"][-1]["cache_control"] == {"type": "ephemeral"}
+    assert "cache_control" not in str(sent["messages"])
+
+
+def test_sealed_reasoning_goes_back_to_the_model_that_did_it_and_to_no_other() -> None:
+    redacted = AnswerThought(
+        text="",
+        provider="anthropic",
+        seal={"type": "redacted_thinking", "data": "x", "model": "scripted-model"},
+    )
+    said = ModelSide((SEALED, redacted, AnswerText("Yes")))
+    request = ask(HISTORY[0], said, provider="anthropic")
+    blocks = decoded("anthropic", request)["messages"][1]["content"]
+    assert blocks[:2] == [
+        {"type": "thinking", "thinking": "Hmm", "signature": "s1"},
+        {"type": "redacted_thinking", "data": "x"},
+    ]
+    other = decoded("anthropic", ask(HISTORY[0], said, provider="anthropic", model_id="other"))
+    assert [block["type"] for block in other["messages"][1]["content"]] == ["text"]
+    assert b"Hmm" not in body("openai", ask(HISTORY[0], said), thoughts_back="reasoning_content")
+
+
+def test_reasoning_goes_back_in_the_way_the_service_wants_it() -> None:
+    thought = AnswerThought(
+        text="Hmm", provider="openai", seal={"reasoning_details": [{"type": "x", "data": "d"}]}
+    )
+    request = ask(HISTORY[0], ModelSide((thought, AnswerText("Yes"))))
+    plain = decoded("openai", request)["messages"][2]
+    assert plain == {"role": "assistant", "content": "Yes"}
+    as_text = decoded("openai", request, thoughts_back="reasoning_content")["messages"][2]
+    assert as_text["reasoning_content"] == "Hmm"
+    as_it_was = decoded("openai", request, thoughts_back="reasoning_details")["messages"][2]
+    assert as_it_was["reasoning_details"] == [{"type": "x", "data": "d"}]
+
+
+def test_a_signature_goes_back_with_its_call() -> None:
+    extra = {"google": {"thought_signature": "c2ln"}}
+    call = AnswerCall(
+        call=CallId("call_1"), name="read", arguments="{}", seal={"extra_content": extra}
+    )
+    sent = decoded("openai", ask(HISTORY[0], ModelSide((call,))))["messages"][2]
+    assert sent["tool_calls"][0]["extra_content"] == extra
+    assert sent["content"] is None
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+def test_an_answer_of_reasoning_alone_is_left_out(api: str) -> None:
+    request = ask(HISTORY[0], ModelSide((SEALED,)), HISTORY[3], provider=api)
+    assert "assistant" not in {m["role"] for m in decoded(api, request)["messages"]}
+
+
+def test_anthropic_gets_no_empty_text() -> None:
+    said = UserSide((UserText("  \n"), ToolResult(call=CallId("call_1"), text="")))
+    request = ask(HISTORY[0], HISTORY[1], said, provider="anthropic")
+    (result,) = decoded("anthropic", request)["messages"][2]["content"]
+    assert result["content"][0]["text"] == "(no output)"
+
+
+LEVELS: tuple[ThoughtLevel, ...] = ("off", "low", "high", "max")
+
+
+@pytest.mark.parametrize(
+    ("api", "control", "level", "sent"),
+    [
+        ("openai", "effort", "high", {"reasoning_effort": "high"}),
+        ("openai", "effort", "off", {"reasoning_effort": "none"}),
+        ("openai", "toggle", "high", {"thinking": {"type": "enabled"}}),
+        ("openai", "toggle", "off", {"thinking": {"type": "disabled"}}),
+        ("openai", "toggle_effort", "max",
+         {"thinking": {"type": "enabled"}, "reasoning_effort": "max"}),
+        ("openai", "flag", "off", {"enable_thinking": False}),
+        ("openai", "router", "low", {"reasoning": {"effort": "low"}}),
+        ("openai", "router", "off", {"reasoning": {"enabled": False}}),
+        ("openai", "none", "high", {}),
+        ("openai", "effort", None, {}),
+        ("openai", "effort", "xhigh", {}),
+        ("anthropic", "adaptive", "high",
+         {"thinking": {"type": "adaptive", "display": "summarized"},
+          "output_config": {"effort": "high"}}),
+        ("anthropic", "adaptive", "off", {"thinking": {"type": "disabled"}}),
+        ("anthropic", "between_tools", "off", {"thinking": {"type": "between_tools"}}),
+        ("anthropic", "budget", "low", {"thinking": {"type": "enabled", "budget_tokens": 4096}}),
+        ("anthropic", "budget", "off", {"thinking": {"type": "disabled"}}),
+        ("anthropic", "none", "high", {}),
+    ],
+)  # fmt: skip
+def test_how_much_to_reason_is_said_in_the_models_own_way(
+    api: str, control: str, level: str | None, sent: dict[str, Any]
+) -> None:
+    request = ask(
+        provider=api,
+        thought_level=level,
+        model_reasoning=control,
+        model_thought_levels=LEVELS,
+        model_max_output=32_000,
+    )
+    written = decoded(api, request)
+    keys = {"reasoning_effort", "thinking", "enable_thinking", "reasoning", "output_config"}
+    assert {key: value for key, value in written.items() if key in keys} == sent
+
+
+def test_a_budget_of_thoughts_leaves_room_for_the_answer() -> None:
+    request = ask(
+        provider="anthropic",
+        thought_level="max",
+        model_reasoning="budget",
+        model_thought_levels=LEVELS,
+        model_max_output=8_000,
+    )
+    assert decoded("anthropic", request)["thinking"]["budget_tokens"] == 4_000
+
+
+def test_the_limit_of_an_answer_has_the_name_that_the_service_knows() -> None:
+    request = ask(model_max_output=500_000, session="sess_1")
+    assert decoded("openai", request)["max_tokens"] == 64_000
+    newer = decoded("openai", request, max_tokens="max_completion_tokens", cache_key=True)
+    assert newer["max_completion_tokens"] == 64_000
+    assert newer["prompt_cache_key"] == "sess_1"
+    assert "max_tokens" not in newer
+    none = decoded("openai", request, max_tokens=None)
+    assert not {"max_tokens", "max_completion_tokens", "prompt_cache_key"} & set(none)

@@ -1,0 +1,290 @@
+"""Both drivers against a real HTTP server: what is the same for either API."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from acp_agent.events import Usage
+from acp_agent.models.base import CallStarted, Driver, Failed, Finished, TextDelta
+from tests.support.model_asking import KEY, ask, driver_for, gather
+from tests.support.model_server import (
+    Call,
+    CallPiece,
+    CallStart,
+    Cut,
+    Drop,
+    ModelServer,
+    Raw,
+    Stall,
+    Status,
+    Thought,
+    answer,
+)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+async def driver(request: pytest.FixtureRequest, server: ModelServer) -> AsyncIterator[Driver]:
+    made = driver_for(request.param, server)
+    yield made
+    await made.aclose()
+
+
+async def failure(driver: Driver) -> Failed:
+    got = await gather(driver.stream(ask()))
+    assert isinstance(got.last, Failed), got.events
+    return got.last
+
+
+async def test_text_reasoning_calls_and_usage_arrive_in_their_order(
+    driver: Driver, server: ModelServer
+) -> None:
+    usage = Usage(input=1200, output=34, cache_read=1000)
+    call = Call("read", {"path": "a.py"}, pieces=4)
+    server.add(
+        answer(Thought("Let me ", ""), Thought("see.", "sig"), "I ", "read.", call, usage=usage)
+    )
+    got = await gather(driver.stream(ask()))
+    assert (got.thought, got.text) == ("Let me see.", "I read.")
+    assert got.calls == [("read", '{"path": "a.py"}')]
+    assert got.pieces == {0: '{"path": "a.py"}'}
+    assert got.finished == Finished(stop="tool_calls", usage=usage)
+
+
+async def test_characters_that_are_split_between_reads_come_whole(
+    driver: Driver, server: ModelServer
+) -> None:
+    text = "Größe: 你好 😀"
+    server.add(answer(text, Call("say", {"text": text}), write_size=1))
+    got = await gather(driver.stream(ask()))
+    assert got.text == text
+    assert got.calls == [("say", f'{{"text": "{text}"}}')]
+
+
+async def test_calls_that_come_interleaved_are_told_apart(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(
+        answer(
+            CallStart(0, "read"),
+            CallStart(1, "list"),
+            CallPiece(1, '{"path'),
+            CallPiece(0, '{"path": '),
+            CallPiece(1, '": "b"}'),
+            CallPiece(0, '"a"}'),
+        )
+    )
+    got = await gather(driver.stream(ask()))
+    assert got.calls == [("read", '{"path": "a"}'), ("list", '{"path": "b"}')]
+    assert [e.name for e in got.events if isinstance(e, CallStarted)] == ["read", "list"]
+
+
+async def test_a_call_without_arguments_has_an_empty_object(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(answer(Call("list")))
+    assert (await gather(driver.stream(ask()))).calls == [("list", "{}")]
+
+
+async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
+    driver: Driver, server: ModelServer
+) -> None:
+    stop = "length" if "OpenAI" in type(driver).__name__ else "max_tokens"
+    server.add(answer(Call("read", {"path": "a"}), Call("write", '{"path": "b", "te'), stop=stop))
+    got = await gather(driver.stream(ask()))
+    assert got.calls == [("read", '{"path": "a"}')]
+    assert got.finished.stop == "max_tokens"
+
+
+async def test_arguments_that_are_no_json_are_given_as_the_model_wrote_them(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(answer(Call("read", '{"path": unquoted')))
+    assert (await gather(driver.stream(ask()))).calls == [("read", '{"path": unquoted')]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "word"),
+    [
+        (400, "bad_request", "refused the request"),
+        (401, "auth", "acp-agent login"),
+        (402, "quota", "credit"),
+        (404, "not_found", "scripted-model"),
+        (408, "timeout", "in time"),
+        (429, "rate_limit", "no more requests"),
+        (500, "server", "failed"),
+        (503, "overloaded", "overloaded"),
+        (529, "overloaded", "overloaded"),
+    ],
+)
+async def test_an_error_status_is_one_line_that_says_what_to_do(
+    driver: Driver, server: ModelServer, code: int, kind: str, word: str
+) -> None:
+    server.add(Status(code=code, message=f"It is about\nyour key {KEY}"))
+    failed = await failure(driver)
+    assert (failed.kind, failed.status) == (kind, code)
+    assert word in failed.message
+    assert str(code) in failed.message
+    assert "\n" not in failed.message
+    assert KEY not in failed.message
+
+
+async def test_a_history_that_is_too_long_is_told_as_such(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(Status(code=400, message="prompt is too long: 210000 tokens > 200000 maximum"))
+    assert (await failure(driver)).kind == "overflow"
+
+
+async def test_retry_after_is_read_in_seconds_and_as_a_date(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(Status(code=429, headers={"Retry-After": "7"}))
+    assert (await failure(driver)).retry_after == 7
+    then = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 90))
+    server.add(Status(code=429, headers={"Retry-After": then}))
+    waits = (await failure(driver)).retry_after
+    assert waits is not None
+    assert 80 < waits <= 90
+
+
+async def test_an_error_page_is_not_shown_to_the_user(driver: Driver, server: ModelServer) -> None:
+    server.add(Status(code=502, body=b"<html><body>Bad Gateway</body></html>"))
+    failed = await failure(driver)
+    assert failed.kind == "server"
+    assert "<" not in failed.message
+
+
+async def test_an_answer_that_is_cut_in_mid_event_fails_after_what_had_come(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(answer("begun", Cut(within=b'data: {"type": "content_bl')))
+    got = await gather(driver.stream(ask()))
+    assert got.text == "begun"
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == "connection"
+
+
+async def test_an_answer_that_just_stops_is_not_taken_for_complete(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(answer("begun", ended=False))
+    got = await gather(driver.stream(ask()))
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == "connection"
+
+
+async def test_a_server_that_hangs_up_is_a_connection_error(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(Drop())
+    assert (await failure(driver)).kind == "connection"
+
+
+async def test_no_server_at_all_is_a_connection_error_that_names_the_address(
+    driver: Driver, server: ModelServer
+) -> None:
+    await server.stop()
+    failed = await failure(driver)
+    assert failed.kind == "connection"
+    assert f"127.0.0.1:{server.port}" in failed.message
+
+
+async def test_an_event_that_is_no_json_is_malformed(driver: Driver, server: ModelServer) -> None:
+    server.add(answer("begun", Raw(b"data: {nonsense\n\n"), "more"))
+    got = await gather(driver.stream(ask()))
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == "malformed"
+
+
+async def test_an_answer_without_a_word_or_a_call_is_a_failure(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(answer())
+    failed = await failure(driver)
+    assert failed.kind == "empty"
+
+
+async def test_an_error_inside_the_stream_ends_it(driver: Driver, server: ModelServer) -> None:
+    told = b'data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
+    server.add(answer("begun", Raw(told), "never read"))
+    got = await gather(driver.stream(ask()))
+    assert got.text == "begun"
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == "overloaded"
+
+
+async def test_closing_the_stream_closes_the_connection_at_once(
+    driver: Driver, server: ModelServer
+) -> None:
+    stall = Stall()
+    server.add(answer("begun", stall))
+    stream = driver.stream(ask())
+    assert [TextDelta("begun")] == list(await anext(stream))
+    began = asyncio.get_running_loop().time()
+    await stream.aclose()  # type: ignore[attr-defined] # drivers stream with generators
+    async with asyncio.timeout(5):
+        await server.requests[0].closed_early.wait()
+    closed = server.requests[0].closed_at
+    assert closed is not None
+    assert closed - began < 0.1  # an idle machine takes less than a millisecond
+
+
+async def test_a_cancelled_task_closes_the_connection_before_any_byte_has_come(
+    driver: Driver, server: ModelServer
+) -> None:
+    stall = Stall()
+    server.otherwise = lambda _: answer(stall)
+    task = asyncio.create_task(gather(driver.stream(ask())))
+    await server.arrived(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(5):
+        await server.requests[0].closed_early.wait()
+
+
+async def test_a_fast_stream_comes_in_few_batches(driver: Driver, server: ModelServer) -> None:
+    server.add(answer(*["word "] * 2000))
+    batches = [batch async for batch in driver.stream(ask())]
+    assert sum(isinstance(event, TextDelta) for batch in batches for event in batch) == 2000
+    assert len(batches) < 500
+
+
+async def test_a_slow_stream_comes_piece_by_piece(driver: Driver, server: ModelServer) -> None:
+    stalls = [Stall(), Stall()]
+    server.add(answer("one", stalls[0], "two", stalls[1], "three"))
+    texts = []
+    async for batch in driver.stream(ask()):
+        said = "".join(event.text for event in batch if isinstance(event, TextDelta))
+        if said:
+            texts.append(said)
+            if len(texts) <= 2:
+                stalls[len(texts) - 1].release()
+    assert texts == ["one", "two", "three"]
+
+
+async def test_the_next_request_uses_the_same_connection(
+    driver: Driver, server: ModelServer
+) -> None:
+    ports = set()
+    for _ in range(3):
+        server.add(answer("Hello"))
+        await gather(driver.stream(ask()))
+        await asyncio.wait_for(server.requests[-1].answered.wait(), 5)
+        ports.add(server.requests[-1].client_port)
+    assert len(ports) == 1
+
+
+async def test_closing_the_driver_ends_everything(server: ModelServer, driver: Driver) -> None:
+    server.add(answer("Hello"))
+    await gather(driver.stream(ask()))
+    await driver.aclose()
+    assert (await gather(driver.stream(ask()))).last.__class__ is Failed

@@ -1,0 +1,103 @@
+"""Asks a driver something and gathers what it streams; shared by the tests of the drivers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from acp_agent.models.anthropic_driver import AnthropicDriver
+from acp_agent.models.base import (
+    CallDelta,
+    CallDone,
+    Driver,
+    Finished,
+    Message,
+    ModelInfo,
+    ModelRequest,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtDone,
+    UserSide,
+    UserText,
+)
+from acp_agent.models.openai_driver import OpenAIDriver
+from acp_agent.models.providers import Dialect, Provider
+from tests.support.model_server import ModelServer
+
+KEY = "sk-test-0123456789abcdef"  # looks like a key, is none
+
+
+def openai_provider(server: ModelServer, **changes: Any) -> Provider:
+    """A provider of the kind that speaks OpenAI's chat API."""
+    made = Provider(
+        id="openai",
+        name="OpenAI",
+        api="openai",
+        base_url=server.openai_url,
+        key=KEY,
+        key_env=("OPENAI_API_KEY",),
+        dialect=Dialect(),
+    )
+    return structs.replace(made, **changes)
+
+
+def anthropic_provider(server: ModelServer, **changes: Any) -> Provider:
+    """A provider that speaks Anthropic's API."""
+    made = Provider(
+        id="anthropic",
+        name="Anthropic",
+        api="anthropic",
+        base_url=server.url,
+        key=KEY,
+        key_env=("ANTHROPIC_API_KEY",),
+    )
+    return structs.replace(made, **changes)
+
+
+def driver_for(api: str, server: ModelServer) -> Driver:
+    """The driver of either API."""
+    if api == "anthropic":
+        return AnthropicDriver(anthropic_provider(server))
+    return OpenAIDriver(openai_provider(server))
+
+
+def ask(*messages: Message, provider: str = "openai", **fields: Any) -> ModelRequest:
+    """A request; a greeting where no messages are given. `model_...` fields go to the model."""
+    info = {
+        name.removeprefix("model_"): fields.pop(name)
+        for name in list(fields)
+        if name.startswith("model_")
+    }
+    model = ModelInfo(**{"provider": provider, "id": "scripted-model", **info})
+    said = messages or (UserSide((UserText("Hello"),)),)
+    return ModelRequest(model=model, system="Be brief.", messages=said, **fields)
+
+
+class Gathered:
+    """What a stream said, put together."""
+
+    def __init__(self, events: Sequence[StreamEvent]) -> None:
+        self.events = list(events)
+        self.text = "".join(e.text for e in events if isinstance(e, TextDelta))
+        self.thought = "".join(e.text for e in events if isinstance(e, ThoughtDelta))
+        self.seals = [e.seal for e in events if isinstance(e, ThoughtDone)]
+        self.calls = [(e.name, e.arguments) for e in events if isinstance(e, CallDone)]
+        self.pieces: dict[int, str] = {}
+        for event in events:
+            if isinstance(event, CallDelta):
+                self.pieces[event.index] = self.pieces.get(event.index, "") + event.text
+        self.last = self.events[-1]
+
+    @property
+    def finished(self) -> Finished:
+        """The end of a complete answer."""
+        assert isinstance(self.last, Finished), self.last
+        return self.last
+
+
+async def gather(stream: AsyncIterator[Sequence[StreamEvent]]) -> Gathered:
+    """Read a stream to its end."""
+    return Gathered([event async for batch in stream for event in batch])
