@@ -5,29 +5,14 @@ from __future__ import annotations
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer
 
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello {name}"\n'
-
-
-class StartAgent(Protocol):
-    """Starts agents that share one home, and ends them after the test."""
-
-    async def __call__(
-        self,
-        *arguments: str,
-        editor: Editor | None = None,
-        environ: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-    ) -> AgentProcess:
-        """Start one more agent."""
-        ...
 
 
 @pytest.fixture

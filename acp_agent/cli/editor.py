@@ -54,6 +54,7 @@ class AgentClient:
         self._on_update = on_update
         self._on_permission = on_permission
         self._calls: dict[str, tuple[str, str]] = {}  # title and kind by id
+        self._unshown: OSError | None = None
         self._connection = Connection(
             StdioTransport(process.stdout.fileno(), process.stdin.fileno()),
             methods=methods.CLIENT_METHODS,
@@ -146,11 +147,14 @@ class AgentClient:
         Raises:
             RpcError: the turn failed; the message says why.
             ConnectionError: the agent ended.
+            OSError: what came could not be shown, so the turn was cancelled.
         """
         answer = await self._connection.request(
             methods.SESSION_PROMPT,
             acp.PromptRequest(session_id=self.session_id, prompt=[acp.TextContent(text=text)]),
         )
+        if self._unshown is not None:
+            raise self._unshown
         return answer.stop_reason
 
     async def delete(self) -> None:
@@ -191,7 +195,10 @@ class AgentClient:
         if isinstance(update, acp.ToolCall):
             kind = "other" if update.kind is UNSET else update.kind
             self._calls[update.tool_call_id] = (update.title, kind)
-        self._on_update(update)
+        try:
+            self._on_update(update)
+        except OSError as error:
+            self._stop_showing(error)
 
     async def _asked(
         self, params: acp.RequestPermissionRequest, _: Call
@@ -204,4 +211,15 @@ class AgentClient:
             options=tuple(params.options),
             request=params,
         )
-        return acp.RequestPermissionResponse(outcome=await self._on_permission(asked))
+        try:
+            outcome = await self._on_permission(asked)
+        except OSError as error:
+            self._stop_showing(error)
+            outcome = acp.CancelledPermissionOutcome()
+        return acp.RequestPermissionResponse(outcome=outcome)
+
+    def _stop_showing(self, error: OSError) -> None:
+        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
+        if self._unshown is None:
+            self._unshown = error
+            self.cancel()

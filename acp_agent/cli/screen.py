@@ -57,6 +57,7 @@ class Screen:
         self._section = ""  # what was shown last
         self._line_open = False
         self._titles: dict[str, str] = {}
+        self._quiet: set[str] = set()
         self._diffs: set[tuple[str, str]] = set()  # call and path of what was shown
         self._usage: acp.UsageUpdate | None = None
 
@@ -67,13 +68,16 @@ class Screen:
                 self._stream("text", text, "")
             case acp.AgentThoughtChunk(content=acp.TextContent(text=text)):
                 self._stream("thought", text, "thought")
+            case acp.ToolCall(kind="think"):
+                self._quiet.add(update.tool_call_id)  # its effect, such as a plan, shows by itself
             case acp.ToolCall():
                 self._titles[update.tool_call_id] = update.title
                 self._begin("call")
                 self._line(f"* {update.title}", "call")
                 self._content(update.tool_call_id, update.content)
             case acp.ToolCallProgress():
-                self._progress(update)
+                if update.tool_call_id not in self._quiet or update.status == "failed":
+                    self._progress(update)
             case acp.Plan(entries=entries):
                 self._begin("plan")
                 for entry in entries:
@@ -158,6 +162,8 @@ class Screen:
         for part in () if content is UNSET or content is None else content:
             if isinstance(part, acp.Diff) and (call, part.path) not in self._diffs:
                 self._diffs.add((call, part.path))
+                if self._section == "plan":
+                    self._begin("call")
                 for line, style in _diff(part, self._cwd):
                     self._line(f"    {line}", style)
 

@@ -26,7 +26,7 @@ import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from tests.support.editor import Editor
 from tests.support.oracle import Oracle
@@ -165,3 +165,17 @@ class AgentProcess(WireClient):
         """What happened so far, for the message of a failed assertion."""
         errors = self.stderr[-3000:].decode("utf-8", "replace")
         return f"{super().report()}--- stderr (status {self.process.returncode})\n{errors}"
+
+
+class StartAgent(Protocol):
+    """Starts agents that share one home, and ends them after the test."""
+
+    async def __call__(
+        self,
+        *arguments: str,
+        editor: Editor | None = None,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> AgentProcess:
+        """Start one more agent."""
+        ...

@@ -1,0 +1,111 @@
+"""`acp-agent tour`, what `make run` does: the real command with the real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from pathlib import Path
+
+from tests.support.agent_process import environment
+from tests.support.model_server import Call, ModelServer, answer
+
+
+async def tour(home: Path, cwd: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "acp_agent", "tour", *arguments),
+        cwd=cwd,
+        env=environment(home, variables),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
+    home: Path, tmp_path: Path
+) -> None:
+    status, out, err = await tour(home, tmp_path)
+    assert (status, err) == (0, "")
+    for shown in (
+        "No model is configured, so the built-in demo model answers",
+        "I am the demo model",  # streamed text
+        "  [>] Look around",  # the plan, and how it goes on
+        "  [x] Sum up",
+        "* Read greeting.py",
+        '-    return f"Hello {name}"',  # the edit's diff
+        '+    return f"Hello, {name}!"',
+        "? Permission: Edit greeting.py",
+        "    -> Allow once",
+        "| Ran 2 tests in",  # the command's output
+        "| OK",
+        " tokens",  # usage
+        "stop reason: end_turn",
+    ):
+        assert shown in out, f"the tour does not show {shown!r}:\n{out}"
+    assert out.splitlines()[-3:] == [
+        "Next: `acp-agent login` gives it a real model.",
+        'Next: acp-agent run "what to do", in a folder of yours.',
+        "Next: README.md has the settings for your editor.",
+    ]
+
+
+async def test_it_cleans_up_after_itself(home: Path, tmp_path: Path) -> None:
+    _, out, _ = await tour(home, tmp_path, TMPDIR=str(tmp_path))
+    found = re.search(r"The project is (\S+), made for this tour", out)
+    assert found is not None
+    assert not Path(found[1]).exists()
+    assert [path.name for path in tmp_path.glob("acp-agent-*")] == []
+
+
+async def test_with_a_key_the_configured_model_gives_the_tour(
+    home: Path, tmp_path: Path, model_server: ModelServer
+) -> None:
+    change = {"path": "greeting.py", "old": "Hello {name}", "new": "Hello, {name}!"}
+    model_server.add(
+        answer("I read it.", Call("read", {"path": "greeting.py"})),
+        answer("I mend it.", Call("edit", change)),
+        answer(Call("shell", {"command": "touch made-by-a-model.txt"})),
+        answer("It greets with a comma now."),
+    )
+    status, out, _ = await tour(home, tmp_path, **model_server.environ())
+    assert status == 0
+    assert "demo model" not in out
+    assert "It greets with a comma now." in out
+    assert '+    return f"Hello, {name}!"' in out
+    results = json.dumps(model_server.requests[3].json["messages"])
+    assert "refused" in results, "a command that nobody allowed ran"
+    assert "acp-agent login" not in out
+
+
+async def test_words_of_the_users_are_prompted_in_the_folder_where_they_are(
+    home: Path, workspace_repo: Path
+) -> None:
+    status, out, _ = await tour(home, workspace_repo, "--prompt", "read README.md")
+    assert status == 0
+    assert "> read README.md" in out
+    assert "# Sample" in out
+    assert "made for this tour" not in out
+    assert "Next: " in out
+
+
+async def test_the_try_for_a_model_leaves_no_session_behind(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Hello."))
+    await tour(home, workspace_repo, "--prompt", "hello", **model_server.environ())
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "acp_agent", "sessions", "list", "--json"),
+        env=environment(home),
+        stdin=DEVNULL,
+        stdout=PIPE,
+    )
+    async with asyncio.timeout(30):
+        out, _ = await process.communicate()
+    assert out.count(b"sess_") == 1
