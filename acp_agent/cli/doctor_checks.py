@@ -22,7 +22,7 @@ from acp_agent.config.report import list_problems
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
-from acp_agent.platform.posix import is_private
+from acp_agent.platform.posix import is_private, own_only
 
 PROVIDER_SECONDS = 5.0
 PROGRAM_SECONDS = 5.0
@@ -81,8 +81,9 @@ def check_files(paths: Paths) -> list[Finding]:
         else:
             remedy = "make it a folder of yours, or set ACP_AGENT_HOME to another"
             found.append(Finding("broken", f"{folder} cannot be written", remedy))
-    for file in (paths.secrets_file, paths.sessions_file, paths.grants_file, paths.log_file):
-        found += _privacy(file)
+    found += _privacy(paths.secrets_file, close=True)
+    for file in (paths.sessions_file, paths.grants_file, paths.log_file):
+        found += _privacy(file, close=False)
     return found
 
 
@@ -184,12 +185,20 @@ def _config(paths: Paths, environ: Mapping[str, str]) -> Config:
         return Config()
 
 
-def _privacy(file: Path) -> list[Finding]:
+def _privacy(file: Path, *, close: bool) -> list[Finding]:
+    """Whether `file` is its owner's alone. With `close` it is made so, as every use of it does."""
     try:
         if is_private(file):
             return [Finding("ok", f"{file} is yours alone")]
-    except OSError:
+        if close:
+            own_only(file)
+            remedy = "it is yours alone now; replace its keys if someone else uses this machine"
+            return [Finding("broken", f"{file} could be read by other users", remedy)]
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        return [Finding("broken", f"{file} cannot be used ({reason})", "make it a file of yours")]
     return [Finding("broken", f"{file} can be read by other users", f"chmod 600 '{file}'")]
 
 

@@ -47,6 +47,7 @@ class SharedRotatingFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors="backslashreplace")
 
     def shouldRollover(self, record: LogRecord) -> int:  # noqa: N802 - logging's own name
+        """Whether the file is full; looks first whether it still is the file of that name."""
         if self.stream is not None and not self._is_current(self.stream):
             self.stream.close()
             self.stream = self._open()

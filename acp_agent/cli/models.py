@@ -109,7 +109,7 @@ def _row(model: ModelInfo, *, chosen: bool) -> list[str]:
 
 
 def _tokens(count: int) -> str:
-    return f"{count / 1000:g}k" if count < 1_000_000 else f"{count / 1_000_000:g}M"
+    return f"{count / 1000:.3g}k" if count < 999_500 else f"{count / 1_000_000:.3g}M"
 
 
 def _described(model: ModelInfo) -> dict[str, object]:

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from acp_agent.errors import AcpAgentError
 
@@ -85,7 +86,9 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
 
         shown = Table(box=None, pad_edge=False, header_style="bold")
         for index, heading in enumerate(headings):
-            shown.add_column(heading, justify="left" if index < left else "right")
+            # Where the terminal is narrow, the last column of words gives way: ids stay whole.
+            justify: Literal["left", "right"] = "left" if index < left else "right"
+            shown.add_column(heading, justify=justify, no_wrap=index != left - 1)
         for row in cells:
             shown.add_row(*(Text(cell) for cell in row))
         Console().print(shown)

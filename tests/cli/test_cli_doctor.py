@@ -1,0 +1,230 @@
+"""`acp-agent doctor` and `acp-agent models`: what is there, what is missing, what is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.cli_process import CLOSED_PORT, acp_agent, provider
+
+KEY = "sk-test-0123456789abcdef"
+
+
+def doctor(
+    home: Path, *flags: str, environ: Mapping[str, str] | None = None
+) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+    """Its exit status, and its findings by part."""
+    ran = acp_agent(home, "doctor", "--json", *flags, environ=environ)
+    assert ran.stderr == ""
+    assert KEY not in ran.stdout
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for finding in json.loads(ran.stdout)["findings"]:
+        parts.setdefault(finding["part"], []).append(finding)
+    return ran.returncode, parts
+
+
+def states(findings: list[dict[str, Any]]) -> list[str]:
+    return [finding["state"] for finding in findings]
+
+
+def test_on_a_new_machine_nothing_is_broken_and_the_missing_key_is_told(tmp_path: Path) -> None:
+    status, parts = doctor(tmp_path)
+    assert status == 0
+    assert list(parts) == ["Program", "Configuration", "Files", "Sessions", "Providers", "Model"]
+    assert "broken" not in [state for findings in parts.values() for state in states(findings)]
+    assert any("git version" in finding["what"] for finding in parts["Program"])
+    assert any("ripgrep" in finding["what"] for finding in parts["Program"])
+    assert states(parts["Model"]) == ["missing"]
+    assert "acp-agent login" in parts["Model"][0]["remedy"]
+    assert not (tmp_path / "agent").exists()
+
+
+def test_a_provider_that_answers_and_the_model_that_is_used(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{served.url}/v1"}
+        status, parts = doctor(tmp_path, environ=environ)
+    assert status == 0
+    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+    assert openai["state"] == "ok"
+    assert "key from OPENAI_API_KEY; answers and offers 2 models" in openai["what"]
+    assert parts["Model"][0]["state"] == "ok"
+    assert "openai/" in parts["Model"][0]["what"]
+    assert "first provider that has a key (OPENAI_API_KEY)" in parts["Model"][0]["what"]
+
+
+def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_path: Path) -> None:
+    with provider("another-key-0000") as served:
+        environ = {"OPENAI_BASE_URL": served.url, "KIMI_BASE_URL": served.url, "KIMI_API_KEY": KEY}
+        acp_agent(
+            tmp_path, "login", "openai", "--key-stdin", "--no-check", stdin=KEY, environ=environ
+        )
+        status, parts = doctor(tmp_path, environ=environ)
+    assert status == 1
+    remedies = {f["what"].split(":")[0]: f["remedy"] for f in parts["Providers"]}
+    assert remedies["openai"] == "acp-agent login openai"
+    assert remedies["kimi"] == "set KIMI_API_KEY to a key that is valid"
+
+
+def test_a_provider_that_does_not_answer_is_told_and_is_not_our_fault(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": CLOSED_PORT}
+    status, parts = doctor(tmp_path, environ=environ)
+    assert status == 0
+    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+    assert openai["state"] == "missing"
+    assert "cannot be reached" in openai["what"]
+
+
+def test_offline_asks_nobody(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": served.url}
+        status, _ = doctor(tmp_path, "--offline", environ=environ)
+        assert served.asked == []
+    assert status == 0
+
+
+def test_every_mistake_of_the_configuration_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "agent" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('mode = "aks"\n\nlimits.retries = 99\n')
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    assert states(parts["Configuration"]) == ["broken", "broken"]
+    assert parts["Configuration"][0]["what"].startswith(f"{file}:1: mode: ")
+    assert parts["Configuration"][1]["what"].startswith(f"{file}:3: limits.retries: ")
+
+
+def test_a_provider_of_ones_own_without_address_is_broken(tmp_path: Path) -> None:
+    file = tmp_path / "agent" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[providers.mine]\napi = "openai"\n')
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    assert states(parts["Providers"]) == ["broken"]
+    assert "providers.mine" in parts["Providers"][0]["what"]
+
+
+def test_a_model_that_is_named_and_cannot_be_used_is_broken(tmp_path: Path) -> None:
+    status, parts = doctor(tmp_path, "--offline", environ={"ACP_AGENT_MODEL": "openai/gpt-x"})
+    assert status == 1
+    assert states(parts["Model"]) == ["broken"]
+
+
+def test_a_damaged_journal_is_broken_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "agent" / "sessions.db"
+    file.parent.mkdir()
+    file.write_bytes(b"no database at all" * 100)
+    file.chmod(0o600)
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    assert states(parts["Sessions"]) == ["broken"]
+    assert str(file) in parts["Sessions"][0]["what"]
+    assert file.read_bytes() == b"no database at all" * 100
+
+
+def test_files_that_others_may_read_are_broken(tmp_path: Path) -> None:
+    acp_agent(tmp_path, "login", "openai", "--key-stdin", "--no-check", stdin=KEY)
+    file = tmp_path / "agent" / "secrets.json"
+    file.chmod(0o644)
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    (found,) = [f for f in parts["Files"] if str(file) in f["what"]]
+    assert found["state"] == "broken"
+    assert "replace its keys" in found["remedy"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    log = tmp_path / "agent" / "logs" / "agent.log"
+    log.parent.mkdir()
+    log.touch(0o644)
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    (found,) = [f for f in parts["Files"] if str(log) in f["what"]]
+    assert (found["state"], found["remedy"]) == ("broken", f"chmod 600 '{log}'")
+
+
+def test_a_home_that_is_a_file_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "agent").write_text("")
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    assert "broken" in states(parts["Files"])
+
+
+def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    _, parts = doctor(tmp_path, "--offline", environ={"PATH": str(empty)})
+    (git,) = [f for f in parts["Program"] if "git is not there" in f["what"]]
+    assert git["state"] == "missing"
+    assert "install git" in git["remedy"]
+
+
+def test_the_text_says_the_same_and_ends_with_a_verdict(tmp_path: Path) -> None:
+    ran = acp_agent(tmp_path, "doctor", "--offline", environ={"ACP_AGENT_MODE": "x"})
+    assert ran.returncode == 1
+    assert "  !! the variable ACP_AGENT_MODE" in ran.stdout
+    assert ran.stdout.endswith("\n1 broken: see '!!' above.\n")
+    assert "\x1b" not in ran.stdout
+
+
+def test_the_models_of_usable_providers_are_listed_and_the_chosen_one_marked(
+    tmp_path: Path,
+) -> None:
+    ran = acp_agent(tmp_path, "models", environ={"ANTHROPIC_API_KEY": KEY})
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0].split() == ["MODEL", "WINDOW", "OUTPUT", "IN", "$", "OUT", "$"]
+    assert all("anthropic/" in line for line in lines[1 : lines.index("")])
+    (marked,) = [line for line in lines if line.startswith("*  ")]
+    assert marked.split()[1] in lines[-1]
+    assert "ANTHROPIC_API_KEY" in lines[-1]
+    assert KEY not in ran.stdout
+
+
+def test_all_models_are_listed_on_demand(tmp_path: Path) -> None:
+    ran = acp_agent(tmp_path, "models", "--all", "--json")
+    models = json.loads(ran.stdout)["models"]
+    assert {"openai", "anthropic"} <= {model["ref"].split("/")[0] for model in models}
+    assert not any(model["usable"] for model in models if model["ref"].startswith("openai/"))
+    assert all(model["window"] >= 1_000 for model in models)
+
+
+@pytest.mark.parametrize(
+    ("environ", "config", "why"),
+    [
+        ({"ACP_AGENT_MODEL": "demo/demo"}, "", "the variable ACP_AGENT_MODEL names it"),
+        ({}, 'model = "demo/demo"', "config.toml names it"),
+    ],
+)
+def test_what_decided_the_model_is_told(
+    tmp_path: Path, environ: dict[str, str], config: str, why: str
+) -> None:
+    file = tmp_path / "agent" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(config)
+    ran = acp_agent(tmp_path, "models", "--json", environ=environ)
+    shown = json.loads(ran.stdout)
+    assert shown["chosen"] == "demo/demo"
+    assert why in shown["why"]
+
+
+def test_a_local_server_that_answers_is_chosen_when_there_is_no_key(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        served.status = 200
+        ran = acp_agent(
+            tmp_path, "models", "--json", environ={"LOCAL_BASE_URL": f"{served.url}/v1"}
+        )
+    shown = json.loads(ran.stdout)
+    assert shown["chosen"] == "local/one"
+    assert "this server answers" in shown["why"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir(mode=0o500)
+    status, parts = doctor(tmp_path, "--offline")
+    assert status == 1
+    assert "broken" in states(parts["Files"])

@@ -1,0 +1,255 @@
+"""`acp-agent sessions`: conversations listed, shown and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from acp_agent.content import DiffPart, TextBlock, text_part
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    ModelAnswered,
+    NoticeShown,
+    PlanChanged,
+    PlanEntry,
+    SessionStarted,
+    TitleChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+    UsageReported,
+    UserMessage,
+)
+from acp_agent.ids import SessionId, new_call_id, new_message_id, new_session_id, new_turn_id
+from acp_agent.session.store import Store
+from tests.cli.cli_process import acp_agent, environment
+
+
+def conversation() -> list[AnyEvent]:
+    """A turn with everything that a transcript shows."""
+    turn, first, second = new_turn_id(), new_message_id(), new_message_id()
+    edit, command = new_call_id(), new_call_id()
+    return [
+        TurnStarted(turn=turn),
+        UserMessage(message=new_message_id(), content=(TextBlock(text="Mend the\ngreeting."),)),
+        TitleChanged(title="Mend the greeting"),
+        AgentThought(message=first, text="I should look"),
+        AgentThought(message=first, text=" first."),
+        AgentText(message=first, text="I mend"),
+        UsageReported(used=1, size=2),
+        AgentText(message=first, text=" it."),
+        ToolCalled(
+            call=edit, message=first, name="edit", arguments="{}", title="Edit greet.py",
+            kind="edit",
+            content=(DiffPart(path="/w/greet.py", old_text="a\nhello\n", new_text="a\nHello\n"),),
+        ),
+        ToolStarted(call=edit),
+        ToolEnded(call=edit, result="done"),
+        ToolCalled(call=command, message=first, name="shell", arguments="{}", title="npm test"),
+        ToolStarted(call=command),
+        ToolOutput(call=command, text="".join(f"line {n}\n" for n in range(25))),
+        ToolOutput(call=command, text="\x1b[2Jevil\n"),
+        ToolEnded(call=command, failed=True, exit_code=3),
+        PlanChanged(
+            entries=(PlanEntry(content="Look", status="completed"), PlanEntry(content="Go"))
+        ),
+        NoticeShown(severity="warning", title="Slow", description="again in 2 s"),
+        ModelAnswered(message=first, model="demo/demo"),
+        AgentText(message=second, text="Mended."),
+        TurnEnded(turn=turn, stop_reason="max_tokens"),
+        TurnStarted(turn=new_turn_id()),
+        UserMessage(message=new_message_id(), content=(TextBlock(text="And now?"),)),
+        TurnEnded(turn=turn, error="the provider answered HTTP 500"),
+        TurnInterrupted(turn=turn, message=second),
+    ]  # fmt: skip
+
+
+SHOWN = """
+> Mend the
+> greeting.
+
+I mend it.
+
+* Edit greet.py
+  | @@ -1,2 +1,2 @@
+  |  a
+  | -hello
+  | +Hello
+
+* npm test - exit status 3
+"""
+
+
+async def fill(home: Path, *sessions: Sequence[AnyEvent], cwd: str = "/w") -> list[SessionId]:
+    store = await Store.open(home / "agent" / "sessions.db")
+    ids = []
+    try:
+        for events in sessions:
+            ids.append(new_session_id())
+            await store.create(ids[-1], [SessionStarted(cwd=cwd), *events])
+    finally:
+        await store.close()
+    return ids
+
+
+async def run(home: Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return await asyncio.to_thread(acp_agent, home, "sessions", *arguments, stdin=stdin)
+
+
+async def test_looking_makes_no_store(tmp_path: Path) -> None:
+    ran = await run(tmp_path, "list")
+    assert (ran.returncode, ran.stdout) == (0, "There are no sessions.\n")
+    assert (await run(tmp_path, "list", "--json")).stdout.strip() == "[]"
+    ran = await run(tmp_path, "show", "latest")
+    assert (ran.returncode, ran.stderr) == (1, "acp-agent: session not found: latest\n")
+    assert not (tmp_path / "agent").exists()
+
+
+async def test_sessions_are_listed_newest_first_without_the_empty_ones(tmp_path: Path) -> None:
+    ids = await fill(tmp_path, conversation(), [], [TurnStarted(turn=new_turn_id())])
+    listed = json.loads((await run(tmp_path, "list", "--json")).stdout)
+    assert [entry["id"] for entry in listed] == [ids[2], ids[0]]
+    assert listed[1]["title"] == "Mend the greeting"
+    assert listed[1]["updated_at"].endswith("+00:00")
+    lines = (await run(tmp_path, "list")).stdout.splitlines()
+    assert lines[0].split() == ["ID", "LAST", "USED", "TURNS", "TITLE"]
+    assert lines[1].startswith(ids[2])
+    assert lines[1].endswith("(untitled, in /w)")
+    assert len((await run(tmp_path, "list", "--all")).stdout.splitlines()) == 4
+    assert len((await run(tmp_path, "list", "--limit", "1")).stdout.splitlines()) == 2
+
+
+async def test_sessions_are_listed_by_folder_also_a_relative_one(tmp_path: Path) -> None:
+    turn = [TurnStarted(turn=new_turn_id())]
+    await fill(tmp_path, turn)
+    ids = await fill(tmp_path, turn, cwd=str(tmp_path / "here"))
+    listed = json.loads((await run(tmp_path, "list", "--json", "--cwd", "here")).stdout)
+    assert [entry["id"] for entry in listed] == ids
+
+
+async def test_a_conversation_reads_like_one(tmp_path: Path) -> None:
+    (name,) = await fill(tmp_path, conversation())
+    ran = await run(tmp_path, "show", name)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith(f"Mend the greeting\n{name}, /w, ")
+    assert SHOWN in ran.stdout
+    assert "  | line 19\n  | ... 6 more lines\n" in ran.stdout
+    assert "- Plan:\n- [x] Look\n- [ ] Go\n" in ran.stdout
+    assert "- Slow: again in 2 s\n" in ran.stdout
+    assert "\nMended.\n" in ran.stdout
+    assert "- (the turn ended: max_tokens)\n" in ran.stdout
+    assert "! the provider answered HTTP 500\n" in ran.stdout
+    assert "- (the agent was interrupted here)\n" in ran.stdout
+    assert "I should look" not in ran.stdout
+    thoughtful = await run(tmp_path, "show", "latest", "--thoughts")
+    assert "\n~ I should look first.\n" in thoughtful.stdout
+
+
+async def test_what_a_tool_wrote_cannot_drive_the_terminal(tmp_path: Path) -> None:
+    call, message = new_call_id(), new_message_id()
+    (name,) = await fill(
+        tmp_path,
+        [
+            TurnStarted(turn=new_turn_id()),
+            AgentText(message=message, text="\x1b]0;title\x07"),
+            ToolCalled(call=call, message=message, name="x", arguments="{}", title="\x1b[2J"),
+            ToolEnded(call=call, content=(text_part("\x9b2J"),)),
+        ],
+    )
+    ran = await run(tmp_path, "show", name)
+    assert not {"\x1b", "\x07", "\x9b"} & set(ran.stdout)
+    assert r"\x1b]0;title\x07" in ran.stdout
+    assert r"\x9b2J" in ran.stdout
+
+
+async def test_events_as_json_are_the_journal_line_by_line(tmp_path: Path) -> None:
+    events = conversation()
+    (name,) = await fill(tmp_path, events)
+    lines = (await run(tmp_path, "show", name, "--json")).stdout.splitlines()
+    read = [json.loads(line) for line in lines]
+    assert [entry["seq"] for entry in read] == list(range(1, len(read) + 1))
+    assert read[0]["event"] == {"event": "session_started", "cwd": "/w"}
+    assert "".join(e["event"]["text"] for e in read if e["event"]["event"] == "agent_text") == (
+        "I mend it.Mended."
+    )
+
+
+async def test_deleting_needs_a_yes(tmp_path: Path) -> None:
+    first, second = await fill(tmp_path, conversation(), conversation())
+    ran = await run(tmp_path, "delete", first)
+    assert ran.returncode == 1
+    assert "--yes" in ran.stderr
+    assert len(json.loads((await run(tmp_path, "list", "--json")).stdout)) == 2
+    ran = await run(tmp_path, "delete", "--yes", first)
+    assert (ran.returncode, ran.stdout) == (0, f"{first} is deleted.\n")
+    left = json.loads((await run(tmp_path, "list", "--json")).stdout)
+    assert [entry["id"] for entry in left] == [second]
+    ran = await run(tmp_path, "delete", "--yes", first)
+    assert (ran.returncode, ran.stderr) == (1, f"acp-agent: session not found: {first}\n")
+
+
+async def test_a_session_that_an_agent_writes_is_not_deleted(tmp_path: Path) -> None:
+    (name,) = await fill(tmp_path, conversation())
+    store = await Store.open(tmp_path / "agent" / "sessions.db")
+    lease = store.lease(name)
+    try:
+        ran = await run(tmp_path, "delete", "--yes", name)
+    finally:
+        lease.release()
+        await store.close()
+    assert ran.returncode == 1
+    assert "open in another process" in ran.stderr
+    assert len(json.loads((await run(tmp_path, "list", "--json")).stdout)) == 1
+
+
+async def test_a_damaged_store_is_told_in_one_line_and_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "agent" / "sessions.db"
+    file.parent.mkdir()
+    file.write_bytes(b"no database at all" * 100)
+    ran = await run(tmp_path, "list")
+    assert ran.returncode == 1
+    assert str(file) in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert file.read_bytes() == b"no database at all" * 100
+
+
+@pytest.mark.parametrize("command", [("list",), ("show", "latest")])
+async def test_on_a_terminal_of_80_columns_nothing_runs_over(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (name,) = await fill(tmp_path, conversation())
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "acp_agent", "sessions", *command],
+        stdin=theirs, stdout=theirs, stderr=theirs,
+        env=environment(tmp_path, {"COLUMNS": "80", "TERM": "dumb"}),
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = await asyncio.to_thread(os.read, ours, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    assert child.wait(30) == 0
+    lines = shown.decode().splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert any(name in line for line in lines)
