@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_child import NOBODY
-from store_processes import begin, finish, kill
+from store_child import NOBODY, numbered
+from store_processes import begin, command, finish, kill
 
-from acp_agent.events import AgentText
+from acp_agent.errors import StoreError
+from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import SessionId
+from acp_agent.session import store_open
 from acp_agent.session.store import Store
 
 
@@ -59,6 +63,46 @@ def test_a_full_disk_is_said_by_name_and_writing_goes_on_when_there_is_room(
     assert lines[1] == lines[2] == f"readable {committed + 2}"
     assert lines[3].startswith("refused ")
     assert lines[4] == "whole True"
+
+
+async def test_a_lock_that_another_process_keeps_too_long_is_said_and_a_short_one_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_open, "BUSY_SECONDS", 0.3)
+    session = SessionId("sess_a")
+    store = await Store.open(tmp_path / "journal.db")
+    await store.create(session, [SessionStarted(cwd="/project")])
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    outcomes = await asyncio.wait_for(
+        asyncio.gather(
+            *(store.append(session, [numbered(n)]) for n in range(20)), return_exceptions=True
+        ),
+        timeout=5,
+    )
+    assert {type(outcome) for outcome in outcomes} == {StoreError}
+    assert "another process kept it locked" in str(outcomes[0])
+    assert len(await store.read_all(session)) == 1  # reading never waits for a writer
+
+    waiting = asyncio.ensure_future(store.append(session, [numbered(20)]))
+    await store_reached_the_lock(store)
+    other.execute("ROLLBACK")
+    await waiting
+    assert len(await store.read_all(session)) == 2
+    other.close()
+    await store.close()
+
+
+async def store_reached_the_lock(store: Store) -> None:
+    """Until the thread has taken the append that was asked for; it waits for the lock then."""
+    queue = store._worker._queue
+    deadline = asyncio.get_running_loop().time() + 5
+    while True:
+        await asyncio.sleep(0)
+        if queue.empty():
+            return
+        assert asyncio.get_running_loop().time() < deadline
 
 
 @pytest.fixture
@@ -115,7 +159,7 @@ async def test_a_journal_that_cannot_be_made_is_said_and_nothing_is_left_behind(
     (open_folder / "warm").chmod(0o777)
     forbid_writing(open_folder)
     done = subprocess.run(
-        [*begin_command(open_folder / "journal.db")],
+        command("look", open_folder / "journal.db", "sess_a"),
         capture_output=True,
         text=True,
         timeout=60,
@@ -125,9 +169,3 @@ async def test_a_journal_that_cannot_be_made_is_said_and_nothing_is_left_behind(
     assert done.stdout.startswith("error StoreError the journal ")
     assert "cannot be opened: Permission denied; check the folder" in done.stdout
     assert [path.name for path in open_folder.iterdir()] == ["warm"]
-
-
-def begin_command(path: Path) -> list[str]:
-    from store_processes import command
-
-    return command("look", path, "sess_a")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -253,3 +256,24 @@ async def test_a_folder_or_a_dead_end_in_the_place_of_the_file_is_a_clear_error(
             await Store.open(path)
         assert str(path) in str(told.value)
         assert "\n" not in str(told.value)
+
+
+def test_opening_the_journal_imports_nothing_that_a_start_cannot_afford() -> None:
+    heavy = {"pydantic", "dataclasses", "openai", "anthropic", "keyring", "tree_sitter", "rich"}
+    code = "import sys, acp_agent.session.store; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "sqlite3" in done.stdout.split()
+    assert not heavy & set(done.stdout.split())
+
+
+async def test_opening_that_is_given_up_leaves_no_thread_behind(tmp_path: Path) -> None:
+    task = asyncio.ensure_future(Store.open(tmp_path / "journal.db"))
+    await asyncio.sleep(0)
+    started = [thread for thread in threading.enumerate() if thread.name == "journal"]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert started
+    for thread in started:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
