@@ -19,6 +19,7 @@ It speaks OpenAI's chat completions (`POST …/chat/completions`), Anthropic's m
   `server.otherwise` answers: a reply, or a function from the `Request` to one; by default a 500.
 - Steps of an answer: a str or Text, Thought, Redacted, Call, CallStart, CallPiece, Raw (bytes of
   the stream), Pause, Stall, Cut. See `tests/support/model_wire.py` for their fields.
+- `Status(code=500, hold=Stall())` answers nothing, not even a header, until it is released.
 - `answer(..., write_size=1)` splits every character across writes; `ended=False` sends no end.
 - Calls of `GET …/models` are counted in `server.lookups` and list `server.models`.
 
@@ -202,6 +203,8 @@ class ModelServer:
         if isinstance(reply, Drop):
             return False
         if isinstance(reply, Status):
+            if reply.hold is not None:
+                await reply.hold.wait()
             _whole(writer, reply.code, error_body(request.api, reply), dict(reply.headers))
             await writer.drain()
             return True

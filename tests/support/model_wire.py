@@ -118,13 +118,17 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class Status(Struct, frozen=True, kw_only=True):
-    """An HTTP error. `body` None: the error object of the API that was called."""
+    """An HTTP error. `body` None: the error object of the API that was called.
+
+    Nothing at all is answered before `hold` is released.
+    """
 
     code: int
     message: str = "scripted failure"
     kind: str = "scripted_error"
     headers: Mapping[str, str] = {}
     body: bytes | None = None
+    hold: Any = None  # a Stall
 
 
 class Drop(Struct, frozen=True):

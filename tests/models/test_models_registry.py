@@ -1,0 +1,299 @@
+"""Which models there are, and which one a session gets."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from acp_agent.config.types import Config, ModelConfig, PriceConfig, ProviderConfig
+from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
+from acp_agent.events import Usage
+from acp_agent.models.base import ModelInfo, Price
+from acp_agent.models.local import served_models
+from acp_agent.models.providers import Provider
+from acp_agent.models.registry import Models
+from tests.support.model_asking import ask, gather
+from tests.support.model_server import ModelServer, answer
+
+NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}  # the discard port: nothing answers
+
+
+class Keys:
+    """Keys of the environment, as the configuration's secrets give them."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+
+    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
+        return next((self.environ[name] for name in key_env if name in self.environ), None)
+
+
+def models(config: Config | None = None, **environ: str) -> Models:
+    given = {**NOWHERE, **environ}
+    return Models(config or Config(), Keys(given), given)
+
+
+def provider(found: Models, name: str) -> Provider:
+    return next(entry for entry in found.providers() if entry.id == name)
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "address"),
+    [
+        ("OPENAI_API_KEY", "openai", "https://api.openai.com/v1"),
+        ("ANTHROPIC_API_KEY", "anthropic", "https://api.anthropic.com"),
+        ("KIMI_API_KEY", "kimi", "https://api.kimi.com/coding/v1"),
+        ("MOONSHOT_API_KEY", "kimi", "https://api.kimi.com/coding/v1"),
+        ("DASHSCOPE_API_KEY", "qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
+        ("DEEPSEEK_API_KEY", "deepseek", "https://api.deepseek.com/v1"),
+        ("ZHIPU_API_KEY", "zhipu", "https://open.bigmodel.cn/api/paas/v4"),
+        ("ZHIPUAI_API_KEY", "zhipu", "https://open.bigmodel.cn/api/paas/v4"),
+        ("OPENROUTER_API_KEY", "openrouter", "https://openrouter.ai/api/v1"),
+        ("GEMINI_API_KEY", "gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        ("GOOGLE_API_KEY", "gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    ],
+)
+async def test_a_key_in_the_environment_is_enough(variable: str, name: str, address: str) -> None:
+    found = models(**{variable: "k"})
+    chosen = await found.choose(None, None)
+    assert chosen.provider == name
+    assert chosen.ref in {info.ref for info in found.available()}
+    assert {info.provider for info in found.available()} == {name}
+    assert chosen.window > 100_000
+    assert provider(found, name).base_url == address
+
+
+async def test_the_order_of_choice_is_flag_session_configuration_first_key() -> None:
+    config = Config(model="deepseek/deepseek-flash")
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "DEEPSEEK_API_KEY": "k"}
+    found = models(config, **keys)
+    by_variable = models(config, ACP_AGENT_MODEL="openai/gpt-4.1", **keys)
+    stored = "anthropic/claude-opus-5-5"
+    assert (await found.choose("openai/gpt-5.2", stored)).ref == "openai/gpt-5.2"
+    assert (await by_variable.choose(None, stored)).ref == "openai/gpt-4.1"
+    assert (await found.choose(None, stored)).ref == stored
+    assert (await found.choose(None, None)).ref == "deepseek/deepseek-flash"
+    assert (await models(**keys).choose(None, None)).provider == "openai"
+
+
+async def test_without_any_model_the_error_says_how_to_get_one() -> None:
+    with pytest.raises(AuthRequiredError, match=r"acp-agent login.*API_KEY.*demo/demo"):
+        await models().choose(None, None)
+
+
+async def test_a_model_without_its_key_is_not_replaced_by_another_vendors() -> None:
+    found = models(OPENAI_API_KEY="k")
+    with pytest.raises(AuthRequiredError, match="ANTHROPIC_API_KEY"):
+        await found.choose(None, "anthropic/claude-opus-5-5")
+
+
+@pytest.mark.parametrize("ref", ["nobody/model", "no-such-model", "local"])
+async def test_a_name_that_means_nothing_is_named_in_the_error(ref: str) -> None:
+    with pytest.raises(InvalidInputError, match=ref) as raised:
+        await models(OPENAI_API_KEY="k").choose(ref, None)
+    assert raised.value.field == "model"
+
+
+def test_a_model_can_be_named_by_its_name_alone_by_an_alias_and_with_slashes() -> None:
+    found = models(OPENROUTER_API_KEY="k")
+    assert found.resolve("gpt-5.2").ref == "openai/gpt-5.2"
+    assert found.resolve("ollama/qwen3:8b").ref == "local/qwen3:8b"
+    assert found.resolve("openrouter/vendor/model").id == "vendor/model"
+    assert found.resolve("anthropic").ref == "anthropic/claude-sonnet-5-5"
+
+
+def test_an_unknown_model_gets_safe_assumptions() -> None:
+    info = models().resolve("deepseek/something-new")
+    assert info == ModelInfo(provider="deepseek", id="something-new", name="something-new")
+    assert (info.vision, info.price, info.thought_levels) == (False, None, ())
+
+
+async def test_the_demo_is_there_when_asked_for_and_never_offered() -> None:
+    found = models()
+    info = await found.choose("demo/demo", None)
+    assert info.ref == "demo/demo"
+    assert found.available() == []
+    assert type(found.driver(info)).__name__ == "DemoDriver"
+
+
+def test_the_configuration_changes_what_is_known_of_a_model() -> None:
+    change = ModelConfig(window=50_000, vision=True, price=PriceConfig(input=1, output=2))
+    own = ModelConfig(name="Mine", thought_levels=["low", "high"])
+    config = Config(models={"openai/gpt-4.1": change, "ollama/mine": own})
+    found = models(config)
+    info = found.resolve("openai/gpt-4.1")
+    assert (info.window, info.max_output, info.name) == (50_000, 32_768, "GPT-4.1")
+    assert info.price == Price(input=1, output=2)
+    mine = found.resolve("local/mine")
+    assert (mine.name, mine.thought_levels, mine.reasoning) == ("Mine", ("low", "high"), "effort")
+
+
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        (Config(models={"gpt-5": ModelConfig()}), "provider/model"),
+        (Config(models={"openai/x": ModelConfig(thought_levels=["lots"])}), "thought_levels"),
+        (Config(providers={"mine": ProviderConfig(api="openai")}), "base_url"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_what_to_write(config: Config, word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        models(config)
+
+
+async def test_an_own_provider_is_used_with_its_address_key_and_headers() -> None:
+    async with ModelServer() as server:
+        server.add(answer("Hello"))
+        own = ProviderConfig(
+            api="openai", base_url=server.openai_url, key_env="MY_KEY", headers={"X-Team": "7"}
+        )
+        found = models(Config(providers={"mine": own}, model="mine/big"), MY_KEY="k-1")
+        info = await found.choose(None, None)
+        driver = await asyncio.to_thread(found.driver, info)
+        got = await gather(driver.stream(ask(model_id=info.id)))
+        await found.aclose()
+        assert got.text == "Hello"
+        assert server.requests[0].headers["authorization"] == "Bearer k-1"
+        assert server.requests[0].headers["x-team"] == "7"
+        assert server.requests[0].json["model"] == "big"
+
+
+async def test_an_own_provider_without_a_key_variable_needs_no_key() -> None:
+    own = ProviderConfig(api="anthropic", base_url="http://127.0.0.1:1")
+    found = models(Config(providers={"mine": own}, model="mine/big"))
+    assert (await found.choose(None, None)).ref == "mine/big"
+    assert [info.ref for info in found.available()] == ["mine/big"]
+
+
+def test_the_address_comes_from_the_environment_before_the_configuration() -> None:
+    config = Config(providers={"openai": ProviderConfig(base_url="https://config.example/v1")})
+    assert provider(models(config), "openai").base_url == "https://config.example/v1"
+    found = models(config, OPENAI_BASE_URL="https://env.example/v1/")
+    assert provider(found, "openai").base_url == "https://env.example/v1"
+    assert provider(models(OLLAMA_BASE_URL="http://h:1/v1"), "local").base_url != ""
+
+
+def test_a_server_on_this_machine_behind_a_vendors_name_needs_no_key() -> None:
+    found = models(OPENAI_BASE_URL="http://127.0.0.1:8000/v1")
+    assert provider(found, "openai").usable
+    assert not provider(models(OPENAI_BASE_URL="https://other.example/v1"), "openai").usable
+
+
+def test_a_provider_does_not_print_its_key() -> None:
+    found = models(OPENAI_API_KEY="sk-secret")
+    assert "sk-secret" not in repr(found.providers())
+
+
+async def test_a_local_server_is_found_and_its_models_offered() -> None:
+    async with ModelServer(models=("qwen3:8b", "llama4")) as server:
+        found = models(LOCAL_BASE_URL=server.openai_url)
+        assert found.available() == []
+        assert (await found.choose(None, None)).ref == "local/qwen3:8b"
+        assert [info.ref for info in found.available()] == ["local/qwen3:8b", "local/llama4"]
+        await found.choose(None, None)
+        assert server.lookups == 1
+        found.refresh()
+        assert found.available() == []
+
+
+async def test_a_provider_with_a_key_comes_before_the_local_server() -> None:
+    async with ModelServer() as server:
+        found = models(LOCAL_BASE_URL=server.openai_url, GEMINI_API_KEY="k")
+        assert (await found.choose(None, None)).provider == "gemini"
+        assert server.lookups == 0
+
+
+async def test_a_server_that_accepts_and_says_nothing_is_not_waited_for() -> None:
+    held = asyncio.Event()
+
+    async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await held.wait()
+        writer.close()
+
+    listening = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    began = asyncio.get_running_loop().time()
+    assert await served_models(f"http://127.0.0.1:{port}/v1") is None
+    assert asyncio.get_running_loop().time() - began < 2
+    held.set()
+    listening.close()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 404 Not Found\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n<html>",
+     b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", b"HTTP/1.1 200 OK\r\n\r\n{\"data\":1}"],
+)  # fmt: skip
+async def test_something_else_on_the_port_is_no_model_server(said: bytes) -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+        writer.close()
+
+    listening = await asyncio.start_server(other, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    assert await served_models(f"http://127.0.0.1:{port}/v1") is None
+    listening.close()
+
+
+async def test_one_driver_serves_a_provider_until_its_key_changes() -> None:
+    environ = {**NOWHERE, "OPENAI_API_KEY": "k1"}
+    found = Models(Config(), Keys(environ), environ)
+    info = found.resolve("openai/gpt-5.2")
+    made = await asyncio.gather(*(asyncio.to_thread(found.driver, info) for _ in range(4)))
+    assert len({id(driver) for driver in made}) == 1
+    assert found.driver(found.resolve("openai/gpt-4.1")) is made[0]
+    environ["OPENAI_API_KEY"] = "k2"
+    found.refresh()
+    assert found.driver(info) is not made[0]
+    await found.aclose()
+
+
+def test_a_driver_without_a_key_is_refused() -> None:
+    found = models()
+    with pytest.raises(AuthRequiredError, match="DeepSeek needs a key"):
+        found.driver(found.resolve("deepseek/deepseek-flash"))
+    with pytest.raises(InvalidInputError, match="gone"):
+        found.driver(ModelInfo(provider="gone", id="x"))
+
+
+def test_the_cost_counts_cached_input_at_its_own_price() -> None:
+    price = Price(input=2, output=10, cache_read=0.2, cache_write=2.5)
+    info = ModelInfo(provider="x", id="y", price=price)
+    usage = Usage(input=1_000_000, output=100_000, cache_read=600_000, cache_write=200_000)
+    found = models()
+    assert found.cost(info, usage) == pytest.approx(0.2 * 2 + 0.6 * 0.2 + 0.2 * 2.5 + 0.1 * 10)
+    plain = ModelInfo(provider="x", id="y", price=Price(input=2, output=10))
+    assert found.cost(plain, usage) == pytest.approx(3.0)
+    assert found.cost(ModelInfo(provider="x", id="y"), usage) is None
+
+
+def test_every_default_model_is_known_and_can_be_told_how_much_to_reason() -> None:
+    found = models()
+    for entry in found.providers():
+        if entry.default_model:
+            info = found.resolve(f"{entry.id}/{entry.default_model}")
+            assert info.name != info.id
+            assert info.default_thought is None or info.default_thought in info.thought_levels
+            assert bool(info.thought_levels) == (info.reasoning != "none")
+
+
+def test_choosing_a_model_loads_no_sdk_no_http_client_and_no_pydantic() -> None:
+    code = (
+        "import sys, asyncio\n"
+        "from acp_agent.config.types import Config\n"
+        "from acp_agent.models.registry import Models\n"
+        "class Keys:\n"
+        "    def get(self, provider, key_env): return 'k'\n"
+        "found = Models(Config(), Keys(), {})\n"
+        "found.available(); asyncio.run(found.choose(None, None))\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    loaded = set(done.stdout.split())
+    assert "acp_agent" in loaded
+    assert not loaded & {"openai", "anthropic", "httpx2", "pydantic", "anyio", "keyring", "rich"}

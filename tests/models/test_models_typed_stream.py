@@ -1,0 +1,138 @@
+"""Our decoding held against the SDKs' own typed streams, on the same bytes."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from acp_agent.events import Usage
+from tests.support.model_asking import KEY, ask, driver_for, gather
+from tests.support.model_server import (
+    Answer,
+    Call,
+    CallPiece,
+    CallStart,
+    ModelServer,
+    Raw,
+    Redacted,
+    Thought,
+    answer,
+)
+
+SCRIPTS = {
+    "text": answer("Hel", "lo ", "wörld 😀"),
+    "reasoning": answer(Thought("I "), Thought("think", signature="s1"), "Yes"),
+    "hidden reasoning": answer(Redacted("c2VjcmV0"), "Yes"),
+    "a call": answer("Let me see.", Call("read", {"path": "ä.py"}, pieces=5)),
+    "several calls": answer(Call("read", {"path": "a"}), Call("list", {}), Call("read", {"n": 1})),
+    "interleaved calls": answer(
+        CallStart(0, "read"), CallStart(1, "list"), CallPiece(1, '{"a"'), CallPiece(0, '{"b"'),
+        CallPiece(1, ": 1}"), CallPiece(0, ": 2}"),
+    ),
+    "reasoning between calls": answer(
+        Thought("First", signature="s1"), Call("read", {"path": "a"}), "Then", Call("list", {})
+    ),
+    "cached input": answer(
+        "Yes", usage=Usage(input=1000, output=7, cache_read=800, cache_write=100, reasoning=0)
+    ),
+    "comments": answer("a", Raw(b": keep-alive\n\n"), "b"),
+    "one byte at a time": answer("Größe", Call("read", {"path": "ü"}), write_size=1),
+}  # fmt: skip
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as running:
+        yield running
+
+
+async def typed_openai(server: ModelServer, script: Answer) -> dict[str, Any]:
+    import openai
+
+    server.add(script)
+    client = openai.AsyncOpenAI(api_key=KEY, base_url=server.openai_url, max_retries=0)
+    text = thought = ""
+    calls: dict[int, list[str]] = {}
+    usage = None
+    stream = await client.chat.completions.create(
+        model="m", messages=[], stream=True, stream_options={"include_usage": True}
+    )
+    async for chunk in stream:
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            thought += getattr(choice.delta, "reasoning_content", None) or ""
+            for piece in choice.delta.tool_calls or ():
+                assert piece.function is not None
+                call = calls.setdefault(piece.index, ["", ""])
+                call[0] += piece.function.name or ""
+                call[1] += piece.function.arguments or ""
+    await client.close()
+    assert usage is not None
+    assert usage.prompt_tokens_details is not None
+    return {
+        "text": text,
+        "thought": thought,
+        "calls": [(name, arguments or "{}") for name, arguments in calls.values()],
+        "input": usage.prompt_tokens,
+        "output": usage.completion_tokens,
+        "cached": usage.prompt_tokens_details.cached_tokens,
+    }
+
+
+async def typed_anthropic(server: ModelServer, script: Answer) -> dict[str, Any]:
+    import anthropic
+
+    server.add(script)
+    client = anthropic.AsyncAnthropic(api_key=KEY, base_url=server.url, max_retries=0)
+    asked: Sequence[Any] = [{"role": "user", "content": "Hi"}]
+    async with client.messages.stream(model="m", max_tokens=9, messages=asked) as stream:
+        message = await stream.get_final_message()
+    await client.close()
+    usage = message.usage
+    read, made = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    return {
+        "text": "".join(block.text for block in message.content if block.type == "text"),
+        "thought": "".join(b.thinking for b in message.content if b.type == "thinking"),
+        "seals": [
+            block.signature if block.type == "thinking" else block.data
+            for block in message.content
+            if block.type in {"thinking", "redacted_thinking"}
+        ],
+        "calls": [(b.name, b.input) for b in message.content if b.type == "tool_use"],
+        "input": usage.input_tokens + read + made,
+        "output": usage.output_tokens,
+        "cached": read,
+    }
+
+
+async def ours(api: str, server: ModelServer, script: Answer) -> dict[str, Any]:
+    import json
+
+    server.add(script)
+    driver = driver_for(api, server)
+    got = await gather(driver.stream(ask(provider=api)))
+    await driver.aclose()
+    usage = got.finished.usage
+    read: dict[str, Any] = {
+        "text": got.text,
+        "thought": got.thought,
+        "calls": got.calls,
+        "input": usage.input,
+        "output": usage.output,
+        "cached": usage.cache_read,
+    }
+    if api == "anthropic":
+        read["calls"] = [(name, json.loads(arguments)) for name, arguments in got.calls]
+        read["seals"] = [seal.get("signature", seal.get("data")) for seal in got.seals]
+    return read
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+async def test_our_decoding_says_what_the_typed_stream_says(
+    server: ModelServer, api: str, name: str
+) -> None:
+    script = SCRIPTS[name]
+    typed = typed_openai if api == "openai" else typed_anthropic
+    assert await ours(api, server, script) == await typed(server, script)
