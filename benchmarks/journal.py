@@ -115,7 +115,10 @@ async def _open(folder: Path) -> Row:
         connection.execute("SELECT count(*) FROM sessions").fetchone()
         connection.close()
 
-    return Row("open the journal", *_with("sqlite3 alone", await _paired(ours, floor, ROUNDS * 4)))
+    return Row(
+        "open and close the journal",
+        *_with("sqlite3 alone", await _paired(ours, floor, ROUNDS * 4)),
+    )
 
 
 async def _append(folder: Path) -> Row:

@@ -42,11 +42,19 @@ _SETTINGS = (
 class Database:
     """An open journal, and whether it can only be read."""
 
-    __slots__ = ("connection", "read_only")
+    __slots__ = ("_file", "connection", "read_only")
 
-    def __init__(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
         self.connection = connection
         self.read_only = read_only
+        self._file = path.stat()
+
+    def in_place(self, path: Path) -> bool:
+        """Whether the open file is still the one at `path`; one removed takes writes in vain."""
+        try:
+            return os.path.samestat(self._file, path.stat())
+        except OSError:
+            return False
 
 
 def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> Database:
@@ -63,11 +71,11 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
         _create_file(path)
         _examine(path, len(migrations))
         try:
-            return Database(_open_to_write(path, migrations), read_only=False)
+            return Database(_open_to_write(path, migrations), path, read_only=False)
         except sqlite3.Error as error:
             if primary_code(error) not in UNWRITABLE or not path.stat().st_size:
                 raise
-            return Database(_open_to_read(path, len(migrations)), read_only=True)
+            return Database(_open_to_read(path, len(migrations)), path, read_only=True)
     except sqlite3.Error as error:
         raise store_error(error, path) from error
     except OSError as error:

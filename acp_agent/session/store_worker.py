@@ -213,6 +213,12 @@ class Worker:
 
     def _commit(self, jobs: list[AnyJob]) -> None:
         connection = self._connection()
+        if self._database is not None and not self._database.in_place(self.path):
+            self._disconnect()  # so that what comes next begins a new journal
+            raise StoreError(
+                f"the journal {self.path} was moved or deleted while it was in use; put it back, "
+                "or start a new session"
+            )
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in jobs:

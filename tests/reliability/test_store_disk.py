@@ -15,7 +15,7 @@ import pytest
 from store_child import NOBODY, numbered
 from store_processes import begin, command, finish, kill
 
-from acp_agent.errors import StoreError
+from acp_agent.errors import SessionNotFoundError, StoreError
 from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import SessionId
 from acp_agent.session import store_open
@@ -91,6 +91,26 @@ async def test_a_lock_that_another_process_keeps_too_long_is_said_and_a_short_on
     await waiting
     assert len(await store.read_all(session)) == 2
     other.close()
+    await store.close()
+
+
+async def test_a_journal_deleted_while_it_is_in_use_is_said_instead_of_written_in_vain(
+    tmp_path: Path,
+) -> None:
+    session, later = SessionId("sess_a"), SessionId("sess_b")
+    store = await Store.open(tmp_path / "journal.db")
+    await store.create(session, [SessionStarted(cwd="/project")])
+    for path in tmp_path.glob("journal.db*"):
+        path.unlink()
+    with pytest.raises(StoreError, match="was moved or deleted while it was in use"):
+        await store.append(session, [numbered(1)])
+    await store.create(later, [SessionStarted(cwd="/project")])
+    await store.close()
+
+    store = await Store.open(tmp_path / "journal.db")
+    assert len(await store.read_all(later)) == 1
+    with pytest.raises(SessionNotFoundError):
+        await store.read_all(session)
     await store.close()
 
 

@@ -35,7 +35,7 @@ async def test_after_kill_9_at_any_instant_all_that_was_acknowledged_is_there_in
     path = tmp_path / "journal.db"
     chance = random.Random(7)
     acknowledged: dict[SessionId, list[int]] = {}
-    for attempt in range(12):
+    for attempt in range(8):
         session = SessionId(f"sess_{attempt}")
         child = begin("write", path, session, 100_000)
         assert child.stdout is not None
