@@ -49,16 +49,21 @@ def is_secret_name(name: str) -> bool:
     return any(upper == ending or upper.endswith("_" + ending) for ending in SECRET_ENDINGS)
 
 
-def command_environ(environ: Mapping[str, str], *, keep: Collection[str] = ()) -> dict[str, str]:
+def command_environ(
+    environ: Mapping[str, str], *, keep: Collection[str] = (), hide: Collection[str] = ()
+) -> dict[str, str]:
     """The environment for a command.
 
     Args:
         environ: the user's environment.
         keep: names that are passed on although they look like credentials.
+        hide: further names that are not passed on, whatever they look like.
     """
     passed = {
         name: value
         for name, value in environ.items()
-        if name not in _FORCED_COLOUR and (name in keep or not is_secret_name(name))
+        if name not in _FORCED_COLOUR
+        and name not in hide
+        and (name in keep or not is_secret_name(name))
     }
     return passed | QUIET

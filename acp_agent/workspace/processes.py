@@ -21,6 +21,7 @@ from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
+from acp_agent.workspace.child_output import ChildOutput, within
 from acp_agent.workspace.contract import CommandResult, Processes
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.live import LiveOutput
@@ -28,63 +29,18 @@ from acp_agent.workspace.output import CommandOutput
 
 MARK = "ACP_AGENT_COMMAND"  # the variable that tells whose a process is
 
-_BUFFER_LIMIT = 1024 * 1024  # bytes read ahead of those who take the output
 _TERM_GRACE = 0.7  # seconds between asking a group to end and ending it
 _LINGER = 0.25  # seconds for background processes to end by themselves
 _REAP_LIMIT = 5.0  # seconds for an ended process to go; more only in the kernel's own waits
 _POLL = 0.02  # seconds between two looks at a group
 
 
-class _Reader(asyncio.SubprocessProtocol):
-    """Holds a child's output until it is taken, and knows when the child and its pipe ended."""
-
-    def __init__(self) -> None:
-        self.exited = asyncio.Event()  # the shell itself is reaped, whatever holds its pipe
-        self.closed = asyncio.Event()  # nobody can write to the pipe any more
-        self._data = bytearray()
-        self._ready = asyncio.Event()
-        self._pipe: asyncio.ReadTransport | None = None
-        self._paused = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        pipe = transport.get_pipe_transport(1)
-        assert isinstance(pipe, asyncio.ReadTransport)
-        self._pipe = pipe
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        del fd
-        self._data += data
-        self._ready.set()
-        if len(self._data) >= _BUFFER_LIMIT and self._pipe is not None and not self._paused:
-            self._pipe.pause_reading()
-            self._paused = True
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        del fd, exc
-        self.closed.set()
-        self._ready.set()
-
-    def process_exited(self) -> None:
-        self.exited.set()
-
-    async def take(self, wait: float | None) -> bytes:
-        """What came, as soon as something did, the pipe ended, or `wait` seconds passed."""
-        if not self._data and not self.closed.is_set():
-            await _within(self._ready.wait(), wait)
-        self._ready.clear()
-        data = bytes(self._data)
-        self._data.clear()
-        if self._paused and self._pipe is not None and not self._pipe.is_closing():
-            self._pipe.resume_reading()
-            self._paused = False
-        return data
-
-
 class _Command:
     """One started command."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, reader: _Reader, mark: str) -> None:
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, reader: ChildOutput, mark: str
+    ) -> None:
         self.transport = transport
         self.reader = reader
         self.group = transport.get_pid()
@@ -94,10 +50,10 @@ class _Command:
     async def end(self) -> None:
         """Ask the group to end, and end what is left of it after a moment."""
         posix.end_group(self.group, at_once=False)
-        await _within(self.reader.exited.wait(), _TERM_GRACE)
+        await within(self.reader.exited.wait(), _TERM_GRACE)
         if not self.reader.exited.is_set() or not await self._group_gone(_LINGER):
             posix.end_group(self.group, at_once=True)
-        await _within(self.reader.exited.wait(), _REAP_LIMIT)
+        await within(self.reader.exited.wait(), _REAP_LIMIT)
         await self.end_strays()
 
     async def end_background(self) -> None:
@@ -130,7 +86,12 @@ class LocalProcesses(Processes):
     """Runs commands on this machine as the user, with the user's environment without its keys."""
 
     def __init__(
-        self, outputs: Path, *, environ: Mapping[str, str], keep: Collection[str] = ()
+        self,
+        outputs: Path,
+        *,
+        environ: Mapping[str, str],
+        keep: Collection[str] = (),
+        hide: Collection[str] = (),
     ) -> None:
         """Starts nothing yet.
 
@@ -138,9 +99,10 @@ class LocalProcesses(Processes):
             outputs: the folder for outputs that are too long for the model.
             environ: the user's environment; see `environment.command_environ` for what is left out.
             keep: names of variables that are passed on although they look like credentials.
+            hide: further names that are not, such as those the configuration takes keys from.
         """
         self._outputs = outputs
-        self._environ = command_environ(environ, keep=keep)
+        self._environ = command_environ(environ, keep=keep, hide=hide)
         self._shell = posix.find_shell(environ.get("PATH"))
         self._mark = uuid.uuid4().hex + "."
         self._started = 0
@@ -167,12 +129,12 @@ class LocalProcesses(Processes):
         output = CommandOutput(self._outputs)
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output)))
         try:
-            timed_out = not await _within(started.reader.exited.wait(), timeout)
+            timed_out = not await within(started.reader.exited.wait(), timeout)
             if timed_out:
                 await started.end()
             await started.end_background()
             # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
-            if not await _within(started.reader.closed.wait(), _LINGER):
+            if not await within(started.reader.closed.wait(), _LINGER):
                 started.transport.close()
             await asyncio.wait_for(pump, _REAP_LIMIT)
         except TimeoutError:
@@ -230,7 +192,7 @@ class LocalProcesses(Processes):
 
     async def _spawn(self, command: str, cwd: Path, mark: str) -> _Command:
         transport, reader = await asyncio.get_running_loop().subprocess_exec(
-            _Reader,
+            ChildOutput,
             self._shell,
             "-c",
             command,
@@ -256,7 +218,7 @@ class LocalProcesses(Processes):
         with suppress(OSError, ValueError):
             started = await starting
             posix.end_group(started.group, at_once=True)
-            await _within(started.reader.exited.wait(), _REAP_LIMIT)
+            await within(started.reader.exited.wait(), _REAP_LIMIT)
             started.transport.close()
 
     def _in_background(self, work: Awaitable[None]) -> None:
@@ -292,7 +254,7 @@ async def _clean_up(
     if pump.done() and not pump.cancelled():
         pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
     if not ended:
-        await _within(command.reader.exited.wait(), _REAP_LIMIT)
+        await within(command.reader.exited.wait(), _REAP_LIMIT)
         await command.end_strays()
     command.transport.close()
     if output.path is not None:
@@ -307,16 +269,6 @@ def _end_marked(mark: str) -> None:
             return
         for process in strays:
             posix.end_process(process)
-
-
-async def _within(wait: Awaitable[object], limit: float | None) -> bool:
-    """Wait at most `limit` seconds; whether it came."""
-    try:
-        async with asyncio.timeout(limit):
-            await wait
-    except TimeoutError:
-        return False
-    return True
 
 
 def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:

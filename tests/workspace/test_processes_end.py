@@ -185,6 +185,8 @@ async def test_a_command_ends_when_nobody_can_take_its_output(home: Home) -> Non
     async def fail(text: str) -> None:
         raise WorkspaceError("the journal is full")
 
+    began = time.monotonic()
     with pytest.raises(WorkspaceError, match="the journal is full"):
         await home.processes.run("echo x; sleep 100", home.folder, timeout=30, on_output=fail)
+    assert time.monotonic() - began < 10
     assert await becomes(lambda: not home.left())

@@ -48,6 +48,12 @@ def test_a_variable_that_holds_no_credential_is_passed_on(name: str) -> None:
     assert command_environ({name: "x"})[name] == "x"
 
 
+def test_a_variable_that_the_configuration_takes_a_key_from_is_not_passed_on() -> None:
+    passed = command_environ({"MY_LLM": "x", "OTHER": "y"}, hide=["MY_LLM"], keep=["MY_LLM"])
+    assert "MY_LLM" not in passed
+    assert passed["OTHER"] == "y"
+
+
 async def test_a_command_sees_the_users_environment_without_keys_and_knows_who_runs_it(
     tmp_path: Path,
 ) -> None:

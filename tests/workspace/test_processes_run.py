@@ -93,7 +93,18 @@ async def test_sh_runs_the_command_where_there_is_no_bash(tmp_path: Path) -> Non
 async def test_a_command_that_reads_gets_the_end_of_input_at_once(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
-    result = await asyncio.wait_for(run(processes, "cat; read x; echo read=$?", tmp_path), 10)
+    # Our own input, which in an editor is the protocol, is open and has something to read.
+    ours, editors = os.pipe()
+    before = os.dup(0)
+    os.dup2(ours, 0)
+    try:
+        os.write(editors, b"a message of the protocol\n")
+        result = await asyncio.wait_for(run(processes, "cat; read x; echo read=$?", tmp_path), 10)
+        assert os.read(0, 100) == b"a message of the protocol\n"
+    finally:
+        os.dup2(before, 0)
+        for descriptor in (ours, editors, before):
+            os.close(descriptor)
     assert result.output == "read=1\n"
 
 
