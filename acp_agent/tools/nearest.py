@@ -11,6 +11,7 @@ _LINES_COMPARED = 20_000
 _LINE_COMPARED = 300  # characters
 _LINE_SKIMMED = 120  # characters, of each line of the file
 _CANDIDATES = 50
+_LIKENESS = 0.6  # between 0 and 1; below it two lines are no more alike than any two
 _LINES_SHOWN = 15
 _LINE_SHOWN = 200  # characters
 _NUMBERED = re.compile(r"[ ]*\d+\t")
@@ -73,10 +74,21 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
         anchor = min(common, key=lambda line: (times[line], -len(line), line))
         return max(0, stripped.index(anchor) - targets.index(anchor))
     longest = max(targets, key=len)
-    close = difflib.get_close_matches(longest, _candidates(stripped, longest), n=1, cutoff=0.6)
-    if not close:
-        return None
-    return max(0, stripped.index(close[0]) - targets.index(longest))
+    close = _closest(longest, _candidates(stripped, longest))
+    return None if close is None else max(0, stripped.index(close) - targets.index(longest))
+
+
+def _closest(wanted: str, lines: list[str]) -> str | None:
+    """The line most like the wanted one, None where none is much like it."""
+    # Not get_close_matches: it takes the frequent characters of long lines for junk.
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, closest = _LIKENESS, None
+    for line in lines:
+        matcher.set_seq1(line)
+        if matcher.quick_ratio() > best and (likeness := matcher.ratio()) > best:
+            best, closest = likeness, line
+    return closest
 
 
 def _candidates(lines: list[str], wanted: str) -> list[str]:

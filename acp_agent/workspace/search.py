@@ -75,16 +75,19 @@ async def find_files(
     arguments = ["--files", "--null", "--sortr=modified", f"--glob={pattern}", "./"]
     # A glob of ripgrep's overrules the ignore files, so what it finds is held against a listing
     # that obeys them.
-    known, ended = await asyncio.gather(
-        list_files(folder, timeout=timeout),
-        run_ripgrep(
+    listing = asyncio.create_task(list_files(folder, timeout=timeout))
+    try:
+        ended = await run_ripgrep(
             arguments,
             folder,
             separator=b"\0",
             take=_collect(matching, FILE_LIMIT),
             timeout=timeout,
-        ),
-    )
+        )
+        known = await listing
+    finally:
+        listing.cancel()
+        await asyncio.gather(listing, return_exceptions=True)
     _require_success(ended)
     kept = set(known)
     names = [name for name in matching if name in kept]

@@ -135,6 +135,14 @@ async def test_a_text_that_nearly_matches_is_told_where_it_is(user: ToolUser) ->
     assert "nearest text begins in line 7" in message
 
 
+async def test_one_wrong_character_in_a_long_line_is_told_where_it_is(user: ToolUser) -> None:
+    line = "sum(" + " + ".join(f"a{n} * b{n}" for n in range(25)) + ")"
+    (user.folder / "long.py").write_text(f"first\n{line}\nlast\n")
+    await user.call("read", path="long.py")
+    message = await refusal(user, path="long.py", old=line.replace("a7", "a_7"), new="x")
+    assert "nearest text begins in line 2" in message
+
+
 async def test_line_numbers_copied_from_read_are_named_as_the_mistake(user: ToolUser) -> None:
     message = await refusal(user, path="shapes.py", old="1\tdef area(width, height):", new="x")
     assert "leave out the line numbers" in message

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import ToolError
+from acp_agent.events import PlanEntry
+from acp_agent.permissions.access import NoAccess
+from acp_agent.tools.base import Answer, Outcome, Question
+from tests.support.tool_calls import RecordedProgress, ToolUser
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> ToolUser:
+    return ToolUser(tmp_path.resolve())
+
+
+async def run(user: ToolUser, progress: RecordedProgress, name: str, **given: object) -> Outcome:
+    return await (await user.prepare(name, **given)).run(progress)
+
+
+async def test_the_whole_plan_is_shown_each_time(user: ToolUser) -> None:
+    progress = RecordedProgress()
+    steps = [
+        {"content": "Read the code", "status": "completed", "priority": "high"},
+        {"content": "Change it", "status": "in_progress"},
+        {"content": "Test it"},
+    ]
+    outcome = await run(user, progress, "todo", todos=steps)
+    assert progress.plans == [
+        (
+            PlanEntry(content="Read the code", status="completed", priority="high"),
+            PlanEntry(content="Change it", status="in_progress"),
+            PlanEntry(content="Test it", status="pending", priority="medium"),
+        )
+    ]
+    assert outcome.text == "The plan has 3 steps, 1 completed."
+    await run(user, progress, "todo", todos=[])
+    assert progress.plans[-1] == ()
+
+
+async def test_a_plan_with_an_unknown_status_is_refused_with_those_there_are(
+    user: ToolUser,
+) -> None:
+    with pytest.raises(ToolError, match=r"todos\.0\.status .*'pending', 'in_progress' or 'compl"):
+        await user.prepare("todo", todos=[{"content": "x", "status": "done"}])
+
+
+async def test_an_answer_of_the_user_goes_to_the_model(user: ToolUser) -> None:
+    progress = RecordedProgress(Answer(text="SQLite"))
+    outcome = await run(
+        user,
+        progress,
+        "ask_user",
+        question="Which database?",
+        options=[{"label": "SQLite", "description": "one file"}, {"label": "PostgreSQL"}],
+        several=True,
+    )
+    assert progress.questions == [
+        Question(
+            text="Which database?",
+            options=(("SQLite", "one file"), ("PostgreSQL", "")),
+            several=True,
+        )
+    ]
+    assert outcome == Outcome(text="The user answered: SQLite")
+
+
+async def test_a_user_who_declines_is_no_failure_and_the_model_is_told(user: ToolUser) -> None:
+    outcome = await run(user, RecordedProgress(Answer(declined=True)), "ask_user", question="Why?")
+    assert "does not want to answer" in outcome.text
+    assert not outcome.failed
+    assert not outcome.end_turn
+
+
+async def test_without_forms_the_question_is_asked_in_text_and_the_turn_ends(
+    user: ToolUser,
+) -> None:
+    progress = RecordedProgress(None)
+    outcome = await run(
+        user,
+        progress,
+        "ask_user",
+        question="Which?",
+        options=[{"label": "A", "description": "the first"}, {"label": "B"}],
+        several=True,
+    )
+    assert progress.said == ["Which?\n\n- A: the first\n- B\n\n(more than one may be chosen)"]
+    assert outcome.end_turn
+
+
+async def test_planning_and_asking_touch_nothing(user: ToolUser) -> None:
+    assert (await user.prepare("todo", todos=[])).access == NoAccess()
+    assert (await user.prepare("ask_user", question="?")).access == NoAccess()
+
+
+def test_titles_are_made_of_whatever_arguments_there_are(user: ToolUser) -> None:
+    assert user.title("todo") == "Update the plan"
+    assert user.title("todo", todos="x") == "Update the plan"
+    todos = [{"status": "completed"}, {"status": "pending"}, "junk"]
+    assert user.title("todo", todos=todos) == "Update the plan (1 of 3 done)"
+    assert user.title("ask_user") == "Ask the user"
+    assert user.title("ask_user", question="Which one?\nReally?") == r"Which one?\nReally?"
