@@ -116,7 +116,7 @@ class Connection:
                 if isinstance(message, Oversize):
                     self._outbox.send(messages.failure(messages.NULL_ID, _too_long(message.limit)))
                 else:
-                    self._receive(message)
+                    self._receive_safely(message)
         finally:
             try:
                 await self._wind_up()
@@ -158,6 +158,12 @@ class Connection:
         # A handler cannot wait for its own end.
         if asyncio.current_task() not in self._calls.keys() | self._tasks:
             await self._closed.wait()
+
+    def _receive_safely(self, line: bytes) -> None:
+        try:
+            self._receive(line)
+        except Exception as error:  # noqa: BLE001 - one message must not end the connection
+            _log("a message could not be handled", error)
 
     def _receive(self, line: bytes) -> None:
         if self._trace is not None:

@@ -6,6 +6,8 @@ import asyncio
 import itertools
 from typing import Any, TypeVar
 
+from msgspec import Raw
+
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
 from protocol.jsonrpc.errors import INTERNAL_ERROR, InvalidResultError, RpcError
@@ -59,8 +61,8 @@ class Requests:
                 future.set_exception(_error_of(response.error))
             else:
                 future.set_result(_result_of(response.result, method))
-        except typed_json.MalformedJsonError as error:
-            future.set_exception(InvalidResultError(method.name, str(error)))
+        except RpcError as error:
+            future.set_exception(error)
 
     def end(self) -> None:
         """The peer is gone: every request fails, those of the future too."""
@@ -81,20 +83,22 @@ def _gone(method: Method[Any, Any]) -> ConnectionError:
     return ConnectionError(f"the connection ended before {method.name} was answered")
 
 
-def _result_of(raw: Any, method: Method[Any, R]) -> R:
+def _result_of(raw: Raw, method: Method[Any, R]) -> R:
     assert method.result is not None
     data = bytes(raw)
     # Clients answer null where an empty object is meant.
     data = b"{}" if data == messages.NULL_ID else data
     try:
         return typed_json.decode(data, method.result)
-    except typed_json.InvalidValueError as error:
+    except (typed_json.InvalidValueError, typed_json.MalformedJsonError) as error:
         raise InvalidResultError(method.name, str(error)) from None
 
 
-def _error_of(raw: Any) -> RpcError:
+def _error_of(raw: Raw) -> RpcError:
+    data = bytes(raw)
     try:
-        error = typed_json.decode(bytes(raw), messages.Error)
-    except typed_json.InvalidValueError:
-        return RpcError(INTERNAL_ERROR, f"the peer failed: {bytes(raw[:200])!r}")
+        error = typed_json.decode(data, messages.Error)
+    except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
+        text = data[:200].decode(errors="replace")
+        return RpcError(INTERNAL_ERROR, f"the peer failed: {text}")
     return RpcError(error.code, error.message, error.data)

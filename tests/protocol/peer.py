@@ -22,6 +22,20 @@ from protocol.transports.stdio import StdioTransport  # noqa: E402
 from protocol.v1 import methods  # noqa: E402
 from protocol.v1 import types as t  # noqa: E402
 
+# A child that counts the pipes it inherited beyond its standard streams.
+CHILD = """
+import os, stat
+print('a stray child', flush=True)
+assert os.read(0, 1) == b'', 'standard input is not the null device'
+pipes = 0
+for descriptor in range(3, 64):
+    try:
+        pipes += stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    except OSError:
+        pass
+os._exit(pipes)
+"""
+
 
 class Peer:
     def __init__(self, limit: int) -> None:
@@ -52,6 +66,8 @@ class Peer:
         if not isinstance(before, t.SessionNotification) or "--merge" not in sys.argv:
             return None
         assert isinstance(after, t.SessionNotification)
+        if before.session_id != after.session_id:
+            return None
         old, new = before.update, after.update
         if isinstance(old, t.AgentMessageChunk) and isinstance(new, t.AgentMessageChunk):
             assert isinstance(old.content, t.TextContent)
@@ -126,11 +142,8 @@ class Peer:
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-c",
-            "import os\nprint('a stray child', flush=True)\n"
-            "assert os.read(0, 1) == b''\n"
-            "opened = [fd for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}')"
-            " and 'pipe' in os.readlink(f'/proc/self/fd/{fd}')]\n"
-            "os._exit(len(opened))",
+            CHILD,
+            close_fds=False,
         )
         leaked = await child.wait()
         self.say(session, f"leaked {leaked}")

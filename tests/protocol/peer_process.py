@@ -1,0 +1,116 @@
+"""The peer of `peer.py` as a child process, spoken to in raw bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 20.0  # seconds that any single wait may take
+
+
+class PeerProcess:
+    """A running peer; `lines` keeps every line that it wrote."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[bytes] = []
+        self._ids = 100
+
+    async def send(self, *lines: bytes | dict[str, Any]) -> None:
+        """Write lines, all in one piece."""
+        assert self.process.stdin is not None
+        data = b"".join(
+            line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines
+        )
+        self.process.stdin.write(data)
+        await asyncio.wait_for(self.process.stdin.drain(), LIMIT)
+
+    async def receive(self) -> dict[str, Any]:
+        """The next line, which has to be a message."""
+        assert self.process.stdout is not None
+        line = await asyncio.wait_for(self.process.stdout.readline(), LIMIT)
+        assert line.endswith(b"\n"), f"the peer ended; it wrote {line!r}"
+        self.lines.append(line)
+        message = json.loads(line)
+        assert message["jsonrpc"] == "2.0"
+        return message
+
+    async def stderr_line(self) -> str:
+        """The next line of the log."""
+        assert self.process.stderr is not None
+        return (await asyncio.wait_for(self.process.stderr.readline(), LIMIT)).decode()
+
+    async def started(self, text: str) -> None:
+        """Wait until the handler of the prompt `text` has begun."""
+        while await self.stderr_line() != f"start {text}\n":
+            pass
+
+    async def ask(self, line: bytes | dict[str, Any]) -> dict[str, Any]:
+        """Send one line and return the next message."""
+        await self.send(line)
+        return await self.receive()
+
+    async def initialize(self) -> None:
+        """Begin the connection."""
+        answer = await self.ask(request("initialize", {"protocolVersion": 1}, 0))
+        assert answer["result"]["protocolVersion"] == 1
+
+    async def end(self) -> int:
+        """Close standard input and return the exit status."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await asyncio.wait_for(self.process.wait(), LIMIT)
+
+
+def request(method: str, params: object, request_id: object = 1) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+def notification(method: str, params: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def prompt(text: str, request_id: object = 1, session: str = "s") -> dict[str, Any]:
+    blocks = [{"type": "text", "text": text}]
+    return request("session/prompt", {"sessionId": session, "prompt": blocks}, request_id)
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """The text of an agent_message_chunk."""
+    return message["params"]["update"]["content"]["text"]
+
+
+@asynccontextmanager
+async def running_peer(*arguments: str, **options: Any) -> AsyncIterator[PeerProcess]:
+    """Start a peer, and end it whatever happens."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-W",
+        "error",
+        str(Path(__file__).with_name("peer.py")),
+        *arguments,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        **{
+            "limit": 256 * 1024 * 1024,
+            "stdin": asyncio.subprocess.PIPE,
+            "stdout": asyncio.subprocess.PIPE,
+            "stderr": asyncio.subprocess.PIPE,
+            **options,
+        },
+    )
+    try:
+        yield PeerProcess(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        # The pipes' transports close on the loop's next pass, not with the process.
+        process._transport.close()  # type: ignore[attr-defined]  # no public way to close them

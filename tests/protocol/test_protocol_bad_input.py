@@ -1,0 +1,284 @@
+"""Lines that are no proper messages, sent as real bytes to a real process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.protocol.peer_process import (
+    PeerProcess,
+    notification,
+    prompt,
+    request,
+    running_peer,
+    text_of,
+)
+
+# One peer takes it all: every test finds it as the tests before have left it.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_peer() -> AsyncIterator[PeerProcess]:
+    async with running_peer() as one:
+        await one.initialize()
+        yield one
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def peer(shared_peer: PeerProcess) -> AsyncIterator[PeerProcess]:
+    yield shared_peer
+    # What a test left unread must not reach the next one.
+    await shared_peer.send(prompt("say end of test", "end of test"))
+    while (await shared_peer.receive()).get("id") != "end of test":
+        pass
+
+
+async def assert_alive(peer: PeerProcess) -> None:
+    """The very next message has to be the answer to a fresh request."""
+    await peer.send(prompt("say alive", "fresh"))
+    assert text_of(await peer.receive()) == "alive"
+    assert await peer.receive() == {
+        "jsonrpc": "2.0",
+        "id": "fresh",
+        "result": {"stopReason": "end_turn"},
+    }
+
+
+@pytest.mark.covers("T3")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"not json\n",
+        b'{"jsonrpc":"2.0","id":1,\n',
+        b'{"jsonrpc":"2.0","id":1,"method":5,\n',
+        b"42 43\n",
+        b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":NaN}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"\xff"}}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":'
+        + b"[" * 200_000
+        + b"]" * 200_000
+        + b"}\n",
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"\n",
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"\\ud800","b":Infinity}}\n',
+        b"\x00\x01\x02\n",
+    ],
+    ids=[
+        *("words", "cut-off", "wrong-type-cut-off", "two-values", "nan", "utf8", "utf8-method"),
+        *("deep-params", "deep-message", "surrogate-and-infinity", "control-characters"),
+    ],
+)
+async def test_a_line_that_is_no_json_is_answered_once_and_the_connection_goes_on(
+    peer: PeerProcess, line: bytes
+) -> None:
+    answer = await peer.ask(line)
+    assert answer["id"] is None
+    assert answer["error"]["code"] == -32700
+    assert "\n" not in answer["error"]["message"]
+    await assert_alive(peer)
+
+
+@pytest.mark.covers("T3")
+@pytest.mark.parametrize(
+    ("line", "answered_id"),
+    [
+        (b"[]\n", None),
+        (b"42\n", None),
+        (b"{}\n", None),
+        (b"null\n", None),
+        (b'"text"\n', None),
+        (b'{"jsonrpc":"2.0","id":5}\n', 5),
+        (b'{"jsonrpc":"2.0","id":"x","params":{}}\n', "x"),
+        (b'{"jsonrpc":"2.0","id":6,"method":7}\n', 6),
+        (b'{"jsonrpc":"1.0","id":7,"method":"session/prompt"}\n', 7),
+        (b'{"id":8,"method":"session/prompt"}\n', 8),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"session/prompt"}\n', None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"session/prompt"}\n', None),
+        (b'{"jsonrpc":"2.0","id":{},"method":"session/prompt"}\n', None),
+        (b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"session/prompt"}\n', None),
+    ],
+)
+async def test_json_that_is_no_request_is_an_invalid_request(
+    peer: PeerProcess, line: bytes, answered_id: object
+) -> None:
+    answer = await peer.ask(line)
+    assert (answer["error"]["code"], answer["id"]) == (-32600, answered_id)
+    await assert_alive(peer)
+
+
+@pytest.mark.covers("T3")
+async def test_a_batch_is_refused_once_and_none_of_it_is_done(peer: PeerProcess) -> None:
+    batch = [prompt("say one", 1), prompt("say two", 2)]
+    answer = await peer.ask(json.dumps(batch).encode() + b"\n")
+    assert (answer["error"]["code"], answer["id"]) == (-32600, None)
+    await assert_alive(peer)
+
+
+@pytest.mark.covers("T3")
+async def test_a_line_over_the_limit_is_reported_and_the_next_one_is_read() -> None:
+    async with running_peer("--limit=100000") as peer:
+        await peer.initialize()
+        await peer.send(prompt("say " + "x" * 100_000), prompt("say after", 2))
+        answer = await peer.receive()
+        assert (answer["error"]["code"], answer["id"]) == (-32600, None)
+        assert "100000 bytes" in answer["error"]["message"]
+        assert text_of(await peer.receive()) == "after"
+
+
+@pytest.mark.covers("T3")
+async def test_a_line_of_64_mib_neither_ends_the_connection_nor_fills_the_memory(
+    peer: PeerProcess,
+) -> None:
+    piece = b"x" * (1024 * 1024)
+    for _ in range(64):
+        await peer.send(piece)
+    answer = await peer.ask(b"\n")
+    assert answer["error"]["code"] == -32600
+    assert "33554432 bytes" in answer["error"]["message"]
+    await assert_alive(peer)
+    assert peak_memory(peer.process.pid) < 120 * 1024 * 1024
+
+
+@pytest.mark.covers("T3")
+async def test_a_long_line_within_the_limit_arrives_whole(peer: PeerProcess) -> None:
+    text = "0123456789" * 1_000_000
+    await peer.send(prompt(f"say {text}"))
+    assert text_of(await peer.receive()) == text
+
+
+@pytest.mark.covers("T3")
+async def test_a_lone_surrogate_is_replaced_on_the_way_in_and_on_the_way_out(
+    peer: PeerProcess,
+) -> None:
+    line = json.dumps(prompt("say a\ud800b \ud83d\ude00")).encode() + b"\n"
+    assert b"\\ud800" in line
+    assert text_of(await peer.ask(line)) == "a\ufffdb \U0001f600"
+    assert (await peer.receive())["result"]["stopReason"] == "end_turn"
+    assert text_of(await peer.ask(prompt("surrogate"))) == "a\ufffdb"
+
+
+@pytest.mark.covers("T3")
+async def test_blank_lines_and_carriage_returns_are_tolerated(peer: PeerProcess) -> None:
+    line = json.dumps(prompt("say hello")).encode()
+    assert text_of(await peer.ask(b"\n\r\n  \n" + line + b"\r\n\r\n")) == "hello"
+    await peer.receive()
+    await assert_alive(peer)
+
+
+@pytest.mark.covers("T4")
+@pytest.mark.parametrize(
+    "method", ["session/frobnicate", "_vendor/method", "fs/read_text_file", ""]
+)
+async def test_an_unknown_method_is_method_not_found(peer: PeerProcess, method: str) -> None:
+    answer = await peer.ask(request(method, {"any": "thing"}, "u"))
+    assert answer["id"] == "u"
+    assert answer["error"]["code"] == -32601
+    assert method in answer["error"]["message"]
+
+
+@pytest.mark.covers("T4")
+async def test_an_unknown_notification_is_ignored(peer: PeerProcess) -> None:
+    await peer.send(notification("_vendor/event", {}), notification("session/nothing", [1]))
+    await assert_alive(peer)
+
+
+@pytest.mark.covers("T4")
+@pytest.mark.parametrize(
+    ("method", "params", "field", "reason"),
+    [
+        ("session/new", {"mcpServers": []}, "cwd", "is required"),
+        ("session/new", {"cwd": 5, "mcpServers": []}, "cwd", "expected string, got integer"),
+        ("session/new", {"cwd": "/"}, "mcpServers", "is required"),
+        ("session/new", {"cwd": "/", "mcpServers": {}}, "mcpServers", "expected array, got object"),
+        (
+            "session/new",
+            {"cwd": "/", "mcpServers": [{"name": "a", "command": "b", "args": [1], "env": []}]},
+            "mcpServers[0].args[0]",
+            "expected string, got integer",
+        ),
+        (
+            "session/new",
+            {"cwd": "/", "mcpServers": [{"type": "carrier-pigeon"}]},
+            "mcpServers[0].type",
+            "expected http, sse or stdio",
+        ),
+        (
+            "session/prompt",
+            {"sessionId": "s", "prompt": [{"type": "text", "text": "x"}, {"type": "smell"}]},
+            "prompt[1].type",
+            "invalid value 'smell'",
+        ),
+        ("session/prompt", {"sessionId": "s", "prompt": [{"type": "text"}]}, "prompt[0].text", ""),
+        (
+            "session/prompt",
+            {"sessionId": ["s"], "prompt": []},
+            "sessionId",
+            "expected string, got array",
+        ),
+        ("session/prompt", ["s"], "", "expected object, got array"),
+        ("session/prompt", None, "sessionId", "is required"),
+        ("initialize", {"protocolVersion": "1"}, "protocolVersion", "expected integer, got string"),
+        ("initialize", {}, "protocolVersion", "is required"),
+        ("initialize", {"protocolVersion": 65536}, "protocolVersion", "expected integer <= 65535"),
+        ("initialize", {"protocolVersion": -1}, "protocolVersion", "expected integer >= 0"),
+        ("initialize", {"protocolVersion": 1.5}, "protocolVersion", "expected integer, got number"),
+    ],
+)
+async def test_wrong_params_are_refused_with_the_field_s_name(
+    peer: PeerProcess, method: str, params: object, field: str, reason: str
+) -> None:
+    answer = await peer.ask(request(method, params))
+    error = answer["error"]
+    assert error["code"] == -32602
+    assert error["data"] == {"field": field}
+    assert f"{field}: {reason}" in error["message"] if field else reason in error["message"]
+    assert "$" not in error["message"]
+    assert "`" not in error["message"]
+    assert "\n" not in error["message"]
+
+
+@pytest.mark.covers("T4")
+async def test_unknown_keys_and_nulls_and_what_the_schema_lets_pass_are_tolerated(
+    peer: PeerProcess,
+) -> None:
+    params = {
+        "protocolVersion": 1,
+        "clientCapabilities": {"terminal": None, "fs": {"readTextFile": "yes"}, "new": {}},
+        "clientInfo": {"name": "no version"},
+        "_meta": 7,
+    }
+    answer = await peer.ask(request("initialize", params) | {"type": "request", "trace": [1]})
+    assert "result" in answer
+    answer = await peer.ask(request("session/new", {"cwd": "/", "mcpServers": None}))
+    assert answer["result"] == {"sessionId": "s"}
+
+
+@pytest.mark.covers("T4")
+async def test_a_handler_s_crash_tells_the_peer_nothing_but_a_reference_to_the_log(
+    peer: PeerProcess,
+) -> None:
+    answer = await peer.ask(prompt("crash"))
+    assert answer["error"]["code"] == -32603
+    assert "data" not in answer["error"]
+    message = answer["error"]["message"]
+    assert message.startswith("internal error, see the log for reference ")
+    reference = message.rpartition(" ")[2]
+    await peer.started("crash")
+    assert reference in await peer.stderr_line()
+    mapped = await peer.ask(prompt("crash lookup"))
+    assert mapped["error"]["code"] == -32002
+    assert "\n" not in mapped["error"]["message"]
+
+
+def peak_memory(pid: int) -> int:
+    """The most bytes of memory that a process ever had."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        pytest.skip("the system does not tell a process's peak memory")
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
