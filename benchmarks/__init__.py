@@ -1,0 +1,1 @@
+"""What acp-agent costs, measured against the floor in the same run: `make bench`."""

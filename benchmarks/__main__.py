@@ -1,0 +1,35 @@
+"""Runs the benchmarks and prints their table: `make bench`, or `python -m benchmarks NAME …`."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import journal, memory, requests, sessions, startup, streaming
+from benchmarks.table import Row, show
+
+ALL = {
+    "startup": startup.rows,
+    "streaming": streaming.rows,
+    "memory": memory.rows,
+    "sessions": sessions.rows,
+    "requests": requests.rows,
+    "journal": journal.rows,
+}
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all; returns the exit status."""
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        sys.stderr.write(f"there is no benchmark {unknown[0]!r}; there are {', '.join(ALL)}\n")
+        return 2
+    found: list[Row] = []
+    for name in names or list(ALL):
+        sys.stderr.write(f"{name} …\n")
+        found.extend(ALL[name]())
+    print(show(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
