@@ -33,6 +33,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     mode: str | None = None
     allow: Literal["all", "edits", "none", "ask"] = "ask"
     resume: str | None = None
+    keep: bool = True  # the session, once its turn is over
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -87,6 +88,8 @@ async def turn(flags: Flags, view: View) -> int:
                 await client.set_option("mode", flags.mode)
             reason = await client.prompt(flags.prompt)
             view.ended(client.session_id, reason)
+            if not flags.keep:
+                await client.delete()
             return _STATUS.get(reason, _UNFINISHED)
     except asyncio.CancelledError:
         return INTERRUPTED
@@ -103,8 +106,8 @@ async def turn(flags: Flags, view: View) -> int:
             await client.aclose()
 
 
-def text_view(out: TextIO, *, cwd: Path) -> View:
-    """A turn as text for people."""
+def text_view(out: TextIO, *, cwd: Path, resumable: bool = True) -> View:
+    """A turn as text for people; `resumable` tells how to go on with its session."""
     screen = Screen(painter(out), cwd=cwd)
 
     def failed(message: str) -> None:
@@ -115,9 +118,9 @@ def text_view(out: TextIO, *, cwd: Path) -> View:
         update=screen.update,
         answered=screen.answered,
         opened=lambda _: None,
-        ended=lambda _, reason: screen.ended(reason),
+        ended=lambda session, reason: screen.ended(reason, session if resumable else None),
         failed=failed,
-        ask=screen.ask if sys.stdin is not None and sys.stdin.isatty() else None,
+        ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
     )
 
 

@@ -114,8 +114,8 @@ class Screen:
         self._permission(asked)
         self._line(f"    -> {answer}", "bold")
 
-    def ended(self, stop_reason: str) -> None:
-        """Show how the turn ended, and what it used."""
+    def ended(self, stop_reason: str, session: str | None = None) -> None:
+        """Show how the turn ended, what it used, and how to go on with the session."""
         self._begin("end")
         parts = [f"stop reason: {stop_reason}"]
         if self._usage is not None:
@@ -124,6 +124,8 @@ class Screen:
             if usage.cost is not None:
                 parts.append(f"cost: {usage.cost.amount:.4f} {usage.cost.currency}")
         self._line(" | ".join(parts), "dim")
+        if session is not None:
+            self._line(f"go on with: acp-agent run --resume {session} ...", "dim")
 
     def _permission(self, asked: Asked) -> None:
         self._begin("permission")

@@ -84,13 +84,20 @@ async def _refuse(_: Asked) -> acp.RequestPermissionOutcome:
 
 
 async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> int:
-    view = text_view(sys.stdout, cwd=folder)
+    view = text_view(sys.stdout, cwd=folder, resumable=not sample)
     allow: Literal["all", "edits", "ask"] = "ask"
     if sample and demo:
         allow = "all"  # the script is known, and so is the project: the tour answers by itself
     elif sample and view.ask is None:
         allow = "edits"  # nobody can be asked, and a model's commands are not known
-    flags = Flags(prompt=prompt, cwd=folder, model=_DEMO if demo else None, mode="ask", allow=allow)
+    flags = Flags(
+        prompt=prompt,
+        cwd=folder,
+        model=_DEMO if demo else None,
+        mode="ask",
+        allow=allow,
+        keep=not sample,
+    )
     Screen(painter(sys.stdout), cwd=folder).say(f"> {prompt}", "bold")
     sys.stdout.write("\n")
     return await turn(flags, view)

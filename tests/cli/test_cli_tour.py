@@ -95,11 +95,12 @@ async def test_words_of_the_users_are_prompted_in_the_folder_where_they_are(
     assert "Next: " in out
 
 
-async def test_the_try_for_a_model_leaves_no_session_behind(
+async def test_it_leaves_no_session_but_that_of_the_users_own_words(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
-    model_server.add(answer("Hello."))
-    await tour(home, workspace_repo, "--prompt", "hello", **model_server.environ())
+    model_server.add(answer("That was the tour."), answer("Hello."))
+    await tour(home, workspace_repo, **model_server.environ())
+    _, out, _ = await tour(home, workspace_repo, "--prompt", "hello", **model_server.environ())
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "acp_agent", "sessions", "list", "--json"),
         env=environment(home),
@@ -107,5 +108,7 @@ async def test_the_try_for_a_model_leaves_no_session_behind(
         stdout=PIPE,
     )
     async with asyncio.timeout(30):
-        out, _ = await process.communicate()
-    assert out.count(b"sess_") == 1
+        listed, _ = await process.communicate()
+    found = re.search(r"--resume (\S+)", out)
+    assert found is not None
+    assert re.findall(r"sess_\w+", listed.decode()) == [found[1]]
