@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Mapping
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -12,15 +11,15 @@ from msgspec import Raw
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.call import Call, Handler, NotificationHandler, Reply, RequestHandler
+from protocol.jsonrpc.call import Handler, NotificationHandler
+from protocol.jsonrpc.calls import Calls, MapError
 from protocol.jsonrpc.errors import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    REQUEST_CANCELLED,
     RpcError,
 )
+from protocol.jsonrpc.log import log
 from protocol.jsonrpc.method import Method
 from protocol.jsonrpc.outbox import Merge, Outbox, Trace
 from protocol.jsonrpc.requests import CANCEL_REQUEST, Requests
@@ -29,6 +28,7 @@ from protocol.transports.base import Oversize, Transport
 P = TypeVar("P")
 R = TypeVar("R")
 
+_FLUSH = 1.0  # seconds that the peer gets to read what is queued at the end
 _LONGEST_NAME = 100  # characters of an unknown method's name that an error repeats
 
 
@@ -67,7 +67,7 @@ class Connection:
         *,
         methods: Mapping[str, Method[Any, Any]],
         handlers: Mapping[str, Handler],
-        map_error: Callable[[Exception], RpcError | None] | None = None,
+        map_error: MapError | None = None,
         admit: Callable[[str], None] | None = None,
         merge: Merge | None = None,
         trace: Trace | None = None,
@@ -77,16 +77,13 @@ class Connection:
         self._transport = transport
         self._methods = methods
         self._handlers = handlers
-        self._map_error = map_error
         self._admit = admit
         self._trace = trace
         self._linger = linger
         self._grace = grace
         self._outbox = Outbox(transport, merge, trace)
         self._requests = Requests(self._outbox)
-        self._calls: dict[asyncio.Task[None], Call] = {}
-        self._open_ids: dict[messages.RequestId, Call] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._calls = Calls(self._outbox, map_error)
         self._closed = asyncio.Event()
         self._closing = False
         self._running = False
@@ -156,18 +153,18 @@ class Connection:
         if not self._running:
             self._closed.set()
         # A handler cannot wait for its own end.
-        if asyncio.current_task() not in self._calls.keys() | self._tasks:
+        if not self._calls.own_current_task():
             await self._closed.wait()
 
     def _receive_safely(self, line: bytes) -> None:
         try:
+            if self._trace is not None:
+                self._trace("in", line)
             self._receive(line)
         except Exception as error:  # noqa: BLE001 - one message must not end the connection
-            _log("a message could not be handled", error)
+            log("a message could not be handled", error)
 
     def _receive(self, line: bytes) -> None:
-        if self._trace is not None:
-            self._trace("in", line)
         message = messages.parse(line)
         if isinstance(message, messages.Request):
             self._on_request(message, line)
@@ -188,15 +185,11 @@ class Connection:
             self._receive_mended(line, error)
         except RpcError as error:
             self._outbox.send(messages.failure(message.raw_id, error))
+        except Exception as error:  # noqa: BLE001 - whatever fails, a request is answered
+            failure = self._calls.error_for(error, message.method)
+            self._outbox.send(messages.failure(message.raw_id, failure))
         else:
-            call = Call(message.id, message.method)
-            work = self._answer(call, message.raw_id, handler, method, params)
-            task = asyncio.get_running_loop().create_task(work)
-            call.attach(task)
-            self._calls[task] = call
-            if message.id is not None:
-                self._open_ids[message.id] = call
-            task.add_done_callback(self._finished)
+            self._calls.start(message, method, handler, params)
 
     def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:
         handler = self._handlers.get(message.method)
@@ -204,7 +197,7 @@ class Connection:
         if handler is None or method is None:
             name = message.method[:_LONGEST_NAME]
             raise RpcError(METHOD_NOT_FOUND, f"method not found: {name}")
-        if message.id is not None and message.id in self._open_ids:
+        if self._calls.in_use(message.id):
             raise RpcError(INVALID_REQUEST, "invalid request: this id is still in use")
         return method, handler
 
@@ -217,62 +210,6 @@ class Connection:
             self._outbox.send(messages.failure(invalid.raw_id, invalid.error))
         else:
             self._receive(mended)
-
-    def _finished(self, task: asyncio.Task[None]) -> None:
-        call = self._calls.pop(task, None)
-        if call is not None and self._open_ids.get(call.id) is call:
-            del self._open_ids[call.id]
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log("a handler failed", error)
-
-    async def _answer(
-        self,
-        call: Call,
-        raw_id: bytes,
-        handler: Handler,
-        method: Method[Any, Any],
-        params: object,
-    ) -> None:
-        then: Callable[[], None] | None = None
-        try:
-            if method.is_notification:
-                result: object = None
-                outcome = cast("NotificationHandler", handler)(params)
-                if isawaitable(outcome):
-                    await outcome
-            else:
-                result = await cast("RequestHandler", handler)(params, call)
-            if isinstance(result, Reply):
-                then = result.then
-                result = result.result
-            # Every result of the protocol is an object: nothing to say is an empty one.
-            line = messages.result(raw_id, {} if result is None else result)
-        except asyncio.CancelledError:
-            line = messages.failure(raw_id, RpcError(REQUEST_CANCELLED, "request cancelled"))
-        except Exception as error:  # noqa: BLE001 - the border: every failure becomes an answer
-            line = messages.failure(raw_id, self._error_for(error, call.method))
-        # The id is free before its answer is out: the peer may use it again at once.
-        if self._open_ids.get(call.id) is call:
-            del self._open_ids[call.id]
-        self._outbox.send(line)
-        if then is not None:
-            then()
-
-    def _error_for(self, error: Exception, method: str) -> RpcError:
-        if isinstance(error, RpcError):
-            return error
-        if self._map_error is not None:
-            try:
-                mapped = self._map_error(error)
-            except Exception as second:  # noqa: BLE001 - a mistake there must not cost the answer
-                _log("an error could not be mapped", second)
-                mapped = None
-            if mapped is not None:
-                return mapped
-        reference = os.urandom(4).hex()
-        _log(f"{method} failed, reference {reference}", error)
-        return RpcError(INTERNAL_ERROR, f"internal error, see the log for reference {reference}")
 
     def _on_notification(self, message: messages.Notification, line: bytes) -> None:
         if message.method == CANCEL_REQUEST:
@@ -290,18 +227,15 @@ class Connection:
             self._receive_mended(line, error)
             return
         except RpcError as error:
-            _log(f"ignored a notification: {error.message}", None)
+            log(f"ignored a notification: {error.message}")
             return
         try:
             outcome = cast("NotificationHandler", handler)(params)
         except Exception as error:  # noqa: BLE001 - a notification has no answer to carry it
-            _log(f"{message.method} failed", error)
+            log(f"{message.method} failed", error)
             return
         if isawaitable(outcome):
-            waiting = cast("Coroutine[Any, Any, None]", outcome)
-            task = asyncio.get_running_loop().create_task(waiting)
-            self._tasks.add(task)
-            task.add_done_callback(self._finished)
+            self._calls.start_notification(cast("Coroutine[Any, Any, None]", outcome))
 
     def _cancel(self, params: Raw) -> None:
         try:
@@ -311,28 +245,14 @@ class Connection:
         key = value.get("requestId") if isinstance(value, dict) else None
         if not isinstance(key, int | str) or isinstance(key, bool):
             return
-        call = self._open_ids.get(key)
-        if call is not None:
-            # After the handler's first step, so that it can say how it wants to be cancelled.
-            asyncio.get_running_loop().call_soon(call.cancel)
+        self._calls.cancel(key)
 
     async def _wind_up(self) -> None:
         self._transport.close()
         self._requests.end()
-        running = self._calls.keys() | self._tasks
-        if running and not self._closing and not self._transport.gone:
-            await asyncio.wait(running, timeout=self._linger)
-        for call in list(self._calls.values()):
-            call.cancel()
-        for task in self._tasks:
-            task.cancel()
-        if running := self._calls.keys() | self._tasks:
-            await asyncio.wait(running, timeout=self._grace)
-        for task in self._calls.keys() | self._tasks:
-            task.cancel()
-        if running := self._calls.keys() | self._tasks:
-            await asyncio.wait(running, timeout=1.0)
-        await self._outbox.flush(1.0)
+        waits = not self._closing and not self._transport.gone
+        await self._calls.wind_up(self._linger if waits else 0.0, self._grace)
+        await self._outbox.flush(_FLUSH)
 
 
 def _decode(params: Raw, method: Method[P, Any]) -> P:
@@ -349,12 +269,4 @@ def _decode(params: Raw, method: Method[P, Any]) -> P:
 def _too_long(limit: int) -> RpcError:
     return RpcError(
         INVALID_REQUEST, f"invalid request: a line is longer than the limit of {limit} bytes"
-    )
-
-
-def _log(text: str, error: BaseException | None) -> None:
-    import logging  # noqa: PLC0415 - not at start
-
-    logging.getLogger("protocol.jsonrpc").log(
-        logging.INFO if error is None else logging.ERROR, "%s", text, exc_info=error
     )

@@ -77,6 +77,10 @@ def notification(method: str, params: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
+def cancel_request(request_id: object) -> dict[str, Any]:
+    return notification("$/cancel_request", {"requestId": request_id})
+
+
 def prompt(text: str, request_id: object = 1, session: str = "s") -> dict[str, Any]:
     blocks = [{"type": "text", "text": text}]
     return request("session/prompt", {"sessionId": session, "prompt": blocks}, request_id)

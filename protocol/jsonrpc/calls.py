@@ -1,0 +1,152 @@
+"""The peer's requests while they are being answered."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from inspect import isawaitable
+from typing import Any, cast
+
+from protocol.jsonrpc import messages
+from protocol.jsonrpc.call import Call, Handler, NotificationHandler, Reply, RequestHandler
+from protocol.jsonrpc.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
+from protocol.jsonrpc.log import log
+from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.outbox import Outbox
+
+MapError = Callable[[Exception], RpcError | None]
+
+_LAST_WAIT = 1.0  # seconds for handlers that were cancelled for good
+
+
+class Calls:
+    """Runs handlers in tasks, sends what they answer, and ends them."""
+
+    def __init__(self, outbox: Outbox, map_error: MapError | None) -> None:
+        self._outbox = outbox
+        self._map_error = map_error
+        self._calls: dict[asyncio.Task[None], Call] = {}
+        self._by_id: dict[messages.RequestId, Call] = {}
+        self._tasks: set[asyncio.Task[None]] = set()  # of notifications
+
+    def in_use(self, request_id: messages.RequestId) -> bool:
+        """Whether a request with this id is being answered; null is no name for one."""
+        return request_id is not None and request_id in self._by_id
+
+    def start(
+        self,
+        message: messages.Request,
+        method: Method[Any, Any],
+        handler: Handler,
+        params: object,
+    ) -> None:
+        """Begin to answer a request; handlers begin in the order of these calls."""
+        call = Call(message.id, message.method)
+        work = self._answer(call, message.raw_id, method, handler, params)
+        task = asyncio.get_running_loop().create_task(work)
+        call.attach(task)
+        self._calls[task] = call
+        if message.id is not None:
+            self._by_id[message.id] = call
+        task.add_done_callback(self._finished)
+
+    def start_notification(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a notification's handler, which nobody waits for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def cancel(self, request_id: int | str) -> None:
+        """Cancel a request as the peer asks; nothing happens when it is not being answered."""
+        call = self._by_id.get(request_id)
+        if call is not None:
+            # After the handler's first step, so that it can say how it wants to be cancelled.
+            asyncio.get_running_loop().call_soon(call.cancel)
+
+    def own_current_task(self) -> bool:
+        """Whether the caller runs in a handler."""
+        return asyncio.current_task() in self._running()
+
+    async def wind_up(self, linger: float, grace: float) -> None:
+        """End what runs: by itself in `linger` seconds, asked to in `grace`, or else cancelled."""
+        if linger and self._running():
+            await asyncio.wait(self._running(), timeout=linger)
+        for call in list(self._calls.values()):
+            call.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self._running():
+            await asyncio.wait(self._running(), timeout=grace)
+        for task in self._running():
+            task.cancel()
+        if self._running():
+            await asyncio.wait(self._running(), timeout=_LAST_WAIT)
+
+    def _running(self) -> set[asyncio.Task[None]]:
+        return self._calls.keys() | self._tasks
+
+    async def _answer(
+        self,
+        call: Call,
+        raw_id: bytes,
+        method: Method[Any, Any],
+        handler: Handler,
+        params: object,
+    ) -> None:
+        then: Callable[[], None] | None = None
+        try:
+            result = await _result_of(method, handler, params, call)
+            if isinstance(result, Reply):
+                then = result.then
+                result = result.result
+            # Every result of the protocol is an object: nothing to say is an empty one.
+            line = messages.result(raw_id, {} if result is None else result)
+        except asyncio.CancelledError:
+            line = messages.failure(raw_id, RpcError(REQUEST_CANCELLED, "request cancelled"))
+        except Exception as error:  # noqa: BLE001 - the border: every failure becomes an answer
+            line = messages.failure(raw_id, self.error_for(error, call.method))
+        # The id is free before its answer is out: the peer may use it again at once.
+        self._release(call)
+        self._outbox.send(line)
+        if then is not None:
+            then()
+
+    def error_for(self, error: Exception, method: str) -> RpcError:
+        """The error to answer when answering `method` failed with `error`."""
+        if isinstance(error, RpcError):
+            return error
+        if self._map_error is not None:
+            try:
+                mapped = self._map_error(error)
+            except Exception as second:  # noqa: BLE001 - a mistake there must not cost the answer
+                log("an error could not be mapped", second)
+                mapped = None
+            if mapped is not None:
+                return mapped
+        reference = os.urandom(4).hex()
+        log(f"{method} failed, reference {reference}", error)
+        return RpcError(INTERNAL_ERROR, f"internal error, see the log for reference {reference}")
+
+    def _release(self, call: Call) -> None:
+        if self._by_id.get(call.id) is call:
+            del self._by_id[call.id]
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        call = self._calls.pop(task, None)
+        if call is not None:
+            self._release(call)
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log("a handler failed", error)
+
+
+async def _result_of(
+    method: Method[Any, Any], handler: Handler, params: object, call: Call
+) -> object:
+    if not method.is_notification:
+        return await cast("RequestHandler", handler)(params, call)
+    outcome = cast("NotificationHandler", handler)(params)
+    if isawaitable(outcome):
+        await outcome
+    return None
