@@ -115,7 +115,7 @@ class SessionManager:
             editor=self._editor,
             lease=lease,
         )
-        session.take(known)
+        session.restore(known)
         await session.settings.find_model()
         self._open[session_id] = session
         return session

@@ -90,6 +90,7 @@ class Session:
         self._told: dict[str, str] = {}
         self._closed = False
         self._ahead = False
+        self._just_read: Sequence[AnyEvent] | None = None
 
     # -- what the session is: a fold of its journal ------------------------------------------
 
@@ -106,8 +107,22 @@ class Session:
                 case _:
                     pass
 
+    def restore(self, events: Sequence[AnyEvent]) -> None:
+        """Take the whole journal in, as it was read when the session was opened."""
+        self.take(events)
+        self._just_read = events
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Every event so far."""
+        if self._just_read is not None:
+            events, self._just_read = self._just_read, None
+            return events
+        stored = await self.services.store.read_all(self.session)
+        return [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, then show them (`TurnHost.emit`)."""
+        self._just_read = None
         self.take(events)
         try:
             await self._journal.write(events)
@@ -119,8 +134,7 @@ class Session:
         """After a failed write the state is ahead of the journal: go back to what it holds."""
         if not self._ahead:
             return
-        stored = await self.services.store.read_all(self.session)
-        known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+        known = await self.history()
         self.context = Context()
         self.take(known)
         self._ahead = False

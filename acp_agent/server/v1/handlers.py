@@ -26,7 +26,7 @@ from acp_agent.server.v1.options import config_options, mode_state
 from acp_agent.server.v1.projection import from_acp
 from acp_agent.session.commands import COMMANDS
 from acp_agent.session.session import Session
-from acp_agent.session.store import SessionRecord, UnknownEvent
+from acp_agent.session.store import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.errors import INVALID_REQUEST, UNSUPPORTED_VERSION, RpcError
 from protocol.v1 import types as acp
@@ -152,9 +152,7 @@ class Handlers:
             )
 
             async def replay() -> None:
-                stored = await session.services.store.read_all(session.session)
-                events = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
-                await self._editor.replay(session.session, events)
+                await self._editor.replay(session.session, await session.history())
 
             await session.replay(replay)
         options = session.settings.options()

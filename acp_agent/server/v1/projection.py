@@ -5,8 +5,7 @@ Source: Agent Client Protocol v1, SessionUpdate.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -28,7 +27,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId, MessageId
+from acp_agent.ids import CallId
 from acp_agent.server.client import ClientProfile
 from protocol.codec import typed_json
 from protocol.v1 import types as acp
@@ -55,37 +54,27 @@ class Projector:
         self._replay = replay
         self._live_output: dict[CallId, str] = {}
 
-    def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:  # noqa: PLR0911 - a table
+        # By type and not by pattern: a replay projects thousands of events.
+        self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
+            AgentText: _answer,
+            AgentThought: _thought,
+            ToolOutput: self._output,
+            UserMessage: self._user,
+            ToolCalled: _tool_call,
+            ToolStarted: self._started,
+            ToolShown: _tool_shown,
+            ToolEnded: self._ended,
+            PlanChanged: _plan,
+            UsageReported: _usage,
+            TitleChanged: _title,
+            NoticeShown: self._notice,
+            TurnInterrupted: self._interrupted,
+        }
+
+    def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
         """The updates that show `event`; none for what only the journal needs."""
-        match event:
-            case AgentText():
-                return [acp.AgentMessageChunk(content=_text(event.text), message_id=event.message)]
-            case AgentThought():
-                return [_thought(event.message, event.text)]
-            case ToolOutput():
-                return self._output(event)
-            case UserMessage():
-                return self._user(event)
-            case ToolCalled():
-                return [_tool_call(event)]
-            case ToolStarted():
-                return [self._started(event)]
-            case ToolShown():
-                return [_tool_shown(event)]
-            case ToolEnded():
-                return [self._ended(event)]
-            case PlanChanged():
-                return [acp.Plan(entries=[_plan_entry(entry) for entry in event.entries])]
-            case UsageReported():
-                return [_usage(event)]
-            case TitleChanged():
-                return [acp.SessionInfoUpdate(title=event.title)]
-            case NoticeShown():
-                return [self._notice(event)]
-            case TurnInterrupted():
-                return self._interrupted(event)
-            case _:
-                return []
+        show = self._by_type.get(type(event))
+        return () if show is None else show(event)
 
     def _user(self, event: UserMessage) -> Sequence[acp.SessionUpdate]:
         if not self._replay:
@@ -95,18 +84,19 @@ class Projector:
             for block in event.content
         ]
 
-    def _started(self, event: ToolStarted) -> acp.SessionUpdate:
-        if event.cwd is None:
-            return _update(event.call, status="in_progress")
-        self._live_output[event.call] = ""
-        if not self._client.terminal_output:
-            return _update(event.call, status="in_progress")
-        return _update(
-            event.call,
-            status="in_progress",
-            content=[acp.Terminal(terminal_id=event.call)],
-            meta={"terminal_info": {"terminal_id": event.call, "cwd": event.cwd}},
-        )
+    def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+        if event.cwd is not None:
+            self._live_output[event.call] = ""
+        if event.cwd is None or not self._client.terminal_output:
+            return [_update(event.call, status="in_progress")]
+        return [
+            _update(
+                event.call,
+                status="in_progress",
+                content=[acp.Terminal(terminal_id=event.call)],
+                meta={"terminal_info": {"terminal_id": event.call, "cwd": event.cwd}},
+            )
+        ]
 
     def _output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
         if self._client.terminal_output:
@@ -116,7 +106,7 @@ class Projector:
         self._live_output[event.call] = tail
         return [_update(event.call, content=[_shown(ours.text_part(_console(tail)))])]
 
-    def _ended(self, event: ToolEnded) -> acp.SessionUpdate:
+    def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         ran_command = self._live_output.pop(event.call, None) is not None
         meta = None
         content = event.content
@@ -130,17 +120,19 @@ class Projector:
                     "signal": event.signal,
                 }
             }
-        return _update(
-            event.call,
-            status="failed" if event.failed else "completed",
-            content=None if content is None else [_shown(part) for part in content],
-            locations=event.locations,
-            raw_output=event.raw_output,
-            meta=meta,
-        )
+        return [
+            _update(
+                event.call,
+                status="failed" if event.failed else "completed",
+                content=None if content is None else shown(content),
+                locations=event.locations,
+                raw_output=event.raw_output,
+                meta=meta,
+            )
+        ]
 
-    def _notice(self, event: NoticeShown) -> acp.SessionUpdate:
-        return self._note(event.severity, event.title, event.description)
+    def _notice(self, event: NoticeShown) -> Sequence[acp.SessionUpdate]:
+        return [self._note(event.severity, event.title, event.description)]
 
     def _note(self, severity: str, title: str, description: str) -> acp.SessionUpdate:
         if self._client.notices:
@@ -177,8 +169,8 @@ def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
 def raw_input(arguments: str) -> Any:
     """A call's arguments as JSON values, or as they are where they are no JSON."""
     try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
         return {"arguments": arguments}
 
 
@@ -196,9 +188,26 @@ def _text(text: str) -> acp.TextContent:
     return acp.TextContent(text=text)
 
 
-def _thought(message: MessageId, text: str) -> acp.AgentThoughtChunk:
+def _answer(event: AgentText) -> Sequence[acp.SessionUpdate]:
+    return [acp.AgentMessageChunk(content=_text(event.text), message_id=event.message)]
+
+
+def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:
     # Its own id: a client that gathers chunks by id must not mix thoughts into the answer.
-    return acp.AgentThoughtChunk(content=_text(text), message_id=f"{message}_thought")
+    thought = f"{event.message}_thought"
+    return [acp.AgentThoughtChunk(content=_text(event.text), message_id=thought)]
+
+
+def _plan(event: PlanChanged) -> Sequence[acp.SessionUpdate]:
+    entries = [
+        acp.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+        for entry in event.entries
+    ]
+    return [acp.Plan(entries=entries)]
+
+
+def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
+    return [acp.SessionInfoUpdate(title=event.title)]
 
 
 def _shown(part: ours.CallContent) -> acp.ToolCallContent:
@@ -218,26 +227,30 @@ def _console(text: str) -> str:
     return f"{fence}console\n{text}\n{fence}"
 
 
-def _tool_call(event: ToolCalled) -> acp.ToolCall:
-    return acp.ToolCall(
-        tool_call_id=event.call,
-        title=event.title,
-        name=event.name,
-        kind=event.kind,
-        status="pending",
-        content=shown(event.content),
-        locations=places(event.locations),
-        raw_input=raw_input(event.arguments),
-    )
+def _tool_call(event: ToolCalled) -> Sequence[acp.SessionUpdate]:
+    return [
+        acp.ToolCall(
+            tool_call_id=event.call,
+            title=event.title,
+            name=event.name,
+            kind=event.kind,
+            status="pending",
+            content=shown(event.content),
+            locations=places(event.locations),
+            raw_input=raw_input(event.arguments),
+        )
+    ]
 
 
-def _tool_shown(event: ToolShown) -> acp.SessionUpdate:
-    return _update(
-        event.call,
-        title=event.title,
-        content=None if event.content is None else shown(event.content),
-        locations=event.locations,
-    )
+def _tool_shown(event: ToolShown) -> Sequence[acp.SessionUpdate]:
+    return [
+        _update(
+            event.call,
+            title=event.title,
+            content=None if event.content is None else shown(event.content),
+            locations=event.locations,
+        )
+    ]
 
 
 def _update(
@@ -264,10 +277,6 @@ def _update(
     )
 
 
-def _plan_entry(entry: Any) -> acp.PlanEntry:
-    return acp.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
-
-
-def _usage(event: UsageReported) -> acp.UsageUpdate:
+def _usage(event: UsageReported) -> Sequence[acp.SessionUpdate]:
     cost = None if event.cost is None else acp.Cost(amount=event.cost, currency=event.currency)
-    return acp.UsageUpdate(used=event.used, size=event.size, cost=cost)
+    return [acp.UsageUpdate(used=event.used, size=event.size, cost=cost)]
