@@ -138,8 +138,12 @@ class AgentProcess(WireClient):
         if self.cut_off:
             return
         self.oracle.finished()
-        left = marked_processes(self._mark)
+        left = self.left_behind()
         assert not left, f"processes were left behind: {left}"
+
+    def left_behind(self) -> dict[int, str]:
+        """Command lines by process id of what the agent started and what still runs."""
+        return marked_processes(self._mark)
 
     async def _settle(self) -> None:
         """Read what is left in the pipes."""
