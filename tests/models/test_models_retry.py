@@ -1,11 +1,19 @@
 """Trying again: what is tried, how long is waited, and what the user sees."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 import pytest
 
-from acp_agent.models.base import Driver, Failed, Finished, ModelRequest, Retrying, TextDelta
+from acp_agent.models.base import (
+    Driver,
+    Failed,
+    Finished,
+    ModelRequest,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+)
 from acp_agent.models.retry import RetryPolicy, retrying
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import Cut, Drop, ModelServer, Raw, Reply, Stall, Status, answer
@@ -190,6 +198,28 @@ async def test_closing_closes_the_connection(driver: Driver, server: ModelServer
     await anext(stream)
     await stream.aclose()
     await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
+
+
+async def test_closing_closes_the_drivers_stream_before_it_returns(
+    driver: Driver, server: ModelServer
+) -> None:
+    made: list[AsyncGenerator[Sequence[StreamEvent]]] = []
+
+    class Watched(Driver):
+        def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+            stream = driver.stream(request)
+            assert isinstance(stream, AsyncGenerator)
+            made.append(stream)
+            return made[-1]
+
+        async def aclose(self) -> None:
+            pass
+
+    server.add(answer("Half", Stall()))
+    stream = retrying(Watched(), ask(), POLICY)
+    await anext(stream)
+    await stream.aclose()
+    assert made[0].ag_frame is None  # the generator has ended
 
 
 async def test_a_driver_that_ends_without_a_last_event_is_a_failure() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from acp_agent.events import Usage
 from acp_agent.models.base import CallStarted, Driver, Failed, Finished, TextDelta
+from acp_agent.models.exchange import _Body
 from tests.support.model_asking import KEY, ask, driver_for, gather
 from tests.support.model_server import (
     Call,
@@ -258,6 +259,28 @@ async def test_a_fast_stream_comes_in_few_batches(driver: Driver, server: ModelS
     assert len(batches) < 500
 
 
+async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None:
+    given = 0
+
+    class Endless:
+        async def aiter_bytes(self) -> AsyncIterator[bytes]:
+            nonlocal given
+            while True:
+                given += 100_000
+                yield bytes(100_000)
+
+        async def aclose(self) -> None:
+            pass
+
+    body = _Body(Endless())  # type: ignore[arg-type] # as much of a response as is used
+    batches = body.batches()
+    await anext(batches)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert given < 3_000_000
+    await body.close()
+
+
 async def test_a_slow_stream_comes_piece_by_piece(driver: Driver, server: ModelServer) -> None:
     stalls = [Stall(), Stall()]
     server.add(answer("one", stalls[0], "two", stalls[1], "three"))
@@ -271,14 +294,20 @@ async def test_a_slow_stream_comes_piece_by_piece(driver: Driver, server: ModelS
     assert texts == ["one", "two", "three"]
 
 
+@pytest.mark.parametrize("late_end", [0, 0.02])
 async def test_the_next_request_uses_the_same_connection(
-    driver: Driver, server: ModelServer
+    driver: Driver, server: ModelServer, late_end: float
 ) -> None:
     ports = set()
     for _ in range(3):
-        server.add(answer("Hello"))
+        server.add(answer("Hello", late_end=late_end))
         await gather(driver.stream(ask()))
-        await asyncio.wait_for(server.requests[-1].answered.wait(), 5)
+        request = server.requests[-1]
+        closing = asyncio.create_task(request.closed_early.wait())
+        answered = asyncio.create_task(request.answered.wait())
+        await asyncio.wait({closing, answered}, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+        assert answered.done()
+        closing.cancel()
         ports.add(server.requests[-1].client_port)
     assert len(ports) == 1
 

@@ -224,6 +224,8 @@ class ModelServer:
                 return False
             elif isinstance(part, bytes):
                 await _write(writer, part, reply.write_size)
+        if reply.late_end:
+            await asyncio.sleep(reply.late_end)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True

@@ -106,7 +106,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 
     `stop` is the provider's own word, None: the usual one. `write_size` splits the stream into
     writes of so many bytes, wherever that cuts. `reasoning_field` is where an OpenAI-compatible
-    service puts its reasoning. `ended` False leaves out everything that ends an answer.
+    service puts its reasoning. `late_end` holds back the end of the HTTP body, but not the answer's,
+    for so many seconds. `ended` False leaves out everything that ends an answer.
     """
 
     steps: Sequence[Any]
@@ -115,6 +116,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     write_size: int | None = None
     reasoning_field: str = "reasoning_content"
     ended: bool = True
+    late_end: float = 0.0
 
 
 class Status(Struct, frozen=True, kw_only=True):

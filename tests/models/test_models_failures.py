@@ -1,0 +1,92 @@
+"""What is said of a failure, word by word."""
+
+import pytest
+from msgspec import structs
+
+from acp_agent.models import failures
+from acp_agent.models.providers import Provider
+
+PROVIDER = Provider(
+    id="deepseek",
+    name="DeepSeek",
+    api="openai",
+    base_url="https://api.example/v1",
+    key="plain words",
+    key_env=("DEEPSEEK_API_KEY",),
+)
+
+
+def said(status: int, message: str, provider: Provider = PROVIDER) -> str:
+    body = b'{"error": {"message": "%s"}}' % message.encode()
+    return failures.from_status(provider, status, {}, body, model="m").message
+
+
+def test_the_users_key_is_never_repeated_whatever_it_looks_like() -> None:
+    assert "plain words" not in said(400, "not with the key plain words here")
+    keyless = structs.replace(PROVIDER, key=None)
+    for key in (
+        "sk-proj-0123456789abcdef",
+        "sk-test****************cdef",
+        "AIzaSyA1234567890abcdef",
+    ):
+        assert key not in said(400, f"not with {key} here", keyless)
+        assert "not with *** here" in said(400, f"not with {key} here", keyless)
+
+
+def test_a_refused_key_says_where_to_put_a_right_one() -> None:
+    assert said(401, "Incorrect API key: pla***rds") == (
+        "DeepSeek refused the API key (HTTP 401). "
+        "Run `acp-agent login deepseek` or set DEEPSEEK_API_KEY."
+    )
+
+
+def test_a_long_explanation_is_cut() -> None:
+    assert len(said(400, "word " * 1000)) < 400
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (400, b'{"error":{"code":"context_length_exceeded","message":"x"}}', "overflow"),
+        (400, b'{"error":{"message":"This model\'s maximum context length is 5"}}', "overflow"),
+        (413, b'{"error":{"type":"request_too_large","message":"x"}}', "overflow"),
+        (400, b'{"message":"Range of input length should be [1, 9]"}', "overflow"),
+        (429, b'{"error":{"type":"tokens","message":"too many tokens per minute"}}', "rate_limit"),
+        (429, b'{"error":{"code":"insufficient_quota","message":"x"}}', "quota"),
+        (400, b'{"type":"error","error":{"type":"billing_error","message":"x"}}', "quota"),
+        (429, '{"error":{"code":"1113","message":"余额不足"}}'.encode(), "quota"),
+        (403, b'{"error":{"message":"model is not for you"}}', "auth"),
+        (404, b"not json", "not_found"),
+        (418, b"[1]", "bad_request"),
+        (599, b"", "server"),
+        (400, b'{"detail":"wrong"}', "bad_request"),
+        (400, b'{"error":"wrong"}', "bad_request"),
+    ],
+)
+def test_what_providers_really_say_is_understood(status: int, body: bytes, kind: str) -> None:
+    failed = failures.from_status(PROVIDER, status, {}, body, model="m")
+    assert failed.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "-4"}, 0),
+        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_the_time_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    failed = failures.from_status(PROVIDER, 429, headers, b"", model="m")
+    assert failed.retry_after == seconds
+
+
+def test_an_error_that_nobody_foresaw_is_told_and_not_raised() -> None:
+    failed = failures.from_exception(PROVIDER, KeyError("plain words"), model="m", begun=False)
+    assert failed.kind == "bad_request"
+    assert "KeyError" in failed.message
+    assert "plain words" not in failed.message
