@@ -136,7 +136,7 @@ async def test_a_text_that_nearly_matches_is_told_where_it_is(user: ToolUser) ->
 
 
 async def test_one_wrong_character_in_a_long_line_is_told_where_it_is(user: ToolUser) -> None:
-    line = "sum(" + " + ".join(f"a{n} * b{n}" for n in range(25)) + ")"
+    line = " + ".join(f"a{n} * b{n}" for n in range(25))
     (user.folder / "long.py").write_text(f"first\n{line}\nlast\n")
     await user.call("read", path="long.py")
     message = await refusal(user, path="long.py", old=line.replace("a7", "a_7"), new="x")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import stat
 import sys
 import time
@@ -19,7 +20,7 @@ from tests.support.tool_calls import ToolUser
 
 @pytest.fixture
 def user(tmp_path: Path) -> ToolUser:
-    """A folder that is no repository, with ignored, hidden and nested files."""
+    """A folder with ignored, hidden and nested files."""
     root = tmp_path / "project"
     for name, text in {
         ".gitignore": "build/\n*.log\n",
@@ -45,6 +46,12 @@ async def test_glob_finds_at_every_depth_and_leaves_out_what_is_ignored(user: To
     assert "run.log" not in everything
     assert ".git/" not in everything
     assert "notes.txt" in everything
+
+
+async def test_ignore_files_count_outside_of_a_repository_as_well(user: ToolUser) -> None:
+    shutil.rmtree(user.folder / ".git")
+    assert "run.log" not in (await user.call("glob", pattern="**")).text
+    assert "run.log" not in (await user.call("grep", pattern="greet")).text
 
 
 async def test_an_ignored_file_is_not_found_by_its_own_name_either(user: ToolUser) -> None:
@@ -218,7 +225,7 @@ async def test_a_line_of_many_megabytes_is_left_out_and_counted(user: ToolUser) 
 async def test_the_users_own_ripgrep_configuration_changes_nothing(
     user: ToolUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "rc").write_text("--no-ignore\n--files-with-matches\n")
+    (tmp_path / "rc").write_text("--glob=!src/**\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rc"))
     assert (await user.call("grep", pattern="def greet")).text == "src/a.py\n1:def greet():"
 
