@@ -102,9 +102,8 @@ async def _in_time(
                 async with asyncio.timeout(limit):
                     batch = await anext(stream)
             except StopAsyncIteration:
-                yield [
-                    failures.cut(request.model.provider)
-                ]  # a driver that ends without a last event
+                # A driver never ends without a last event; one that does has been cut off.
+                yield [failures.cut(request.model.provider)]
                 return
             except TimeoutError:
                 yield [failures.timed_out(request.model.provider, limit, begun=begun)]

@@ -223,7 +223,10 @@ async def test_a_server_that_accepts_and_says_nothing_is_not_waited_for() -> Non
 
 @pytest.mark.parametrize(
     "said",
-    [b"", b"nonsense\r\n\r\n", b'HTTP/1.1 404 Not Found\r\n\r\n{"data":[{"id":"x"}]}', b"HTTP/1.1 200 OK\r\n\r\n<html>",
+    [b"",
+     b"nonsense\r\n\r\n",
+     b'HTTP/1.1 404 Not Found\r\n\r\n{"data":[{"id":"x"}]}',
+     b"HTTP/1.1 200 OK\r\n\r\n<html>",
      b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", b"HTTP/1.1 200 OK\r\n\r\n{\"data\":1}"],
 )  # fmt: skip
 async def test_something_else_on_the_port_is_no_model_server(said: bytes) -> None:
