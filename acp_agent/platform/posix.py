@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -58,6 +57,8 @@ def find_shell(search_path: str | None) -> str:
     Args:
         search_path: the PATH variable to look in; None takes the process's own.
     """
+    import shutil  # noqa: PLC0415 - not at start
+
     return shutil.which("bash", path=search_path) or "/bin/sh"
 
 
