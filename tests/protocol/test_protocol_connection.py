@@ -1,0 +1,333 @@
+"""Two connections that talk to each other over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from protocol.jsonrpc.call import Call, Handler, Reply
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.outbox import HIGH_WATER
+from protocol.transports.stdio import StdioTransport
+from protocol.v1 import methods
+from protocol.v1 import types as t
+
+LIMIT = 10.0
+ALL = {**methods.AGENT_METHODS, **methods.CLIENT_METHODS}
+
+
+def update(text: str) -> t.SessionNotification:
+    chunk = t.AgentMessageChunk(content=t.TextContent(text=text))
+    return t.SessionNotification(session_id="s", update=chunk)
+
+
+def text_in(params: t.SessionNotification) -> str:
+    assert isinstance(params.update, t.AgentMessageChunk)
+    assert isinstance(params.update.content, t.TextContent)
+    return params.update.content.text
+
+
+PROMPT = t.PromptRequest(session_id="s", prompt=[t.TextContent(text="hi")])
+
+
+def over(sock: socket.socket, handlers: dict[str, Handler], **options: Any) -> Connection:
+    transport = StdioTransport(sock.fileno(), sock.fileno())
+    return Connection(transport, methods=ALL, handlers=handlers, **options)
+
+
+@asynccontextmanager
+async def serving(connection: Connection) -> AsyncIterator[Connection]:
+    task = asyncio.create_task(connection.run())
+    try:
+        yield connection
+    finally:
+        await asyncio.wait_for(connection.close(), LIMIT)
+        await task
+
+
+Pair = Callable[..., Any]
+
+
+@pytest.fixture
+async def pair() -> AsyncIterator[Pair]:
+    """A factory: two served connections, of an agent and of a client, with these handlers."""
+    async with AsyncExitStack() as stack:
+
+        async def make(
+            agent: dict[str, Handler], client: dict[str, Handler], **options: Any
+        ) -> tuple[Connection, Connection]:
+            ours, theirs = socket.socketpair()
+            stack.callback(ours.close)
+            stack.callback(theirs.close)
+            one = await stack.enter_async_context(serving(over(ours, agent, **options)))
+            return one, await stack.enter_async_context(serving(over(theirs, client)))
+
+        yield make
+
+
+async def test_both_sides_ask_and_answer_at_the_same_time(pair: Pair) -> None:
+    sides: dict[str, Connection] = {}
+
+    async def prompt(params: t.PromptRequest, call: Call) -> t.PromptResponse:
+        request = t.ReadTextFileRequest(session_id=params.session_id, path="/f")
+        answer = await sides["agent"].request(methods.FS_READ_TEXT_FILE, request)
+        assert answer.content == "text"
+        return t.PromptResponse(stop_reason="end_turn")
+
+    async def read(params: t.ReadTextFileRequest, call: Call) -> t.ReadTextFileResponse:
+        return t.ReadTextFileResponse(content="text")
+
+    sides["agent"], client = await pair({"session/prompt": prompt}, {"fs/read_text_file": read})
+    answers = await asyncio.gather(
+        *(client.request(methods.SESSION_PROMPT, PROMPT) for _ in range(20))
+    )
+    assert [answer.stop_reason for answer in answers] == ["end_turn"] * 20
+
+
+async def test_notifications_are_handled_in_order_with_the_response_they_precede(
+    pair: Pair,
+) -> None:
+    seen: list[str] = []
+    sides: dict[str, Connection] = {}
+
+    async def prompt(params: t.PromptRequest, call: Call) -> Reply:
+        for number in range(5):
+            sides["agent"].notify(methods.SESSION_UPDATE, update(str(number)))
+        return Reply(
+            t.PromptResponse(stop_reason="end_turn"),
+            then=lambda: sides["agent"].notify(methods.SESSION_UPDATE, update("after")),
+        )
+
+    sides["agent"], client = await pair(
+        {"session/prompt": prompt}, {"session/update": lambda params: seen.append(text_in(params))}
+    )
+    await client.request(methods.SESSION_PROMPT, PROMPT)
+    assert seen[:5] == ["0", "1", "2", "3", "4"]
+    await until(lambda: seen[5:] == ["after"])
+
+
+async def test_an_asynchronous_notification_handler_runs_and_may_fail(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[str] = []
+
+    async def on_update(params: t.SessionNotification) -> None:
+        await asyncio.sleep(0)
+        seen.append(text_in(params))
+        if seen == ["bad"]:
+            raise RuntimeError("broken handler")
+
+    agent, _ = await pair({}, {"session/update": on_update})
+    with caplog.at_level(logging.ERROR):
+        agent.notify(methods.SESSION_UPDATE, update("bad"))
+        agent.notify(methods.SESSION_UPDATE, update("good"))
+        await until(lambda: seen == ["bad", "good"])
+    assert "broken handler" in caplog.text
+
+
+async def test_an_error_keeps_its_code_message_and_data_on_the_way(pair: Pair) -> None:
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        raise RpcError(-32000, "log in\n  first", {"methods": ["a"]})
+
+    _, client = await pair({"session/prompt": prompt}, {})
+    with pytest.raises(RpcError) as caught:
+        await client.request(methods.SESSION_PROMPT, PROMPT)
+    error = caught.value
+    assert (error.code, error.message, error.data) == (-32000, "log in first", {"methods": ["a"]})
+
+
+async def test_an_error_mapping_that_fails_still_leaves_an_answer(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        raise RuntimeError("first")
+
+    def map_error(error: Exception) -> RpcError:
+        raise ValueError("second")
+
+    _, client = await pair({"session/prompt": prompt}, {}, map_error=map_error)
+    with pytest.raises(RpcError, match=r"^internal error, see the log for reference [0-9a-f]{8}$"):
+        await client.request(methods.SESSION_PROMPT, PROMPT)
+    assert "first" in caplog.text
+    assert "second" in caplog.text
+
+
+async def test_a_result_that_cannot_be_encoded_is_an_internal_error(pair: Pair) -> None:
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        return object()
+
+    _, client = await pair({"session/prompt": prompt}, {})
+    with pytest.raises(RpcError) as caught:
+        await client.request(methods.SESSION_PROMPT, PROMPT)
+    assert caught.value.code == -32603
+
+
+async def test_an_admission_that_fails_by_mistake_is_answered_too(pair: Pair) -> None:
+    def admit(method: str) -> None:
+        raise KeyError(method)
+
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        raise AssertionError("not admitted")
+
+    _, client = await pair({"session/prompt": prompt}, {}, admit=admit)
+    with pytest.raises(RpcError) as caught:
+        await client.request(methods.SESSION_PROMPT, PROMPT)
+    assert caught.value.code == -32603
+
+
+async def test_cancelling_who_waits_for_an_answer_cancels_the_peer_s_handler(pair: Pair) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            assert call.cancelled
+            ended.set()
+
+    _, client = await pair({"session/prompt": prompt}, {})
+    waiting = asyncio.create_task(client.request(methods.SESSION_PROMPT, PROMPT))
+    await asyncio.wait_for(begun.wait(), LIMIT)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.wait_for(ended.wait(), LIMIT)
+
+
+async def test_requests_fail_when_the_peer_goes_and_ever_after(pair: Pair) -> None:
+    begun = asyncio.Event()
+
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        begun.set()
+        return await asyncio.Event().wait()
+
+    _, client = await pair({"session/prompt": prompt}, {}, grace=0.1)
+    waiting = asyncio.create_task(client.request(methods.SESSION_PROMPT, PROMPT))
+    await asyncio.wait_for(begun.wait(), LIMIT)
+    await asyncio.wait_for(client.close(), LIMIT)
+    with pytest.raises(ConnectionError, match="session/prompt"):
+        await waiting
+    with pytest.raises(ConnectionError):
+        await client.request(methods.SESSION_PROMPT, PROMPT)
+    assert client.closed
+    client.notify(methods.SESSION_UPDATE, update("into the void"))
+    await asyncio.wait_for(client.drain(), LIMIT)
+
+
+async def test_a_handler_that_will_not_stop_does_not_keep_the_connection_from_ending() -> None:
+    ours, theirs = socket.socketpair()
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def prompt(params: t.PromptRequest, call: Call) -> object:
+        call.on_cancel(lambda: None)  # asked politely, it does nothing
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            release.set()
+
+    with ours, theirs:
+        agent = over(ours, {"session/prompt": prompt}, linger=0.01, grace=0.05)
+        task = asyncio.create_task(agent.run())
+        line = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s",'
+        theirs.sendall(line + b'"prompt":[]}}\n')
+        await asyncio.wait_for(begun.wait(), LIMIT)
+        theirs.shutdown(socket.SHUT_WR)
+        await asyncio.wait_for(task, LIMIT)
+        assert release.is_set()
+        assert b"-32800" in theirs.recv(4096)
+
+
+async def test_a_handler_may_close_its_own_connection(pair: Pair) -> None:
+    sides: dict[str, Connection] = {}
+
+    async def logout(params: t.LogoutRequest, call: Call) -> t.LogoutResponse:
+        await sides["agent"].close()
+        return t.LogoutResponse()
+
+    sides["agent"], client = await pair({"logout": logout}, {})
+    await asyncio.wait_for(client.request(methods.LOGOUT, t.LogoutRequest()), LIMIT)
+    await asyncio.wait_for(sides["agent"].wait_closed(), LIMIT)
+
+
+async def test_drain_waits_for_a_reader_that_lags_and_no_longer_than_that() -> None:
+    ours, theirs = socket.socketpair()
+    traced: list[bytes] = []
+    with ours, theirs:
+        agent = over(ours, {}, trace=lambda direction, line: traced.append(line))
+        async with serving(agent):
+            await asyncio.wait_for(agent.drain(), LIMIT)  # nothing queued: at once
+            while agent.queued <= 2 * HIGH_WATER:
+                agent.notify(methods.SESSION_UPDATE, update("x" * 10_000))
+                await asyncio.sleep(0)
+            waiting = asyncio.create_task(agent.drain())
+            done, _ = await asyncio.wait([waiting], timeout=0.05)
+            assert not done
+            received = b""
+            while not waiting.done():
+                received += await asyncio.to_thread(theirs.recv, 65536)
+            assert agent.queued <= HIGH_WATER
+            while agent.queued:
+                received += await asyncio.to_thread(theirs.recv, 65536)
+            theirs.setblocking(False)
+            while len(received) < sum(map(len, traced)):
+                received += theirs.recv(65536)
+            assert received == b"".join(traced)
+
+
+async def test_only_notifications_that_still_wait_are_merged_and_never_across_others() -> None:
+    ours, theirs = socket.socketpair()
+
+    def merge(method: str, before: Any, after: Any) -> object:
+        return update(text_in(before) + text_in(after))
+
+    with ours, theirs:
+        agent = over(ours, {}, merge=merge)
+        async with serving(agent):
+            for letter in "abc":  # the reader does not lag: all go out as they are
+                agent.notify(methods.SESSION_UPDATE, update(letter))
+            agent.notify(methods.SESSION_UPDATE, update("x" * 4_000_000))
+            await until(lambda: agent.queued > 0)
+            await asyncio.sleep(0)
+            for letter in "def":
+                agent.notify(methods.SESSION_UPDATE, update(letter))
+            agent.notify(
+                methods.ELICITATION_COMPLETE, t.CompleteElicitationNotification(elicitation_id="e")
+            )
+            for letter in "gh":
+                agent.notify(methods.SESSION_UPDATE, update(letter))
+            received = b""
+            while not received.endswith(b"\n") or agent.queued:
+                received += await asyncio.to_thread(theirs.recv, 1_000_000)
+            lines = received.splitlines()
+            texts = [line.rpartition(b'"text":"')[2].partition(b'"')[0] for line in lines]
+            assert texts[:3] == [b"a", b"b", b"c"]
+            assert texts[4] == b"def"
+            assert b"elicitation/complete" in lines[5]
+            assert texts[6:] == [b"gh"]
+
+
+async def test_what_was_read_before_the_transport_existed_comes_first() -> None:
+    read, write = os.pipe()
+    transport = StdioTransport(read, write, initial=b"one\ntw")
+    os.write(write, b"o\nthree\n")
+    got = [await asyncio.wait_for(transport.read_message(), LIMIT) for _ in range(3)]
+    assert got == [b"one", b"two", b"three"]
+    os.close(write)
+    assert await asyncio.wait_for(transport.read_message(), LIMIT) is None
+    os.close(read)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():
+            await asyncio.sleep(0.001)
