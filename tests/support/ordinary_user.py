@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # loaded while we may read where the packages lie
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import aiofiles  # likewise
+
+# Named so that nobody takes them for unused.
+LOADED_EARLY = (aiofiles, concurrent.futures.thread)
 NOBODY = 65534
 
 
