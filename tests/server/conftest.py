@@ -1,0 +1,37 @@
+"""Fixtures of the tests that drive the real agent through its server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartAgent
+from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor
+from tests.support.model_server import Api, ModelServer
+
+
+@pytest.fixture
+def opened(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -> OpenSession:
+    """A factory: `running, session = await opened(editor=...)`, in front of `model_server`."""
+
+    async def start(
+        *arguments: str,
+        editor: Editor | None = None,
+        api: Api = "openai",
+        environ: Mapping[str, str] | None = None,
+    ) -> tuple[AgentProcess, str]:
+        model = OPENAI if api == "openai" else ANTHROPIC
+        running = await agent(
+            *model,
+            *arguments,
+            editor=editor,
+            environ=model_server.environ(api) | dict(environ or {}),
+        )
+        await running.initialize()
+        return running, await running.new_session(workspace_repo)
+
+    return start

@@ -1,0 +1,69 @@
+"""A real agent with an open session in front of a scripted model: what most tests begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor
+from tests.support.model_server import Api, Call, ModelServer
+
+OPENAI = ("--model", "openai/gpt-5")
+ANTHROPIC = ("--model", "anthropic/claude-sonnet-4-5")
+DEMO = ("--model", "demo/demo")
+
+READ = Call("read", {"path": "greeting.py"})
+EDIT = Call("edit", {"path": "greeting.py", "old": "Hello", "new": "Good day"})
+
+
+class OpenSession(Protocol):
+    """The fixture `opened`: an agent and the id of its session."""
+
+    async def __call__(
+        self,
+        *arguments: str,
+        editor: Editor | None = None,
+        api: Api = "openai",
+        environ: Mapping[str, str] | None = None,
+    ) -> tuple[AgentProcess, str]: ...
+
+
+def config_file(home: Path, text: str) -> Path:
+    """Write the user's configuration."""
+    path = home / "acp-agent" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def messages(server: ModelServer, request: int = -1) -> list[dict[str, Any]]:
+    """The messages of a request that the model was sent, without the system prompt."""
+    sent: list[dict[str, Any]] = server.requests[request].json["messages"]
+    return [message for message in sent if message["role"] not in {"system", "developer"}]
+
+
+def system(server: ModelServer, request: int = -1) -> str:
+    """The system prompt that OpenAI's API was sent."""
+    first = server.requests[request].json["messages"][0]
+    assert first["role"] in {"system", "developer"}
+    return str(first["content"])
+
+
+def calls_of(updates: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The updates of each tool call, in order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for update in updates:
+        if update["sessionUpdate"] in {"tool_call", "tool_call_update"}:
+            found.setdefault(update["toolCallId"], []).append(update)
+    return found
+
+
+def shown_text(update: dict[str, Any]) -> str:
+    """All text in what a tool call shows."""
+    return "\n".join(
+        part["content"]["text"]
+        for part in update.get("content") or ()
+        if part["type"] == "content" and part["content"]["type"] == "text"
+    )

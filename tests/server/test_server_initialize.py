@@ -1,0 +1,217 @@
+"""The first request of a connection, answered by either of the two ways in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_agent import __version__
+from tests.conftest import StartAgent
+from tests.server.server_session import DEMO
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import EVERYTHING, Editor
+from tests.support.wire_client import AnswerError
+
+CLIENTS: list[dict[str, Any]] = [
+    {},
+    {"clientCapabilities": {}},
+    {"clientCapabilities": Editor(offers=EVERYTHING).capabilities},
+    {"clientCapabilities": {"_meta": {"terminal-auth": True}}},
+    {"clientCapabilities": {"auth": {"terminal": True}}, "_meta": {"any": ["thing"]}},
+    {"clientCapabilities": {"clientInfo": {"name": "misplaced", "version": "1"}}},
+]
+
+
+def result_bytes(line: bytes) -> bytes:
+    """The bytes of a response's result."""
+    return line[line.index(b'"result":') :]
+
+
+@pytest.fixture(params=["first", "traced"])
+async def fresh(request: pytest.FixtureRequest, agent: StartAgent, tmp_path: Path) -> AgentProcess:
+    """An agent that was not initialized; a traced one answers in the ordinary way at once."""
+    trace = ("--trace", str(tmp_path / "trace")) if request.param == "traced" else ()
+    return await agent(*DEMO, *trace)
+
+
+@pytest.mark.covers("I1", "I3")
+async def test_both_ways_in_answer_every_client_with_the_same_bytes(
+    agent: StartAgent,
+) -> None:
+    for params in CLIENTS:
+        running = await agent(*DEMO)
+        for _ in range(2):  # the second goes the ordinary way
+            await running.request("initialize", {"protocolVersion": 1} | params)
+        first, second = running.lines
+        assert result_bytes(first) == result_bytes(second)
+        await running.stop()
+
+
+@pytest.mark.covers("I3")
+async def test_the_agent_names_itself_and_what_it_can_do(fresh: AgentProcess) -> None:
+    result = await fresh.initialize()
+    assert result["protocolVersion"] == 1
+    assert result["agentInfo"] == {
+        "name": "acp-agent",
+        "title": "acp-agent",
+        "version": __version__,
+    }
+    assert result["agentCapabilities"] == {
+        "loadSession": True,
+        "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+        "mcpCapabilities": {"http": False, "sse": False},
+        "sessionCapabilities": {
+            "list": {},
+            "delete": {},
+            "additionalDirectories": {},
+            "resume": {},
+            "close": {},
+        },
+        "auth": {"logout": {}},
+    }
+
+
+@pytest.mark.covers("I3")
+async def test_every_advertised_method_is_served_and_what_is_not_advertised_is_not(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    advertised = (await running.initialize())["agentCapabilities"]["sessionCapabilities"]
+    session = await running.new_session(workspace_repo)
+    params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    for name in ("list", "resume", "close", "delete"):
+        assert name in advertised
+        await running.request(f"session/{name}", {} if name == "list" else params)
+    with pytest.raises(AnswerError) as caught:
+        await running.request("session/fork", params)
+    assert caught.value.code == -32601
+
+
+@pytest.mark.covers("I1")
+@pytest.mark.parametrize("asked", [1, 2, 65535])
+async def test_a_higher_version_is_answered_with_ours(agent: StartAgent, asked: int) -> None:
+    running = await agent(*DEMO)
+    assert (await running.initialize(version=asked))["protocolVersion"] == 1
+    assert (await running.initialize(version=asked))["protocolVersion"] == 1
+
+
+@pytest.mark.covers("I1")
+async def test_a_version_below_ours_is_refused_with_what_we_speak(fresh: AgentProcess) -> None:
+    with pytest.raises(AnswerError) as caught:
+        await fresh.initialize(version=0)
+    assert caught.value.code == -32022
+    assert caught.value.data == {"requested": 0, "supported": [1]}
+    assert (await fresh.initialize())["protocolVersion"] == 1
+
+
+@pytest.mark.covers("I1")
+@pytest.mark.parametrize("wrong", ["1", "2025-06-18", None, 1.5, True, -1, 65536, [1]])
+async def test_a_version_that_is_none_is_refused_by_name_and_the_next_try_works(
+    agent: StartAgent, wrong: object
+) -> None:
+    running = await agent(*DEMO)
+    with pytest.raises(AnswerError) as caught:
+        await running.request("initialize", {"protocolVersion": wrong, "clientCapabilities": {}})
+    assert caught.value.code == -32602
+    assert "protocolVersion" in caught.value.message
+    assert (await running.initialize())["protocolVersion"] == 1
+
+
+@pytest.mark.covers("I1", "T4")
+async def test_a_missing_version_is_refused_by_name(fresh: AgentProcess) -> None:
+    for params in ({}, {"clientCapabilities": {}}, None):
+        with pytest.raises(AnswerError) as caught:
+            await fresh.request("initialize", params)
+        assert caught.value.code == -32602
+        assert "protocolVersion" in caught.value.message
+
+
+@pytest.mark.covers("I1")
+async def test_initialize_again_leaves_the_sessions_as_they_are(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    session = await running.new_session(workspace_repo)
+    await running.initialize()
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("I2")
+async def test_requests_before_initialize_are_refused_and_say_what_is_missing(
+    fresh: AgentProcess, workspace_repo: Path
+) -> None:
+    new = {"cwd": str(workspace_repo), "mcpServers": []}
+    for method, params in (("session/new", new), ("session/list", {}), ("authenticate", {})):
+        with pytest.raises(AnswerError) as caught:
+            await fresh.request(method, params)
+        assert caught.value.code == -32600
+        assert "initialize" in caught.value.message
+    await fresh.initialize()
+    await fresh.new_session(workspace_repo)
+
+
+@pytest.mark.covers("I2", "T6")
+async def test_what_is_sent_in_one_write_with_initialize_is_answered_after_it(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    hello = {"protocolVersion": 1, "clientCapabilities": {}}
+    new = {"cwd": str(workspace_repo), "mcpServers": []}
+    lines = [
+        {"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "id": "b", "method": "session/new", "params": new},
+    ]
+    await running.send(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert "sessionId" in await running.result("b")
+    assert [message["id"] for message in running.messages[:2]] == ["a", "b"]
+
+
+@pytest.mark.covers("I2", "T3")
+async def test_garbage_before_initialize_is_answered_and_initialize_still_works(
+    fresh: AgentProcess,
+) -> None:
+    await fresh.send(b"not json\n")
+    error = await fresh.expect(lambda message: "error" in message)
+    assert (error["id"], error["error"]["code"]) == (None, -32700)
+    assert (await fresh.initialize())["protocolVersion"] == 1
+
+
+@pytest.mark.covers("T4", "I6")
+@pytest.mark.parametrize(
+    "client",
+    [
+        {"clientInfo": None, "clientCapabilities": None, "_meta": None},
+        {"clientCapabilities": {"clientInfo": {"name": "misplaced", "version": "1"}}},
+        {"clientCapabilities": {"fs": None, "terminal": None, "unheard": {"of": 1}}},
+        {"clientInfo": {"name": "bare"}, "more": [1, 2]},
+    ],
+)
+async def test_odd_but_harmless_clients_are_served(
+    agent: StartAgent, workspace_repo: Path, client: dict[str, Any]
+) -> None:
+    running = await agent(*DEMO)
+    for _ in range(2):
+        await running.request("initialize", {"protocolVersion": 1} | client)
+    session = await running.new_session(workspace_repo)
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("T4")
+async def test_a_type_member_beside_jsonrpc_does_no_harm(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    requests = {
+        "initialize": {"protocolVersion": 1, "clientCapabilities": {}},
+        "session/new": {"cwd": str(workspace_repo), "mcpServers": []},
+    }
+    for number, (method, params) in enumerate(requests.items()):
+        await running.send(
+            {"type": "x.Request", "jsonrpc": "2.0", "id": number, "method": method}
+            | {"params": params}
+        )
+        assert await running.result(number)
