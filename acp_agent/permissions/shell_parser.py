@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_agent.permissions.condense import condense
 from acp_agent.permissions.expansion import Expander, source
 from acp_agent.permissions.known_output import known_output
 from acp_agent.permissions.redirection import Attached, read_redirect
@@ -24,7 +25,7 @@ from acp_agent.permissions.words import UNKNOWN, Piece, TooComplexError, Word
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-LINE_LIMIT = 64 * 1024  # characters of a line that are looked at
+LINE_LIMIT = 128 * 1024  # characters of a line that are looked at
 _COMMAND_LIMIT = 2_000  # commands of a line that are looked at
 _DEPTH_LIMIT = 150  # nested groups and substitutions
 _LOOP_LIMIT = 8  # words of a loop that its body is looked at with
@@ -136,7 +137,10 @@ class _Walker:
         self._read(text, here)
 
     def _read(self, text: str, place: _Place) -> None:
-        root = _parser().parse(text.encode("utf-8", "replace")).root_node
+        condensed = condense(text)
+        root = _parser().parse(condensed.text.encode("utf-8", "replace")).root_node
+        condensed.check(root)
+        before = len(self.commands)
         if root.has_error:
             self.plain = False
             self.unparsed = True
@@ -144,6 +148,7 @@ class _Walker:
         if root.has_error:
             for line in text.translate(_LOOSE).splitlines():
                 self._found(Command(words=tuple(self._loose_words(line))))
+        self.commands[before:] = map(condensed.restore, self.commands[before:])
 
     def _loose_words(self, line: str) -> list[Word]:
         """The words of a line that is not valid, so that a refused command is found in it too."""

@@ -1,0 +1,202 @@
+"""Shortens long quoted texts of a command line before it is parsed.
+
+The grammar's recovery from errors takes time that grows with the square of the number of tokens, so
+only short lines may be parsed. What makes honest lines long is quoted: a script, a here-document.
+Such a text is replaced by a short mark; the syntax tree must then say of every mark that it stands
+inside quotes, as it was taken to, or the line is not believed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.permissions.shell_syntax import Command
+from acp_agent.permissions.words import TooComplexError, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+TOKEN_LIMIT = 1_200  # words and signs, about; error recovery over so many takes a quarter second
+_SHORT = 48  # characters that are not worth a mark
+_SIGNS = frozenset("|&;<>(){}[]$`'\"\\*?~#!=,\n")
+_ACTIVE = frozenset("$`\\")
+
+
+class _Held(Struct, frozen=True):
+    """A text that a mark stands for, and what kind of quotes it was found in."""
+
+    mark: str
+    text: str
+    kind: Literal["single", "double", "document"]
+    delimiter: str = ""
+
+
+class Condensed(Struct, frozen=True):
+    """A line with marks in the place of long quoted texts."""
+
+    text: str
+    held: tuple[_Held, ...] = ()
+
+    def check(self, root: Node) -> None:
+        """Make sure that the tree sees every mark where the texts were found.
+
+        Raises:
+            TooComplexError: it does not.
+        """
+        if self.held and root.has_error:
+            raise TooComplexError
+        raw = self.text.encode("utf-8", "replace")
+        for held in self.held:
+            start = raw.index(held.mark.encode())
+            node = root.descendant_for_byte_range(start, start + len(held.mark))
+            if node is None or not _agrees(node, held):
+                raise TooComplexError
+
+    def restore(self, command: Command) -> Command:
+        """The command with the texts in the place of their marks."""
+        if not self.held:
+            return command
+        return replace(
+            command,
+            words=tuple(self._word(word) for word in command.words),
+            assignments=tuple(
+                replace(each, value=self._word(each.value)) for each in command.assignments
+            ),
+            redirects=tuple(
+                replace(each, target=self._word(each.target)) for each in command.redirects
+            ),
+            stdin=None if command.stdin is None else self._word(command.stdin),
+        )
+
+    def _word(self, word: Word) -> Word:
+        text = word.text
+        for held in self.held:
+            text = text.replace(held.mark, held.text)
+        return word if text == word.text else replace(word, text=text)
+
+
+def condense(text: str) -> Condensed:
+    """Make a line short enough to be parsed.
+
+    Raises:
+        TooComplexError: it is long even without its quoted texts.
+    """
+    if _tokens(text) <= TOKEN_LIMIT:
+        return Condensed(text)
+    condensed = _Scanner(text).scan()
+    if _tokens(condensed.text) > TOKEN_LIMIT:
+        raise TooComplexError
+    return condensed
+
+
+def _tokens(text: str) -> int:
+    return len(text.split()) + sum(character in _SIGNS for character in text)
+
+
+def _agrees(node: Node, held: _Held) -> bool:
+    if held.kind == "single":
+        return node.type == "raw_string" and len(node.text or b"") == len(held.mark) + 2
+    if held.kind == "double":
+        return node.type == "string_content" and len(node.text or b"") == len(held.mark)
+    while node.type != "heredoc_redirect":
+        if node.type not in {"heredoc_body", "heredoc_content"} or node.parent is None:
+            return False
+        node = node.parent
+    starts = [child for child in node.children if child.type == "heredoc_start"]
+    return len(starts) == 1 and (starts[0].text or b"").decode() == held.delimiter
+
+
+class _Scanner:
+    """Finds the quoted texts of a line, from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.out: list[str] = []
+        self.held: list[_Held] = []
+        self.pending: list[tuple[str, bool]] = []  # delimiters as written; whether tabs go
+
+    def scan(self) -> Condensed:
+        """The whole line."""
+        while self.at < len(self.text):
+            character = self.text[self.at]
+            if character == "\\":
+                self._copy(2)
+            elif character in "'\"":
+                self._quoted(character)
+            elif (
+                self.text.startswith("<<", self.at) and self.text[self.at + 2 : self.at + 3] != "<"
+            ):
+                self._delimiter()
+            elif character == "\n":
+                self._copy(1)
+                self._documents()
+            else:
+                self._copy(3 if self.text.startswith("<<<", self.at) else 1)
+        return Condensed("".join(self.out), tuple(self.held))
+
+    def _copy(self, count: int) -> None:
+        self.out.append(self.text[self.at : self.at + count])
+        self.at += count
+
+    def _hold(
+        self, text: str, kind: Literal["single", "double", "document"], delimiter: str = ""
+    ) -> str:
+        mark = f"held{len(self.held):04d}text"
+        if len(text) <= _SHORT or (kind != "single" and _is_active(text, delimiter)):
+            return text
+        if mark in self.text:
+            raise TooComplexError
+        self.held.append(_Held(mark, text, kind, delimiter))
+        return mark
+
+    def _quoted(self, mark: str) -> None:
+        end = self.text.find(mark, self.at + 1)
+        inside = self.text[self.at + 1 : end]
+        if end < 0 or (mark == '"' and _is_active(inside, "")):
+            self._copy(1)  # what is in it is looked at as if there were no quote
+            return
+        kind: Literal["single", "double"] = "single" if mark == "'" else "double"
+        self.out += [mark, self._hold(inside, kind), mark]
+        self.at = end + 1
+
+    def _delimiter(self) -> None:
+        start = self.at
+        self._copy(2)
+        tabs = self.text.startswith("-", self.at)
+        end = self.at + tabs
+        while end < len(self.text) and self.text[end] in " \t":
+            end += 1
+        begin = end
+        while end < len(self.text) and self.text[end] not in " \t\n;|&<>()":
+            end += 1
+        self.pending.append((self.text[begin:end], tabs))
+        self._copy(end - start - 2)
+
+    def _documents(self) -> None:
+        """The here-documents that begin at this new line."""
+        waiting, self.pending = self.pending, []
+        for delimiter, tabs in waiting:
+            name = delimiter.translate({ord(mark): None for mark in "'\"\\"})
+            body: list[str] = []
+            while self.at < len(self.text):
+                end = self.text.find("\n", self.at)
+                end = len(self.text) if end < 0 else end
+                line = self.text[self.at : end]
+                if (line.lstrip("\t") if tabs else line) == name:
+                    break
+                body.append(self.text[self.at : end + 1])
+                self.at = end + 1
+            text = "".join(body)
+            if text.endswith("\n"):
+                self.out += [self._hold(text[:-1], "document", delimiter), "\n"]
+            else:
+                self.out.append(text)
+
+
+def _is_active(text: str, delimiter: str) -> bool:
+    """Whether the shell would expand in a text between double quotes or in a here-document."""
+    return not set(delimiter) & set("'\"\\") and bool(_ACTIVE & set(text))
