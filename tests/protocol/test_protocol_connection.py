@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -15,43 +15,10 @@ import pytest
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
-from protocol.jsonrpc.outbox import HIGH_WATER
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods
 from protocol.v1 import types as t
-
-LIMIT = 10.0
-ALL = {**methods.AGENT_METHODS, **methods.CLIENT_METHODS}
-
-
-def update(text: str) -> t.SessionNotification:
-    chunk = t.AgentMessageChunk(content=t.TextContent(text=text))
-    return t.SessionNotification(session_id="s", update=chunk)
-
-
-def text_in(params: t.SessionNotification) -> str:
-    assert isinstance(params.update, t.AgentMessageChunk)
-    assert isinstance(params.update.content, t.TextContent)
-    return params.update.content.text
-
-
-PROMPT = t.PromptRequest(session_id="s", prompt=[t.TextContent(text="hi")])
-
-
-def over(sock: socket.socket, handlers: dict[str, Handler], **options: Any) -> Connection:
-    transport = StdioTransport(sock.fileno(), sock.fileno())
-    return Connection(transport, methods=ALL, handlers=handlers, **options)
-
-
-@asynccontextmanager
-async def serving(connection: Connection) -> AsyncIterator[Connection]:
-    task = asyncio.create_task(connection.run())
-    try:
-        yield connection
-    finally:
-        await asyncio.wait_for(connection.close(), LIMIT)
-        await task
-
+from tests.protocol.connections import LIMIT, PROMPT, over, serving, text_in, until, update
 
 Pair = Callable[..., Any]
 
@@ -259,63 +226,6 @@ async def test_a_handler_may_close_its_own_connection(pair: Pair) -> None:
     await asyncio.wait_for(sides["agent"].wait_closed(), LIMIT)
 
 
-async def test_drain_waits_for_a_reader_that_lags_and_no_longer_than_that() -> None:
-    ours, theirs = socket.socketpair()
-    traced: list[bytes] = []
-    with ours, theirs:
-        agent = over(ours, {}, trace=lambda direction, line: traced.append(line))
-        async with serving(agent):
-            await asyncio.wait_for(agent.drain(), LIMIT)  # nothing queued: at once
-            while agent.queued <= 2 * HIGH_WATER:
-                agent.notify(methods.SESSION_UPDATE, update("x" * 10_000))
-                await asyncio.sleep(0)
-            waiting = asyncio.create_task(agent.drain())
-            done, _ = await asyncio.wait([waiting], timeout=0.05)
-            assert not done
-            received = b""
-            while not waiting.done():
-                received += await asyncio.to_thread(theirs.recv, 65536)
-            assert agent.queued <= HIGH_WATER
-            while agent.queued:
-                received += await asyncio.to_thread(theirs.recv, 65536)
-            theirs.setblocking(False)
-            while len(received) < sum(map(len, traced)):
-                received += theirs.recv(65536)
-            assert received == b"".join(traced)
-
-
-async def test_only_notifications_that_still_wait_are_merged_and_never_across_others() -> None:
-    ours, theirs = socket.socketpair()
-
-    def merge(method: str, before: Any, after: Any) -> object:
-        return update(text_in(before) + text_in(after))
-
-    with ours, theirs:
-        agent = over(ours, {}, merge=merge)
-        async with serving(agent):
-            for letter in "abc":  # the reader does not lag: all go out as they are
-                agent.notify(methods.SESSION_UPDATE, update(letter))
-            agent.notify(methods.SESSION_UPDATE, update("x" * 4_000_000))
-            await until(lambda: agent.queued > 0)
-            await asyncio.sleep(0)
-            for letter in "def":
-                agent.notify(methods.SESSION_UPDATE, update(letter))
-            agent.notify(
-                methods.ELICITATION_COMPLETE, t.CompleteElicitationNotification(elicitation_id="e")
-            )
-            for letter in "gh":
-                agent.notify(methods.SESSION_UPDATE, update(letter))
-            received = b""
-            while not received.endswith(b"\n") or agent.queued:
-                received += await asyncio.to_thread(theirs.recv, 1_000_000)
-            lines = received.splitlines()
-            texts = [line.rpartition(b'"text":"')[2].partition(b'"')[0] for line in lines]
-            assert texts[:3] == [b"a", b"b", b"c"]
-            assert texts[4] == b"def"
-            assert b"elicitation/complete" in lines[5]
-            assert texts[6:] == [b"gh"]
-
-
 async def test_what_was_read_before_the_transport_existed_comes_first() -> None:
     read, write = os.pipe()
     transport = StdioTransport(read, write, initial=b"one\ntw")
@@ -325,9 +235,3 @@ async def test_what_was_read_before_the_transport_existed_comes_first() -> None:
     os.close(write)
     assert await asyncio.wait_for(transport.read_message(), LIMIT) is None
     os.close(read)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():
-            await asyncio.sleep(0.001)

@@ -1,0 +1,53 @@
+"""Connections in this process, over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from protocol.jsonrpc.call import Handler
+from protocol.jsonrpc.connection import Connection
+from protocol.transports.stdio import StdioTransport
+from protocol.v1 import methods
+from protocol.v1 import types as t
+
+LIMIT = 10.0
+ALL = {**methods.AGENT_METHODS, **methods.CLIENT_METHODS}
+
+
+def update(text: str) -> t.SessionNotification:
+    chunk = t.AgentMessageChunk(content=t.TextContent(text=text))
+    return t.SessionNotification(session_id="s", update=chunk)
+
+
+def text_in(params: t.SessionNotification) -> str:
+    assert isinstance(params.update, t.AgentMessageChunk)
+    assert isinstance(params.update.content, t.TextContent)
+    return params.update.content.text
+
+
+PROMPT = t.PromptRequest(session_id="s", prompt=[t.TextContent(text="hi")])
+
+
+def over(sock: socket.socket, handlers: dict[str, Handler], **options: Any) -> Connection:
+    transport = StdioTransport(sock.fileno(), sock.fileno())
+    return Connection(transport, methods=ALL, handlers=handlers, **options)
+
+
+@asynccontextmanager
+async def serving(connection: Connection) -> AsyncIterator[Connection]:
+    task = asyncio.create_task(connection.run())
+    try:
+        yield connection
+    finally:
+        await asyncio.wait_for(connection.close(), LIMIT)
+        await task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT):
+        while not condition():
+            await asyncio.sleep(0.001)
