@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from acp_agent.content import JsonObject, text_part
+from acp_agent.content import JsonObject, Location, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
@@ -22,6 +23,7 @@ from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
 LINES_SHOWN = 400
 FILES_SHOWN = 300
+LOCATIONS_SHOWN = 10
 LINE_WIDTH = 400  # characters
 SHOWN_LIMIT = 10_000  # characters that the user is shown
 
@@ -96,7 +98,9 @@ class GrepTool(Tool[GrepParams]):
             notes.append(f"[more than {LINES_SHOWN} lines: narrow the search]")
         if found.left_out:
             notes.append(f"[{found.left_out} matches in enormous lines are left out]")
-        return _outcome(self._grouped(found, folder), notes, timed_out=found.timed_out)
+        rows = self._grouped(found, folder)
+        locations = self._locations(found, folder)
+        return _outcome(rows, notes, timed_out=found.timed_out, locations=locations)
 
     def _grouped(self, found: FoundLines, folder: Path) -> list[str]:
         rows: list[str] = []
@@ -111,6 +115,18 @@ class GrepTool(Tool[GrepParams]):
                 rows.append(f"{line.number}{':' if line.matched else '-'}{line.text}")
                 last = line.number
         return rows
+
+    def _locations(self, found: FoundLines, folder: Path) -> tuple[Location, ...]:
+        """The first match of each of the first files, for the editor to follow."""
+        first: dict[str, int] = {}
+        for line in found.lines:
+            if line.matched:
+                first.setdefault(line.name, line.number)
+        opened = self.workspace.files.as_opened(folder)
+        return tuple(
+            Location(path=os.fsencode(opened / name).decode("utf-8", "replace"), line=number)
+            for name, number in itertools.islice(first.items(), LOCATIONS_SHOWN)
+        )
 
     async def _files(
         self, place: Path, folder: Path, params: GrepParams, glob: str | None
@@ -128,7 +144,13 @@ class GrepTool(Tool[GrepParams]):
         return _outcome(rows, notes, timed_out=found.timed_out)
 
 
-def _outcome(rows: list[str], notes: list[str], *, timed_out: bool) -> Outcome:
+def _outcome(
+    rows: list[str],
+    notes: list[str],
+    *,
+    timed_out: bool,
+    locations: tuple[Location, ...] = (),
+) -> Outcome:
     if timed_out:
         notes.append("[the search took too long and is incomplete: name a smaller folder]")
     if not rows:
@@ -136,4 +158,6 @@ def _outcome(rows: list[str], notes: list[str], *, timed_out: bool) -> Outcome:
         return Outcome(text=text, content=(text_part(text),))
     body = "\n".join(rows)
     shown = fenced(shorten(body, SHOWN_LIMIT), "")
-    return Outcome(text="\n".join([body, *notes]), content=(text_part(shown),))
+    return Outcome(
+        text="\n".join([body, *notes]), content=(text_part(shown),), locations=locations or None
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -46,6 +47,7 @@ class WriteTool(Tool[WriteParams]):
         except MissingFileError:
             before = None
         text = params.content.removeprefix(BYTE_ORDER_MARK)
+        line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
         change = Change(
             asked=params.path,
             path=path,
@@ -53,7 +55,7 @@ class WriteTool(Tool[WriteParams]):
             shown=shown,
             before=before,
             after=with_newline(text, before.newline) if before else text,
-            line=_first_difference(before.text, text) if before else 1,
+            line=line,
         )
 
         async def run(_: Progress) -> Outcome:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import shutil
 import stat
 from pathlib import Path
 from typing import Literal
@@ -154,7 +152,7 @@ def replace_file(path: Path, data: bytes, *, shown: str) -> None:
         WorkspaceError: it cannot be written; nothing has changed.
     """
     make_parents(path, shown=shown)
-    temporary = path.parent / f".acp-agent-{secrets.token_hex(8)}.tmp"
+    temporary = path.parent / f".acp-agent-{os.urandom(8).hex()}.tmp"
     try:
         _check_target(path, shown)
         with temporary.open("xb") as file:
@@ -162,7 +160,7 @@ def replace_file(path: Path, data: bytes, *, shown: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
-            shutil.copymode(path, temporary)
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         _require_unmoved(path, shown)
         temporary.replace(path)
     except OSError as error:

@@ -32,6 +32,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.contract import EditorBuffers, TextFile
 from acp_agent.workspace.text import (
     BYTE_ORDER_MARK,
+    is_utf8,
     text_digest,
     text_file,
     with_lf,
@@ -152,7 +153,7 @@ class EditorView:
         self._foreign.discard(path)
         if not text and disk is None:
             return None
-        if "\0" in text or not _is_valid(text):
+        if "\0" in text or not is_utf8(text):
             raise WorkspaceError(f"{path.name} is not text in the editor; it cannot be read")
         shown = text_file(path, text)
         if disk is None or disk.text:  # an empty answer says nothing of line endings
@@ -172,11 +173,3 @@ class EditorView:
 
 def _same(shown: TextFile, disk: TextFile) -> bool:
     return shown.digest == disk.digest or with_lf(shown.text) + "\n" == with_lf(disk.text)
-
-
-def _is_valid(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -13,7 +13,7 @@ from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
 from acp_agent.workspace.disk import kind_of, make_parents, read_regular, replace_file
 from acp_agent.workspace.editor_view import EditorView
 from acp_agent.workspace.names import display_path
-from acp_agent.workspace.text import decode, encode
+from acp_agent.workspace.text import decode, encode, is_utf8
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
 
@@ -62,14 +62,16 @@ class WorkspaceFiles(Files):
             raise WorkspaceError("the path is empty; name a file or a folder")
         if "\0" in path:
             raise WorkspaceError("the path has a NUL character; leave it out")
-        try:
-            os.fsencode(path)
-        except UnicodeEncodeError as error:
-            raise WorkspaceError("the path has a broken character; leave it out") from error
+        if not is_utf8(path):
+            raise WorkspaceError("the path has a broken character; leave it out")
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
         real = _real(str(self._roots[0] / path))
         self._check_inside(real, to_read=to_read)
+        if not is_utf8(str(real)):  # by a symlink; neither model nor editor could be told of it
+            raise WorkspaceError(
+                f"the name of {self._shown(real)} is not valid UTF-8; rename it, or use `shell`"
+            )
         cwd = self._roots[0]
         if real.is_relative_to(cwd) and kind_of(cwd) != "folder":
             raise WorkspaceError(

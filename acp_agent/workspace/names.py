@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -16,12 +15,12 @@ def display_path(path: str | Path, cwd: Path) -> str:
 
 
 def display_name(name: str) -> str:
-    """A file's name with line breaks and other control characters escaped as in JSON.
+    """A file's name with line breaks and other control characters escaped as in Python.
 
     Bytes of a name that are not UTF-8 become U+FFFD.
     """
     name = os.fsencode(name).decode("utf-8", "replace") if not name.isascii() else name
     if name.isprintable():
         return name
-    escaped = (c if c.isprintable() else json.dumps(c)[1:-1] for c in name)
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
     return "".join(escaped)

@@ -12,6 +12,15 @@ from acp_agent.workspace.contract import TextFile
 BYTE_ORDER_MARK = "\ufeff"
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: false where it has half a surrogate pair."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def with_lf(text: str) -> str:
     """`text` with LF for every CRLF."""
     return text.replace("\r\n", "\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.content import Location
 from acp_agent.errors import OutsideWorkspaceError, ToolError, WorkspaceError
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import RESULT_LIMIT
@@ -105,6 +106,16 @@ async def test_glob_says_how_many_more_there_are(user: ToolUser) -> None:
 async def test_grep_gives_matches_with_their_lines_by_file(user: ToolUser) -> None:
     outcome = await user.call("grep", pattern=r"greet\(")
     assert outcome.text == "src/a.py\n1:def greet():\n\nsrc/deep/b.py\n3:a.greet()"
+
+
+async def test_grep_tells_the_editor_where_the_first_match_of_each_file_is(user: ToolUser) -> None:
+    outcome = await user.call("grep", pattern="greet", ignore_case=True, context=1)
+    assert outcome.locations == (
+        Location(path=str(user.folder / ".github/ci.yml"), line=1),
+        Location(path=str(user.folder / "src/a.py"), line=1),
+        Location(path=str(user.folder / "src/deep/b.py"), line=3),
+    )
+    assert (await user.call("grep", pattern="nothing like it")).locations is None
 
 
 async def test_grep_shows_lines_around_a_match_when_asked(user: ToolUser) -> None:
