@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-import stat
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +10,6 @@ from acp_agent.content import Location
 from acp_agent.errors import OutsideWorkspaceError, ToolError, WorkspaceError
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import RESULT_LIMIT
-from acp_agent.workspace import ripgrep
-from acp_agent.workspace.search import find_files, find_lines
 from tests.support.tool_calls import ToolUser
 
 
@@ -239,68 +233,6 @@ async def test_the_users_own_ripgrep_configuration_changes_nothing(
     (tmp_path / "rc").write_text("--glob=!src/**\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rc"))
     assert (await user.call("grep", pattern="def greet")).text == "src/a.py\n1:def greet():"
-
-
-def slow_ripgrep(folder: Path) -> tuple[Path, Path]:
-    """A program in the place of ripgrep that prints one line and then hangs with a child."""
-    folder.mkdir()
-    program, pids = folder / "rg", folder / "pids"
-    program.write_text(
-        f"#!{sys.executable}\n"
-        "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen(['sleep', '600'])\n"
-        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
-        "sys.stdout.write('./a.py\\0'); sys.stdout.flush()\n"
-        "time.sleep(600)\n"
-    )
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return program, pids
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-async def until_gone(pids: Path) -> bool:
-    """Whether all processes noted in the file end within five seconds."""
-    noted = [int(pid) for pid in pids.read_text().split()]
-    deadline = time.monotonic() + 5
-    while any(map(is_running, noted)) and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
-    return not any(map(is_running, noted))
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
-async def test_a_search_that_takes_too_long_ends_with_all_its_processes(
-    user: ToolUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program, pids = slow_ripgrep(tmp_path / "bin")
-    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
-    with pytest.raises(WorkspaceError, match=r"took over 1\.5 s; name a folder further down"):
-        await find_files(user.folder, "*.py", limit=10, timeout=1.5)
-    assert await until_gone(pids)
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
-async def test_a_cancelled_search_ends_its_processes(
-    user: ToolUser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program, pids = slow_ripgrep(tmp_path / "bin")
-    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
-    search = asyncio.create_task(
-        find_lines(user.folder, "x", glob=None, ignore_case=False, context=0, limit=10, width=100)
-    )
-    deadline = time.monotonic() + 10
-    while not (pids.exists() and " " in pids.read_text()) and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
-    search.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await search
-    assert await until_gone(pids)
 
 
 def test_titles_are_made_of_whatever_arguments_there_are(user: ToolUser) -> None:

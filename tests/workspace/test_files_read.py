@@ -138,7 +138,7 @@ async def test_a_file_whose_name_is_not_utf8_is_refused_for_nobody_could_be_told
     path = Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt"))
     path.write_text("noir")
     (root / "link").symlink_to(path)
-    with pytest.raises(WorkspaceError, match="name of caf\ufffd.txt is not valid UTF-8; rename"):
+    with pytest.raises(WorkspaceError, match=r"name of caf\ufffd\.txt is not valid UTF-8; rename"):
         await read(root, "link")
     with pytest.raises(WorkspaceError, match="broken character"):
         await read(root, str(path))

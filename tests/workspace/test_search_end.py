@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace import ripgrep
+from acp_agent.workspace.search import find_files, find_lines
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return (tmp_path / "project").resolve()
+
+
+def slow_ripgrep(folder: Path) -> tuple[Path, Path]:
+    """A program in the place of ripgrep that prints one line and then hangs with a child."""
+    folder.mkdir()
+    program, pids = folder / "rg", folder / "pids"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen(['sleep', '600'])\n"
+        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "sys.stdout.write('./a.py\\0'); sys.stdout.flush()\n"
+        "time.sleep(600)\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program, pids
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def until_gone(pids: Path) -> bool:
+    """Whether all processes noted in the file end within five seconds."""
+    noted = [int(pid) for pid in pids.read_text().split()]
+    deadline = time.monotonic() + 5
+    while any(map(is_running, noted)) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    return not any(map(is_running, noted))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+async def test_a_search_that_takes_too_long_ends_with_all_its_processes(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, pids = slow_ripgrep(tmp_path / "bin")
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
+    with pytest.raises(WorkspaceError, match=r"took over 1\.5 s; name a folder further down"):
+        await find_files(project, "*.py", limit=10, timeout=1.5)
+    assert await until_gone(pids)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+async def test_a_cancelled_search_ends_its_processes(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, pids = slow_ripgrep(tmp_path / "bin")
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
+    search = asyncio.create_task(
+        find_lines(project, "x", glob=None, ignore_case=False, context=0, limit=10, width=100)
+    )
+    deadline = time.monotonic() + 10
+    while not (pids.exists() and " " in pids.read_text()) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    search.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await search
+    assert await until_gone(pids)
+
+
+def test_a_missing_ripgrep_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WorkspaceError, match=r"ripgrep \(rg\) is missing: install"):
+        ripgrep.find_ripgrep()
+
+
+async def test_a_folder_that_vanished_before_the_search_is_named(project: Path) -> None:
+    project.rmdir()
+    with pytest.raises(WorkspaceError, match=r"ripgrep cannot be started in .*project"):
+        await find_files(project, "*", limit=1)
