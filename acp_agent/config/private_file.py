@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets as random
 from pathlib import Path
-
-from acp_agent.platform.posix import own_only
 
 
 def make_private_folder(folder: Path) -> None:
@@ -32,14 +29,13 @@ def write_private(path: Path, content: bytes) -> None:
     """
     target = path.resolve()
     make_private_folder(target.parent)
-    scratch = target.with_name(f".{target.name}.{random.token_hex(8)}")
+    scratch = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        own_only(scratch)
         scratch.replace(target)
     except BaseException:
         scratch.unlink(missing_ok=True)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from acp_agent.config.check import find_problems
-from acp_agent.config.lines import line_of
+from acp_agent.config.lines import lines_of
 from acp_agent.config.load import VARIABLES, parse, read_text
 from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
+
+MOST = 20  # mistakes of a file that are told one by one
 
 
 def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
@@ -27,11 +29,14 @@ def config_problems(
     path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]
 ) -> list[str]:
     """The mistakes in `table`, parsed from the `text` of `path`, and in the variables."""
+    found = list(find_problems(table, Config))
     said = []
-    for problem in find_problems(table, Config):
-        line = line_of(text, problem.path)
+    told = found[:MOST]
+    for problem, line in zip(told, lines_of(text, [each.path for each in told]), strict=True):
         where = str(path) if line is None else f"{path}:{line}"
         said.append(f"{where}: {problem.key}: {problem.text}")
+    if len(found) > MOST:
+        said.append(f"{path}: {len(found) - MOST} more mistakes")
     return said + _variable_problems(environ)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
@@ -11,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from acp_agent.events import SessionStarted
+from acp_agent.ids import new_session_id
+from acp_agent.session.store import Store
 from tests.cli.cli_process import CLOSED_PORT, acp_agent, provider
 
 KEY = "sk-test-0123456789abcdef"
@@ -125,6 +129,22 @@ def test_a_damaged_journal_is_broken_and_left_as_it_is(tmp_path: Path) -> None:
     assert states(parts["Sessions"]) == ["broken"]
     assert str(file) in parts["Sessions"][0]["what"]
     assert file.read_bytes() == b"no database at all" * 100
+
+
+async def test_a_journal_that_is_broken_inside_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "agent" / "sessions.db"
+    store = await Store.open(file)
+    for _ in range(20):
+        await store.create(new_session_id(), [SessionStarted(cwd="/" + "w" * 3_000)])
+    await store.close()
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2 // 4096 * 4096
+    content[middle : middle + 4096] = b"\xff" * 4096
+    file.write_bytes(content)
+    status, parts = await asyncio.to_thread(doctor, tmp_path, "--offline")
+    assert status == 1
+    assert set(states(parts["Sessions"])) == {"broken"}
+    assert all(str(file) in finding["what"] for finding in parts["Sessions"])
 
 
 def test_files_that_others_may_read_are_broken(tmp_path: Path) -> None:

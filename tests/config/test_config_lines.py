@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.config.lines import Key, line_of, syntax_error_line
+from acp_agent.config.lines import Key, lines_of, syntax_error_line
+
+
+def line_of(text: str, path: Sequence[Key]) -> int | None:
+    return lines_of(text, [path])[0]
+
 
 TEXT = """# a comment with limits.retries = 9
 mode = "ask"
@@ -67,6 +74,11 @@ PLACES: list[tuple[tuple[Key, ...], int | None]] = [
 @pytest.mark.parametrize(("path", "line"), PLACES, ids=[str(path) for path, _ in PLACES])
 def test_a_value_is_found_on_its_line(path: tuple[Key, ...], line: int | None) -> None:
     assert line_of(TEXT, path) == line
+
+
+def test_many_values_are_found_at_once_on_the_same_lines() -> None:
+    paths = [path for path, _ in PLACES]
+    assert lines_of(TEXT, paths) == [line for _, line in PLACES]
 
 
 def test_line_ends_of_other_systems_count_the_same() -> None:

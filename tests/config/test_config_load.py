@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,15 @@ def test_several_mistakes_are_counted_and_all_listed(tmp_path: Path) -> None:
         load_config(path, {})
     problems = list_problems(path, {})
     assert [problem.removeprefix(str(path))[:4] for problem in problems] == [":1: ", ":2: ", ":3: "]
+
+
+def test_a_file_of_nothing_but_mistakes_is_told_soon(tmp_path: Path) -> None:
+    path = write(tmp_path, "".join(f"limits.wrong{n} = 1\n" for n in range(5_000)))
+    started = time.monotonic()
+    problems = list_problems(path, {})
+    assert time.monotonic() - started < 20  # some seconds on a busy machine
+    assert len(problems) == 21
+    assert problems[-1] == f"{path}: 4980 more mistakes"
 
 
 def test_variables_go_before_the_file(tmp_path: Path) -> None:

@@ -52,10 +52,10 @@ def system_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_kept_key_is_found_by_another_process_and_by_nobody_else(path: Path) -> None:
     Secrets(path, {}).set("openai", f"  {KEY}\n")
-    assert Secrets(path, {}).get("openai", ()) == KEY
-    assert Secrets(path, {}).get("anthropic", ()) is None
     assert mode(path) == 0o600
     assert mode(path.parent) == 0o700
+    assert Secrets(path, {}).get("openai", ()) == KEY
+    assert Secrets(path, {}).get("anthropic", ()) is None
 
 
 def test_a_variable_goes_before_the_file_and_the_first_variable_before_the_next(path: Path) -> None:
