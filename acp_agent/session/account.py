@@ -67,7 +67,7 @@ class Account:
             self._demo = True
             self._logged_out = False
             return
-        await asyncio.to_thread(self._keys.refresh)
+        await asyncio.to_thread(self._look_again)
         await self._models.choose(self._flag, None)
         self._demo = False
         self._logged_out = False
@@ -76,5 +76,11 @@ class Account:
         """Forget every key that a login kept, and use no other until the next authentication."""
         for provider in await asyncio.to_thread(self._keys.stored):
             await asyncio.to_thread(self._keys.delete, provider)
+        await asyncio.to_thread(self._look_again)
         self._demo = False
         self._logged_out = True
+
+    def _look_again(self) -> None:
+        """Read the keys anew. Blocks: the keyring may wait for the user to unlock it."""
+        self._keys.refresh()
+        self._models.refresh()
