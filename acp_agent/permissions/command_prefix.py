@@ -48,7 +48,7 @@ def prefix_of(command: Command) -> tuple[str, ...] | None:
 
 
 def _prefix(words: Sequence[Word]) -> tuple[str, ...] | None:
-    if not words or not words[0].fixed or not words[0].text:
+    if not words or not words[0].fixed or words[0].text[:1] in {"-", "+", ""}:
         return None
     names = _prefixes().names
     head = _head(words)
@@ -56,6 +56,8 @@ def _prefix(words: Sequence[Word]) -> tuple[str, ...] | None:
         named = _prefix(words[len(head) :])
         return None if named is None else head + named
     program = words[0].text
+    if "=" in program:
+        return None
     if program in names.interpreters:
         return _script(words)
     count = 1

@@ -1,0 +1,98 @@
+"""Words as the parser reads them, held against what the shell itself makes of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_agent.permissions.shell_parser import parse_line
+
+BASH = shutil.which("bash")
+
+PIECES = st.sampled_from(
+    [
+        "a", "b1", "-x", "/", ".", "=", ":", "%", "@", "+", ",", "é", "#",
+        "''", '""', "'a b'", "'$x'", "'\\'", '"a b"', '"a\\"b"', '"\\$x"', '"\\\\"', '"\\a"',
+        "\\ ", "\\'", '\\"', "\\\\", "\\$", "\\r", "\\*", "\\{", "\\~",
+        "$'a'", "$'\\x41'", "$'\\101'", "$'\\u00e9'", "$'\\n'", "$'\\''", "$'\\cA'", "$'\\e'",
+        "{a,b}", "{1..3}", "{c..a}", "{x}", "{,y}", "{a,{b,c}}", "'{a,b}'", "{a\\,b}",
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    words=st.lists(st.lists(PIECES, min_size=1, max_size=4).map("".join), min_size=1, max_size=12)
+)
+def test_certain_words_are_what_the_shell_gives_to_the_command(
+    words: list[str], tmp_path: Path
+) -> None:
+    # A word of its own that begins with # is a comment, and so not a word.
+    written = [word for word in words if not word.startswith("#")]
+    line = "printf '%s\\0' " + " ".join(written)
+    parsed = parse_line(line, cwd=str(tmp_path), home="/home/someone")
+    if not parsed.plain or any(not word.fixed for word in parsed.commands[0].words):
+        return
+    assert BASH is not None
+    shell = subprocess.run(
+        [BASH, "--norc", "-c", line],
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+        timeout=20,
+        env={"LC_ALL": "C.UTF-8", "HOME": "/home/someone"},
+    )
+    given_words = shell.stdout.decode().split("\0")[:-1]
+    assert [word.text for word in parsed.commands[0].words[2:]] == (given_words if written else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("X=rm; $X -rf /", ["rm", "-rf", "/"]),
+        ('X="rm -rf /"; $X', ["rm", "-rf", "/"]),
+        ('X="a b"; echo "$X"', ["echo", "a b"]),
+        ("echo ~ ~/x", ["echo", "/home/someone", "/home/someone/x"]),
+        ('echo "~"', ["echo", "~"]),
+        ("echo $PWD/x", ["echo", "/work/x"]),
+        ("echo ${X:-a}", ["echo", "a"]),
+        ("echo $(echo a b)", ["echo", "a", "b"]),
+        ('echo "$(printf %s-%s a b)"', ["echo", "a-b"]),
+    ],
+)
+def test_what_a_line_says_about_its_variables_is_followed(line: str, words: list[str]) -> None:
+    parsed = parse_line(line, cwd="/work", home="/home/someone")
+    assert [word.text for word in parsed.commands[-1].words] == words
+
+
+def test_a_part_that_only_the_run_shows_is_never_certain() -> None:
+    for line in ("echo $X", 'echo "a$X"', "echo $(ls)", "echo `ls`", "echo $((1))", "echo $1"):
+        parsed = parse_line(line, cwd="/work", home="/home/someone")
+        assert not parsed.commands[-1].words[-1].fixed, line
+
+
+def test_every_command_of_a_here_document_s_line_is_found() -> None:
+    line = "cat <<END > out && rm x | sort\nbody\nEND\nls"
+    parsed = parse_line(line, cwd="/work", home="/home/someone")
+    assert [str(command) for command in parsed.commands] == ["cat", "rm x", "sort", "ls"]
+    assert parsed.commands[0].stdin is not None
+    assert parsed.commands[0].stdin.text == "body\n"
+    assert [each.target.text for each in parsed.commands[0].redirects] == ["out"]
+
+
+def test_words_behind_a_redirection_are_arguments() -> None:
+    parsed = parse_line("rm > log -rf x 2>&1", cwd="/work", home="/home/someone")
+    (command,) = parsed.commands
+    assert str(command) == "rm -rf x"
+    assert [(each.operator, each.target.text) for each in command.redirects] == [
+        (">", "log"),
+        (">&", "1"),
+    ]
