@@ -72,7 +72,7 @@ def test_no_secret_is_recorded(tmp_path: Path, message: dict[str, object]) -> No
     trace = Trace(path, scrub_known)
     trace("in", json.dumps(message).encode())
     trace.close()
-    text = path.read_text()
+    text = json.dumps(records(path)[0]["msg"])  # without the time, whose digits may be any
     for secret in ("hunter2", "4711", KEY, "AKIAIOSFODNN7EXAMPLE", "AAAAAAAA"):
         assert secret not in text
     assert "[secret]" in text
