@@ -18,7 +18,7 @@ from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods
 from protocol.v1 import types as acp
 
-_EXIT_SECONDS = 8.0  # the agent's own limit in mid-turn is 5
+EXIT_SECONDS = 8.0  # for the agent to end by itself, whose own limit in mid-turn is 5
 _START_SECONDS = 60.0
 
 OnUpdate = Callable[[acp.SessionUpdate], None]
@@ -171,19 +171,19 @@ class AgentClient:
             methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session_id)
         )
 
-    async def aclose(self) -> None:
-        """Close the connection, which ends the agent; kill it where it does not end."""
+    async def aclose(self, *, patience: float = EXIT_SECONDS) -> None:
+        """Close the connection, which ends the agent; kill it after `patience` seconds."""
         await self._connection.close()
         await asyncio.gather(self._running, return_exceptions=True)
-        await asyncio.to_thread(self._reap)
+        await asyncio.to_thread(self._reap, patience)
 
-    def _reap(self) -> None:
+    def _reap(self, patience: float) -> None:
         process = self._process
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
         try:
-            process.wait(_EXIT_SECONDS)
+            process.wait(patience)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Literal, TextIO
 from msgspec import Struct
 
 from acp_agent.cli.answers import Answered, Answers
-from acp_agent.cli.editor import AgentClient, Asked, OnUpdate
+from acp_agent.cli.editor import EXIT_SECONDS, AgentClient, Asked, OnUpdate
 from acp_agent.cli.interrupts import interrupts
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.screen import Screen, painter
@@ -21,6 +22,7 @@ from protocol.jsonrpc.errors import RpcError
 
 _STATUS = {"end_turn": 0, "cancelled": INTERRUPTED}
 _UNFINISHED = 3  # refused, or a limit was reached
+_HURRY_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -44,6 +46,7 @@ class View(Struct, frozen=True, kw_only=True):
     opened: Callable[[str], None]  # the session's id
     ended: Callable[[str, str], None]  # session and stop reason
     failed: Callable[[str], None]
+    cancelling: Callable[[], None] = lambda: None
     ask: Callable[[Asked], None] | None = None
 
 
@@ -68,6 +71,7 @@ async def turn(flags: Flags, view: View) -> int:
     assert me is not None
     client: AgentClient | None = None
     asked_to_stop = False
+    patience = EXIT_SECONDS
 
     def stop() -> None:
         nonlocal asked_to_stop
@@ -76,6 +80,8 @@ async def turn(flags: Flags, view: View) -> int:
             return
         asked_to_stop = True
         client.cancel()
+        with contextlib.suppress(OSError):  # nobody reads, which must not stop the stopping
+            view.cancelling()
 
     try:
         with interrupts(stop):
@@ -92,6 +98,7 @@ async def turn(flags: Flags, view: View) -> int:
                 await client.delete()
             return _STATUS.get(reason, _UNFINISHED)
     except asyncio.CancelledError:
+        patience = _HURRY_SECONDS
         return INTERRUPTED
     except RpcError as error:
         view.failed(error.message)
@@ -103,7 +110,7 @@ async def turn(flags: Flags, view: View) -> int:
         return FAILED
     finally:
         if client is not None:
-            await client.aclose()
+            await client.aclose(patience=patience)
 
 
 def text_view(out: TextIO, *, cwd: Path, resumable: bool = True) -> View:
@@ -120,6 +127,9 @@ def text_view(out: TextIO, *, cwd: Path, resumable: bool = True) -> View:
         opened=lambda _: None,
         ended=lambda session, reason: screen.ended(reason, session if resumable else None),
         failed=failed,
+        cancelling=lambda: screen.say(
+            "Cancelling the turn; Ctrl-C once more quits at once.", "warning"
+        ),
         ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
     )
 

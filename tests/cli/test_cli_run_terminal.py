@@ -6,7 +6,9 @@ import asyncio
 import os
 import pty
 import re
+import signal
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,8 +26,9 @@ CTRL_C = b"\x03"
 class Terminal:
     """A person at a terminal in which the command runs."""
 
-    def __init__(self, descriptor: int, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, descriptor: int, process: asyncio.subprocess.Process, mark: str) -> None:
         self.process = process
+        self._mark = mark
         self.screen = ""
         self._descriptor = descriptor
         self._changed = asyncio.Event()
@@ -50,6 +53,9 @@ class Terminal:
     def type(self, data: bytes) -> None:
         os.write(self._descriptor, data)
 
+    def processes(self) -> dict[int, str]:
+        return marked_processes(self._mark)
+
     async def status(self) -> int:
         async with asyncio.timeout(30):
             return await self.process.wait()
@@ -60,7 +66,7 @@ async def terminal(
     home: Path, cwd: Path, *arguments: str, **variables: str
 ) -> AsyncIterator[Terminal]:
     ours, theirs = pty.openpty()
-    mark = home.parent.name
+    mark = uuid.uuid4().hex
     process = await asyncio.create_subprocess_exec(
         # A session of its own whose terminal this is, so that Ctrl-C becomes its SIGINT.
         *(sys.executable, "-c", _IN_TERMINAL, "run", *arguments),
@@ -73,14 +79,20 @@ async def terminal(
     )
     os.close(theirs)
     try:
-        yield Terminal(ours, process)
-        assert marked_processes(mark) == {}
+        yield Terminal(ours, process, mark)
+        await _nothing_left(mark)
     finally:
         asyncio.get_running_loop().remove_reader(ours)
         os.close(ours)
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+async def _nothing_left(mark: str) -> None:
+    async with asyncio.timeout(10):
+        while marked_processes(mark):
+            await asyncio.sleep(0.02)
 
 
 _IN_TERMINAL = """
@@ -151,13 +163,17 @@ async def test_ctrl_c_cancels_the_turn(
     assert not (workspace_repo / "made.txt").exists()
 
 
-async def test_a_second_ctrl_c_quits_and_leaves_nothing_running(
+async def test_a_second_ctrl_c_quits_though_the_agent_does_not_answer(
     home: Path, workspace_repo: Path
 ) -> None:
-    # A command that ignores the polite signals, so that the first Ctrl-C has something to wait for.
-    words = "$ trap '' TERM INT; echo ready; sleep 60"
+    words = "$ echo ready; sleep 60"
     async with terminal(home, workspace_repo, *DEMO, "--mode", "full", words) as person:
         await person.see("| ready")
+        [agent] = [pid for pid, line in person.processes().items() if " acp_agent acp " in line]
+        os.kill(agent, signal.SIGSTOP)
         person.type(CTRL_C)
+        await person.see("once more quits")
         person.type(CTRL_C)
         assert await person.status() == 130
+        for pid in person.processes():  # what the stopped agent could not end any more
+            os.kill(pid, signal.SIGKILL)

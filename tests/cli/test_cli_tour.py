@@ -79,8 +79,9 @@ async def test_with_a_key_the_configured_model_gives_the_tour(
     assert "demo model" not in out
     assert "It greets with a comma now." in out
     assert '+    return f"Hello, {name}!"' in out
-    results = json.dumps(model_server.requests[3].json["messages"])
-    assert "refused" in results, "a command that nobody allowed ran"
+    result = json.dumps(model_server.requests[3].json["messages"][-1])
+    assert "refused" in result, "a command that nobody allowed ran"
+    assert out.count("-> Allow once") == 1
     assert "acp-agent login" not in out
 
 
