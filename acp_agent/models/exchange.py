@@ -58,7 +58,12 @@ class Exchanges:
         begun = False
         body: _Body | None = None
         try:
-            body = _Body(await send())  # the SDK raises where the status is an error's
+            response = await send()  # the SDK raises where the status is an error's
+            body = _Body(response)
+            if _is_page(response):
+                page = await anext(body.batches(), b"")  # its beginning says enough
+                yield [failures.from_page(self._provider, page, model=model)]
+                return
             sse = SseDecoder()
             async for received in body.batches():
                 begun = True
@@ -97,6 +102,12 @@ class Exchanges:
         task = asyncio.get_running_loop().create_task(body.finish())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+
+def _is_page(response: Response) -> bool:
+    """Whether no stream follows a "200 OK": a service's error, a proxy's login page."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in {"application/json", "text/html"}
 
 
 class _Body:

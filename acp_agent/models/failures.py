@@ -78,6 +78,14 @@ def from_status(
     )
 
 
+def from_page(provider: Provider, body: bytes, *, model: str) -> Failed:
+    """The failure that a page tells of where a stream was to come, though the status is 200."""
+    problem = _problem(body)
+    if not problem.message:
+        return malformed(provider, "it sent a page where a stream of events was to come")
+    return from_event(provider, msgspec.to_builtins(problem), model=model)
+
+
 def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
     """The failure that an error inside a stream tells of; `problem` is the JSON of `error`."""
     try:

@@ -117,6 +117,8 @@ class Models:
             AuthRequiredError: it lacks a key, or none was asked for and none can be used.
         """
         asked = flag or self._environ.get(MODEL_VARIABLE) or stored or self._config.model
+        if asked and canonical(asked.strip().rstrip("/")) == _LOCAL:
+            return await self._first_local()
         if asked:
             info = self.resolve(asked)
             provider = self._providers[info.provider]
@@ -167,6 +169,15 @@ class Models:
         with self._lock:
             drivers, self._drivers = list(self._drivers.values()), {}
         await asyncio.gather(*(driver.aclose() for driver in drivers), return_exceptions=True)
+
+    async def _first_local(self) -> ModelInfo:
+        served = await self._look_for_local()
+        if not served:
+            raise AuthRequiredError(
+                f"No local model server answers at {self._providers[_LOCAL].base_url}, or it has "
+                "no model: start it (Ollama, for one), load a model, and try again."
+            )
+        return self._catalog.get(_LOCAL, served[0])
 
     async def _look_for_local(self) -> list[str]:
         """What the local server serves; one that does not answer is asked again the next time."""

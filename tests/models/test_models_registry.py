@@ -89,7 +89,7 @@ async def test_a_model_without_its_key_is_not_replaced_by_another_vendors() -> N
         await found.choose(None, "anthropic/claude-opus-5-5")
 
 
-@pytest.mark.parametrize("ref", ["nobody/model", "no-such-model", "local"])
+@pytest.mark.parametrize("ref", ["nobody/model", "no-such-model"])
 async def test_a_name_that_means_nothing_is_named_in_the_error(ref: str) -> None:
     with pytest.raises(InvalidInputError, match=ref) as raised:
         await models(OPENAI_API_KEY="k").choose(ref, None)
@@ -196,6 +196,14 @@ async def test_a_local_server_is_found_and_its_models_offered() -> None:
         assert server.lookups == 1
         found.refresh()
         assert found.available() == []
+
+
+async def test_local_means_whatever_the_local_server_has() -> None:
+    async with ModelServer(models=("qwen3:8b",)) as server:
+        found = models(LOCAL_BASE_URL=server.openai_url, GEMINI_API_KEY="k")
+        assert (await found.choose("ollama", None)).ref == "local/qwen3:8b"
+    with pytest.raises(AuthRequiredError, match="No local model server"):
+        await models(GEMINI_API_KEY="k").choose("local", None)
 
 
 async def test_a_provider_with_a_key_comes_before_the_local_server() -> None:

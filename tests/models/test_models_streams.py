@@ -222,6 +222,23 @@ async def test_an_error_inside_the_stream_ends_it(driver: Driver, server: ModelS
     assert got.last.kind == "overloaded"
 
 
+async def test_an_error_that_calls_itself_a_success_is_told_as_the_error_it_is(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(Status(code=200, kind="billing_error", message="No money left"))
+    failed = await failure(driver)
+    assert failed.kind == "quota"
+    assert "No money left" in failed.message
+
+
+async def test_a_page_in_place_of_a_stream_is_malformed(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(Status(code=200, body=b"<html>Log in to the hotel's network</html>"))
+    failed = await failure(driver)
+    assert failed.kind == "malformed"
+
+
 async def test_closing_the_stream_closes_the_connection_at_once(
     driver: Driver, server: ModelServer
 ) -> None:
