@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from acp_agent.events import AnyEvent, ConfigChanged
+from acp_agent.events import AnyEvent, ConfigChanged, NoticeShown, TurnEnded, TurnStarted
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.core import Core
@@ -38,6 +38,8 @@ class ClientEditor:
         self._core = core
         self._connected: Connection | None = None
         self._projectors: dict[SessionId, Projector] = {}
+        self._in_turn: set[SessionId] = set()
+        self._held: dict[SessionId, list[NoticeShown]] = {}
 
     def connect(self, connection: Connection) -> None:
         """Say which way the client is."""
@@ -51,6 +53,8 @@ class ClientEditor:
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
         self._projectors.pop(session, None)
+        self._in_turn.discard(session)
+        self._held.pop(session, None)
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """The editor's files; None where it offers none."""
@@ -73,13 +77,33 @@ class ClientEditor:
         projector = self._projectors.get(session)
         if projector is None:
             projector = self._projectors[session] = Projector(self.client, replay=False)
-        for event in events:
+        for event in self._due(session, events):
             if isinstance(event, ConfigChanged):
                 self._show_options(session, event)
                 continue
             for update in projector.project(event):
                 self.update(session, update)
         await self._connection.drain()
+
+    def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+        """The events in the order in which they are to be shown.
+
+        For a client without notices a notice is written as a thought, and thoughts belong to a
+        turn: one that comes between two turns is held back until the next begins.
+        """
+        for event in events:
+            match event:
+                case NoticeShown() if not (self.client.notices or session in self._in_turn):
+                    self._held.setdefault(session, []).append(event)
+                case TurnStarted():
+                    self._in_turn.add(session)
+                    yield event
+                    yield from self._held.pop(session, ())
+                case TurnEnded():
+                    self._in_turn.discard(session)
+                    yield event
+                case _:
+                    yield event
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""

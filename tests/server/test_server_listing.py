@@ -1,0 +1,79 @@
+"""session/list: what is in it, in which order, and a page at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartAgent
+from tests.server.server_session import DEMO
+from tests.support.wire_client import AnswerError
+
+
+@pytest.mark.covers("S5")
+async def test_the_list_is_newest_first_has_what_a_person_looks_for_and_hides_empty_ones(
+    agent: StartAgent, workspace_repo: Path, tmp_path: Path
+) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    assert await running.request("session/list", {}) == {"sessions": []}
+    assert await running.request("session/list") == {"sessions": []}
+    other = tmp_path / "other"
+    other.mkdir()
+    first = await running.new_session(workspace_repo, additionalDirectories=[str(other)])
+    second = await running.new_session(other)
+    third = await running.new_session(workspace_repo)
+    await running.new_session(workspace_repo)  # never prompted
+    for session in (first, second, third):
+        await running.prompt(session, "hello")
+    await running.prompt(first, "hello again")
+
+    listed = (await running.request("session/list", {}))["sessions"]
+    assert [one["sessionId"] for one in listed] == [first, third, second]
+    newest = listed[0]
+    assert newest["cwd"] == str(workspace_repo)
+    assert newest["additionalDirectories"] == [str(other)]
+    assert newest["title"] == "hello"
+    when = datetime.fromisoformat(newest["updatedAt"])
+    assert when.utcoffset() == timedelta(0)
+    assert abs(datetime.now(when.tzinfo) - when) < timedelta(minutes=5)
+
+    here = await running.request("session/list", {"cwd": str(workspace_repo)})
+    assert [one["sessionId"] for one in here["sessions"]] == [first, third]
+    for nowhere in (str(tmp_path / "missing"), "/"):
+        assert await running.request("session/list", {"cwd": nowhere}) == {"sessions": []}
+
+
+@pytest.mark.covers("S5")
+async def test_pages_follow_each_other_without_a_gap_or_a_double(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    made = []
+    for _ in range(53):
+        session = await running.new_session(workspace_repo)
+        await running.prompt(session, "/help")
+        made.append(session)
+    first = await running.request("session/list", {})
+    assert len(first["sessions"]) == 50
+    # One moves to the front between the pages; it must not push another out of the second.
+    await running.prompt(made[0], "/help")
+    second = await running.request("session/list", {"cursor": first["nextCursor"]})
+    assert second.get("nextCursor") is None
+    seen = [one["sessionId"] for page in (first, second) for one in page["sessions"]]
+    assert len(seen) == len(set(seen))
+    assert set(seen) | {made[0]} == set(made)
+
+
+@pytest.mark.covers("S5", "T4")
+async def test_a_cursor_that_is_none_of_ours_is_refused_by_name(agent: StartAgent) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    for cursor in ("nonsense", "", "AAAA", 7):
+        with pytest.raises(AnswerError) as caught:
+            await running.request("session/list", {"cursor": cursor})
+        assert caught.value.code == -32602
+        assert "cursor" in caught.value.message
