@@ -27,7 +27,7 @@ from acp_agent.server.v1.projection import from_acp
 from acp_agent.session.commands import COMMANDS
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
-from protocol.jsonrpc.call import Call, Handler, Reply
+from protocol.jsonrpc.call import Call, Handler, Reply, RequestHandler
 from protocol.jsonrpc.errors import INVALID_REQUEST, UNSUPPORTED_VERSION, RpcError
 from protocol.v1 import types as acp
 
@@ -45,12 +45,12 @@ class Handlers:
         self._core = core
         self._lanes = Lanes()
         self._initialize_params: dict[str, Any] | None = None
+        self._initialize_came = False
         self._background: set[asyncio.Task[None]] = set()
 
     def table(self) -> dict[str, Handler]:
         """The handlers by method."""
-        return {
-            "initialize": self.initialize,
+        requests: dict[str, RequestHandler] = {
             "authenticate": self.authenticate,
             "logout": self.logout,
             "session/new": self.new,
@@ -60,15 +60,34 @@ class Handlers:
             "session/delete": self.delete,
             "session/close": self.close,
             "session/prompt": self.prompt,
-            "session/cancel": self.cancel,
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_config_option,
         }
+        table: dict[str, Handler] = {
+            name: self._initialized_first(handler) for name, handler in requests.items()
+        }
+        return table | {"initialize": self.initialize, "session/cancel": self.cancel}
 
     def admit(self, method: str) -> None:
-        """Refuse what comes before `initialize`."""
-        if self._initialize_params is None and method != "initialize":
-            raise RpcError(INVALID_REQUEST, f"{method} came before initialize; send that first")
+        """Refuse what arrives before any `initialize`."""
+        if method == "initialize":
+            self._initialize_came = True
+        elif not self._initialize_came:
+            raise _too_early(method)
+
+    def _initialized_first(self, handler: RequestHandler) -> RequestHandler:
+        """Refuse a request whose `initialize` failed.
+
+        Whether it did is known when the handler starts, not when the request arrives: one sent
+        right behind a good `initialize` arrives before that is handled.
+        """
+
+        async def checked(params: Any, call: Call) -> object:
+            if self._initialize_params is None:
+                raise _too_early(call.method)
+            return await handler(params, call)
+
+        return checked
 
     def map_error(self, error: Exception) -> RpcError | None:
         """The error response for an exception of ours; None for any other."""
@@ -79,6 +98,7 @@ class Handlers:
     def initialized(self, params: dict[str, Any]) -> None:
         """Take over the parameters of an `initialize` that was answered."""
         self._initialize_params = params
+        self._initialize_came = True
         self._editor.client = client_profile(params)
 
     # -- connection ------------------------------------------------------------------------
@@ -283,6 +303,10 @@ class Handlers:
         return acp.SetSessionConfigOptionResponse(
             config_options=config_options(session.settings.options())
         )
+
+
+def _too_early(method: str) -> RpcError:
+    return RpcError(INVALID_REQUEST, f"{method} came before initialize; send that first")
 
 
 def _supported(block: acp.ContentBlock) -> Any:
