@@ -18,7 +18,7 @@ It speaks OpenAI's chat completions (`POST …/chat/completions`), Anthropic's m
 - `add()` queues replies, served in the order of the requests; with the queue empty
   `server.otherwise` answers: a reply, or a function from the `Request` to one; by default a 500.
 - Steps of an answer: a str or Text, Thought, Redacted, Call, CallStart, CallPiece, Raw (bytes of
-  the stream), Pause, Stall, Cut. See `tests/support/model_wire.py` for their fields.
+  the stream), Pause, Stall, Cut. See `tests/support/model_script.py` for their fields.
 - `Status(code=500, hold=Stall())` answers nothing, not even a header, until it is released.
 - `answer(..., write_size=1)` splits every character across writes; `ended=False` sends no end.
 - Calls of `GET …/models` are counted in `server.lookups` and list `server.models`.
@@ -41,9 +41,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from tests.support.model_wire import (
+from tests.support.model_script import (
     Answer,
-    Api,
     Call,
     CallPiece,
     CallStart,
@@ -59,9 +58,8 @@ from tests.support.model_wire import (
     Text,
     Thought,
     answer,
-    error_body,
-    render,
 )
+from tests.support.model_wire import Api, error_body, render
 
 __all__ = [
     "Answer", "Api", "Call", "CallPiece", "CallStart", "Cut", "Drop", "ModelServer", "Pause", "Raw",
