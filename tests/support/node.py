@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,16 @@ def _version(path: str) -> tuple[int, int]:
 
 
 async def run_node(
-    *arguments: str, environ: Mapping[str, str], timeout: float = 60.0, node_path: str | None = None
+    *arguments: str,
+    environ: Mapping[str, str],
+    timeout: float = 60.0,
+    node_path: str | None = None,
+    interrupt_when: Callable[[], bool] | None = None,
 ) -> tuple[int, str, str]:
-    """Run Node.js in `tests/interop`; its exit status, stdout and stderr."""
+    """Run Node.js in `tests/interop`; its exit status, stdout and stderr.
+
+    `interrupt_when` is looked at all the time; once it is true, the program gets a Ctrl-C.
+    """
     program = node_path or node()
     path = f"{Path(program).parent}{os.pathsep}{environ.get('PATH', '')}"
     process = await asyncio.create_subprocess_exec(
@@ -52,7 +60,13 @@ async def run_node(
     )
     try:
         async with asyncio.timeout(timeout):
-            out, err = await process.communicate()
+            ending = asyncio.ensure_future(process.communicate())
+            while interrupt_when is not None and not ending.done():
+                if interrupt_when():
+                    process.send_signal(signal.SIGINT)
+                    break
+                await asyncio.sleep(0.02)
+            out, err = await ending
     except TimeoutError:
         process.kill()
         out, err = await process.communicate()
