@@ -14,6 +14,22 @@ OPENAI = ("--model", "openai/gpt-5")
 ANTHROPIC = ("--model", "anthropic/claude-sonnet-4-5")
 DEMO = ("--model", "demo/demo")
 
+# Models that do not change with the catalog; `config_file(home, MODELS)` makes them known.
+MODELS = """
+[models."openai/gpt-5"]
+window = 200_000
+vision = true
+thought_levels = ["low", "high"]
+price = { input = 2.0, output = 10.0, cache_read = 0.5 }
+
+[models."openai/small"]
+window = 32_000
+thought_levels = ["low", "high"]
+
+[models."anthropic/claude-sonnet-4-5"]
+vision = true
+"""
+
 READ = Call("read", {"path": "greeting.py"})
 EDIT = Call("edit", {"path": "greeting.py", "old": "Hello", "new": "Good day"})
 
