@@ -1,0 +1,250 @@
+"""What the user is asked, and what each answer does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.server_session import EDIT, READ, OpenSession, calls_of, messages, shown_text
+from tests.support.editor import Editor, Json
+from tests.support.model_server import Call, ModelServer, answer
+
+TOUCH = Call("shell", {"command": "touch made.txt"})
+
+
+def edits_once(server: ModelServer) -> None:
+    """A turn that reads and edits, and one more answer."""
+    server.add(answer(READ), answer(EDIT), answer("So be it."))
+
+
+@pytest.mark.covers("P6", "P3")
+async def test_the_question_shows_the_diff_and_its_buttons_say_what_they_cover(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    edits_once(model_server)
+    editor = Editor(permission="allow_once")
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "edit")
+    (asked,) = editor.asked
+    assert asked["sessionId"] == session
+    assert [option["kind"] for option in asked["options"]] == [
+        "allow_once",
+        "allow_always",
+        "reject_once",
+        "reject_always",
+    ]
+    names = [option["name"] for option in asked["options"]]
+    assert len(set(names)) == 4
+    assert "project folder" in names[1]
+    call = asked["toolCall"]
+    assert "greeting.py" in call["title"]
+    assert call["kind"] == "edit"
+    assert call["locations"][0]["path"] == str(workspace_repo / "greeting.py")
+    (diff,) = [part for part in call["content"] if part["type"] == "diff"]
+    assert diff["path"] == str(workspace_repo / "greeting.py")
+    assert "Hello" in diff["oldText"]
+    assert "Good day" in diff["newText"]
+    assert "Good day" in (workspace_repo / "greeting.py").read_text()
+
+
+@pytest.mark.covers("P6")
+async def test_the_button_for_a_command_names_the_commands_that_it_covers(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(Call("shell", {"command": "npm test -- --watch=no"})), answer("Ran."))
+    editor = Editor(permission="reject_once")
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "test")
+    (asked,) = editor.asked
+    assert "`npm test`" in asked["options"][1]["name"]
+    assert "npm test -- --watch=no" in asked["toolCall"]["title"]
+
+
+@pytest.mark.covers("P6")
+async def test_an_always_is_not_asked_again_not_even_after_a_restart(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer(TOUCH), answer("."), answer(TOUCH), answer("."))
+    editor = Editor(permission="allow_always")
+    running, session = await opened(editor=editor)
+    for _ in range(2):
+        await running.prompt(session, "touch it")
+    assert len(editor.asked) == 1
+    await running.stop()
+    assert not list(workspace_repo.rglob("*grants*"))  # never kept in the project
+
+    model_server.add(answer(TOUCH), answer("."))
+    asked_never = Editor(permission="reject_once")
+    running, session = await opened(editor=asked_never)
+    await running.prompt(session, "touch it")
+    assert asked_never.asked == []
+    (call,) = calls_of(running.updates(session)).values()
+    assert call[-1]["status"] == "completed"
+
+
+@pytest.mark.covers("P6")
+async def test_a_rejection_fails_the_call_and_the_model_goes_on_knowing_it(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    edits_once(model_server)
+    before = (workspace_repo / "greeting.py").read_bytes()
+    running, session = await opened(editor=Editor(permission="reject_once"))
+    assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
+    assert running.text(session) == "So be it."
+    assert (workspace_repo / "greeting.py").read_bytes() == before
+    call = list(calls_of(running.updates(session)).values())[-1]
+    assert call[-1]["status"] == "failed"
+    assert "in_progress" not in [update.get("status") for update in call]
+    assert "refused" in str(messages(model_server)[-1]["content"])
+
+
+async def _unknown(_: Json) -> Json:
+    return {"outcome": "selected", "optionId": "no-such-option"}
+
+
+async def _odd(_: Json) -> Json:
+    return {"outcome": "shrugged"}
+
+
+async def _fails(_: Json) -> Json:
+    raise RuntimeError("the window could not be opened")
+
+
+@pytest.mark.covers("P6", "T7")
+@pytest.mark.parametrize("permission", ["cancelled", _unknown, _odd, _fails])
+async def test_no_clear_yes_is_a_no(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, permission: Any
+) -> None:
+    edits_once(model_server)
+    before = (workspace_repo / "greeting.py").read_bytes()
+    editor = Editor(permission=permission)
+    running, session = await opened(editor=editor)
+    assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
+    assert len(editor.asked) == 1
+    assert (workspace_repo / "greeting.py").read_bytes() == before
+    call = list(calls_of(running.updates(session)).values())[-1]
+    assert call[-1]["status"] == "failed"
+
+
+@pytest.mark.covers("P6")
+async def test_what_policy_decides_is_not_asked(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(
+        answer(Call("shell", {"command": "git status --short; ls -la | wc -l"})),
+        answer(Call("shell", {"command": "rm -rf /"})),
+        answer("Well."),
+    )
+    editor = Editor(permission="allow_always")
+    running, session = await opened(editor=editor)
+    assert await running.prompt(session, "look and destroy") == {"stopReason": "end_turn"}
+    assert editor.asked == []
+    harmless, blocked = calls_of(running.updates(session)).values()
+    assert harmless[-1]["status"] == "completed"
+    assert blocked[-1]["status"] == "failed"
+    assert "in_progress" not in [update.get("status") for update in blocked]
+
+
+@pytest.mark.covers("P6")
+async def test_a_destructive_command_is_warned_of_and_has_no_always(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    command = "git reset --hard HEAD"
+    model_server.add(answer(Call("shell", {"command": command})), answer("No."))
+    editor = Editor(permission="reject_once")
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "reset")
+    (asked,) = editor.asked
+    assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
+    assert "cannot be undone" in shown_text(asked["toolCall"])
+
+
+@pytest.mark.covers("P6", "S3")
+@pytest.mark.parametrize(
+    ("mode", "asked", "changed"),
+    [("ask", 2, True), ("accept-edits", 1, True), ("plan", 0, False), ("full", 0, True)],
+)
+async def test_each_mode_asks_for_what_it_says(
+    opened: OpenSession,
+    model_server: ModelServer,
+    workspace_repo: Path,
+    mode: str,
+    asked: int,
+    changed: bool,
+) -> None:
+    model_server.add(answer(READ), answer(EDIT), answer(TOUCH), answer("Done."))
+    editor = Editor(permission="allow_once")
+    running, session = await opened(editor=editor)
+    await running.request("session/set_mode", {"sessionId": session, "modeId": mode})
+    assert await running.prompt(session, "edit and touch") == {"stopReason": "end_turn"}
+    assert len(editor.asked) == asked
+    assert ("Good day" in (workspace_repo / "greeting.py").read_text()) is changed
+    assert (workspace_repo / "made.txt").exists() is changed
+
+
+@pytest.mark.covers("T7", "P7")
+async def test_a_client_that_never_answers_holds_up_its_own_turn_only_and_can_cancel_it(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    edits_once(model_server)
+    running, session = await opened(editor=Editor(permission="never"))
+    prompt = running.post_prompt(session, "edit")
+    asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
+    other = await running.new_session(workspace_repo)
+    model_server.otherwise = answer("Here as well.")
+    assert await running.prompt(other, "hi") == {"stopReason": "end_turn"}
+    running.cancel(session)
+    assert await running.result(prompt) == {"stopReason": "cancelled"}
+    withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
+    assert withdrawn["params"] == {"requestId": asked["id"]}
+    # An answer that comes after all is too late, and no harm.
+    outcome = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+    await running.send({"jsonrpc": "2.0", "id": asked["id"], "result": outcome})
+    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+    assert "Hello" in (workspace_repo / "greeting.py").read_text()
+
+
+@pytest.mark.covers("T7")
+async def test_answers_that_belong_to_nothing_are_ignored(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.otherwise = answer("Fine.")
+    running, session = await opened()
+    error = {"code": -32601, "message": "Method not found"}
+    for line in (
+        {"jsonrpc": "2.0", "id": None, "error": error},  # as a notification is never answered
+        {"jsonrpc": "2.0", "id": 999_999, "result": {}},
+        {"jsonrpc": "2.0", "id": "nobody-asked", "error": error},
+    ):
+        running.writer.write(json.dumps(line).encode() + b"\n")
+    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert not [message for message in running.messages if "error" in message]
+
+
+@pytest.mark.covers("P6")
+async def test_questions_of_two_sessions_are_open_at_the_same_time(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    both = asyncio.Event()
+    editor: Editor
+
+    async def when_both_are_asked(_: Json) -> Json:
+        if len(editor.asked) == 2:
+            both.set()
+        await asyncio.wait_for(both.wait(), 10)
+        return {"outcome": "selected", "optionId": "allow_once"}
+
+    model_server.otherwise = lambda request: (
+        answer("Done.") if request.json["messages"][-1]["role"] == "tool" else answer(TOUCH)
+    )
+    editor = Editor(permission=when_both_are_asked)
+    running, first = await opened(editor=editor)
+    second = await running.new_session(workspace_repo)
+    asked = [running.post_prompt(session, "touch") for session in (first, second)]
+    for request in asked:
+        assert await running.result(request) == {"stopReason": "end_turn"}
+    assert {request["sessionId"] for request in editor.asked} == {first, second}
