@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 _UNREADABLE = "unreadable_arguments"
+# Text that nests without end is no worse than text that is no JSON at all.
+_UNREADABLE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def as_object(text: str) -> str:
@@ -17,7 +19,7 @@ def as_object(text: str) -> str:
         return "{}"
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
+    except _UNREADABLE_ERRORS:
         value = None
     if isinstance(value, dict):
         return text
@@ -28,5 +30,5 @@ def is_object(text: str) -> bool:
     """Whether `text` is a whole JSON object."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
-    except (msgspec.DecodeError, UnicodeError):
+    except _UNREADABLE_ERRORS:
         return False

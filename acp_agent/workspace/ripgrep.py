@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import shutil
 import subprocess
 import sys
@@ -89,6 +90,10 @@ async def run_ripgrep(
             limit=_CHUNK,
         )
     except OSError as error:
+        if error.errno == errno.E2BIG:
+            raise WorkspaceError(
+                "the search is not possible: the pattern is too long; shorten it"
+            ) from error
         raise WorkspaceError(f"ripgrep cannot be started in {folder}: {error.strerror}") from error
     reader, errors = process.stdout, process.stderr
     if reader is None or errors is None:

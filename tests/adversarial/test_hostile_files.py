@@ -223,7 +223,7 @@ async def test_a_folder_that_vanished_in_mid_session_is_named_and_the_session_ca
 async def test_a_folder_that_is_missing_or_no_folder_starts_no_session(
     opened: OpenSession, workspace_repo: Path
 ) -> None:
-    agent, session = await opened()
+    agent, _ = await opened()
     for cwd in (
         str(workspace_repo / "gone"),
         str(workspace_repo / "README.md"),

@@ -129,14 +129,13 @@ async def outcomes(
     """Run calls in one answer; for each what the model was told, and the update that ended it."""
     server.add(answer(*calls), answer("I see."))
     before = len(agent.updates(session))
-    told_before = len(tool_results(server)) if server.requests else 0
     assert await agent.prompt(session, "go") == {"stopReason": "end_turn"}
     updates = agent.updates(session)[before:]
     order = [one["toolCallId"] for one in updates if one["sessionUpdate"] == "tool_call"]
     ended = {
         one["toolCallId"]: one for one in updates if one.get("status") in {"completed", "failed"}
     }
-    told = tool_results(server)[told_before:]
+    told = tool_results(server)[-len(calls) :]
     assert len(told) == len(order) == len(calls)
     return [(text, ended[call]) for text, call in zip(told, order, strict=True)]
 

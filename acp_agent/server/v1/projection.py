@@ -35,6 +35,8 @@ from protocol.v1 import types as acp
 _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
 
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
+# Levels of what a model wrote. Parsers of JSON give up at some depth, serde_json at 128.
+DEEPEST = 64
 
 INTERRUPTED_TITLE = "The agent was stopped here before it had finished."
 INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."
@@ -167,11 +169,23 @@ def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
 
 
 def raw_input(arguments: str) -> Any:
-    """A call's arguments as JSON values, or as they are where they are no JSON."""
+    """A call's arguments as JSON values, or as they are where they are no JSON.
+
+    So are those that nest deeper than `DEEPEST`: a client that cannot read one line loses all.
+    """
     try:
-        return msgspec.json.decode(arguments)
+        decoded = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):
         return {"arguments": arguments}
+    return {"arguments": arguments} if _nests(decoded, DEEPEST) else decoded
+
+
+def _nests(value: object, levels: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_nests(item, levels - 1) for item in items)
 
 
 def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
