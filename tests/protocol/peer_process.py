@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ async def running_peer(*arguments: str, **options: Any) -> AsyncIterator[PeerPro
         *arguments,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
         **{
             "limit": 256 * 1024 * 1024,
             "stdin": asyncio.subprocess.PIPE,
@@ -113,8 +115,9 @@ async def running_peer(*arguments: str, **options: Any) -> AsyncIterator[PeerPro
     try:
         yield PeerProcess(process)
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        # With its children, which could otherwise hold its pipes open for ever.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.wait_for(process.wait(), LIMIT)
         # The pipes' transports close on the loop's next pass, not with the process.
         process._transport.close()  # type: ignore[attr-defined]  # no public way to close them

@@ -185,5 +185,8 @@ async def test_the_connection_works_over_sockets_and_non_blocking_descriptors() 
         lines = [await asyncio.wait_for(reader.readline(), LIMIT) for _ in range(3002)]
         texts = [text_of(json.loads(line)) for line in lines[1:-1]]
         assert texts == [f"{number:01000d}" for number in range(3000)]
+        writer.write(json.dumps(prompt("say still here")).encode() + b"\n")
+        said = json.loads(await asyncio.wait_for(reader.readline(), LIMIT))
+        assert text_of(said) == "still here"
         writer.close()
         assert await asyncio.wait_for(peer.process.wait(), LIMIT) == 0

@@ -68,3 +68,29 @@ async def test_only_notifications_that_still_wait_are_merged_and_never_across_ot
             assert texts[4] == b"def"
             assert b"elicitation/complete" in lines[5]
             assert texts[6:] == [b"gh"]
+
+
+async def test_a_notification_that_is_on_its_way_already_is_not_merged_with_the_next() -> None:
+    ours, theirs = socket.socketpair()
+    traced: list[bytes] = []
+
+    def merge(method: str, before: Any, after: Any) -> object:
+        return update(text_in(before) + text_in(after))
+
+    with ours, theirs:
+        theirs.settimeout(LIMIT)
+        agent = over(ours, {}, merge=merge, trace=lambda direction, line: traced.append(line))
+        async with serving(agent):
+            for letter in "abc":  # each far more than a socket holds
+                agent.notify(methods.SESSION_UPDATE, update(letter * 4_000_000))
+                await asyncio.sleep(0)
+            received = b""
+            while len(traced) < 2:
+                received += await asyncio.to_thread(theirs.recv, 100_000)
+            assert agent.queued > 4_000_000
+            agent.notify(methods.SESSION_UPDATE, update("d"))
+            while received.count(b"\n") < 3:
+                received += await asyncio.to_thread(theirs.recv, 1_000_000)
+            texts = [line.rpartition(b'"text":"')[2] for line in received.splitlines()]
+            assert [text[:1] + text[-6:-5] for text in texts[:2]] == [b"aa", b"bc"]
+            assert texts[2].startswith(b"d")
