@@ -1,0 +1,234 @@
+"""Why a turn stopped, and what the user reads when a provider fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.server_session import READ, OpenSession, calls_of, config_file, messages
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor
+from tests.support.model_server import (
+    Cut,
+    Drop,
+    ModelServer,
+    Raw,
+    Reply,
+    Stall,
+    Status,
+    answer,
+)
+from tests.support.wire_client import AnswerError
+
+NO_RETRIES = "[limits]\nretries = 0\n"
+
+
+async def failure(running: AgentProcess, session: str, text: str = "go") -> AnswerError:
+    """The error of a prompt."""
+    with pytest.raises(AnswerError) as caught:
+        await running.prompt(session, text)
+    error = caught.value
+    assert error.code == -32603
+    assert len(error.message.splitlines()) == 1
+    assert "sk-test" not in error.message + json.dumps(error.data)
+    return error
+
+
+@pytest.mark.covers("P8", "T4")
+@pytest.mark.parametrize(
+    ("reply", "status", "words"),
+    [
+        (Status(code=400, message="bad tool schema"), 400, ("bad tool schema",)),
+        (Status(code=401, message="Incorrect key sk-test"), 401, ("API key", "login")),
+        (Status(code=403, message="not for you"), 403, ()),
+        (Status(code=404, message="no such model"), 404, ("gpt-5",)),
+        (Status(code=400, message="maximum context length is 10"), 400, ("too long",)),
+    ],
+)
+async def test_what_a_retry_cannot_mend_fails_at_once_with_what_to_do(
+    opened: OpenSession,
+    model_server: ModelServer,
+    reply: Status,
+    status: int,
+    words: tuple[str, ...],
+) -> None:
+    model_server.add(reply, answer("Better now."))
+    running, session = await opened()
+    error = await failure(running, session)
+    assert len(model_server.requests) == 1
+    assert error.data == {"provider": "openai", "status": status}
+    assert "OpenAI" in error.message
+    assert str(status) in error.message
+    for word in words:
+        assert word in error.message
+    assert await running.prompt(session, "again") == {"stopReason": "end_turn"}
+    assert "go" in json.dumps(messages(model_server))  # nothing that was said is lost
+
+
+PASSING: list[Any] = [
+    pytest.param(Status(code=429, headers={"Retry-After": "0"}), "429", id="429"),
+    pytest.param(Status(code=500, headers={"retry-after-ms": "1"}), "500", id="500"),
+    pytest.param(Status(code=529, headers={"Retry-After": "0"}), "529", id="529"),
+    pytest.param(Status(code=503, body=b"<html>proxy</html>"), "503", id="a proxy's page"),
+    pytest.param(Drop(), "No connection", id="dropped"),
+    pytest.param(answer(), "empty answer", id="empty"),
+    pytest.param(answer("Half of ", Cut()), "broke in the middle", id="cut"),
+    pytest.param(answer("Half of ", Cut(within=b'data: {"choi')), "", id="cut in an event"),
+    pytest.param(answer("Half of ", ended=False), "", id="no end"),
+]
+
+
+@pytest.mark.covers("P8")
+@pytest.mark.parametrize(("reply", "word"), PASSING)
+async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
+    opened: OpenSession, model_server: ModelServer, reply: Reply, word: str
+) -> None:
+    model_server.add(reply, answer("Better now."))
+    running, session = await opened(editor=Editor(offers=frozenset({"notices"})))
+    assert await running.prompt(session, "go") == {"stopReason": "end_turn"}
+    assert len(model_server.requests) == 2
+    assert model_server.requests[0].body == model_server.requests[1].body
+    (notice,) = running.updates(session, "notice")
+    assert notice["severity"] == "warning"
+    assert word in notice["title"]
+    assert "trying again" in notice["title"]
+    chunks = running.updates(session, "agent_message_chunk")
+    assert chunks[-1]["content"]["text"] == "Better now."
+    if len(chunks) > 1:  # what the failed attempt had said is another message
+        assert chunks[0]["messageId"] != chunks[-1]["messageId"]
+
+
+@pytest.mark.covers("P8", "I6")
+async def test_a_retry_is_told_as_a_thought_where_there_are_no_notices(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(Status(code=429, headers={"Retry-After": "0"}), answer("Better now."))
+    running, session = await opened()
+    await running.prompt(session, "go")
+    (thought,) = running.updates(session, "agent_thought_chunk")
+    assert "429" in thought["content"]["text"]
+    assert running.updates(session, "notice") == []
+
+
+@pytest.mark.covers("P8")
+async def test_retries_end_and_then_the_failure_is_told(
+    opened: OpenSession, home: Path, model_server: ModelServer
+) -> None:
+    config_file(home, "[limits]\nretries = 2\n")
+    model_server.otherwise = Status(code=500, headers={"retry-after-ms": "1"})
+    running, session = await opened()
+    error = await failure(running, session)
+    assert len(model_server.requests) == 3
+    assert error.data["status"] == 500
+    thoughts = running.updates(session, "agent_thought_chunk")
+    assert len(thoughts) == 2
+    assert "attempt 2 of 3" in thoughts[0]["content"]["text"]
+
+
+@pytest.mark.covers("P8")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        pytest.param(Cut(), id="cut"),
+        pytest.param(Raw(b"data: {broken\n\n"), id="malformed"),
+        pytest.param(
+            Raw(b'data: {"error":{"message":"engine fell over"}}\n\n'), id="error in the stream"
+        ),
+    ],
+)
+async def test_what_had_streamed_before_a_failure_is_kept(
+    opened: OpenSession, home: Path, model_server: ModelServer, ending: Cut | Raw
+) -> None:
+    config_file(home, NO_RETRIES)
+    stall = Stall()
+    model_server.add(answer("Half of ", stall, ending), answer("the rest."))
+    running, session = await opened()
+    prompt = running.post_prompt(session, "go")
+    await running.expect_update(session, "agent_message_chunk")
+    stall.release()
+    with pytest.raises(AnswerError):
+        await running.result(prompt)
+    assert running.text(session) == "Half of "
+    await running.prompt(session, "go on")
+    sent = messages(model_server)
+    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+    assert "Half of " in json.dumps(sent[1])
+
+
+@pytest.mark.covers("P8")
+async def test_a_provider_that_never_answers_is_given_up(
+    opened: OpenSession, home: Path, model_server: ModelServer
+) -> None:
+    config_file(home, "[limits]\nretries = 0\nfirst_byte_seconds = 0.3\nstall_seconds = 0.3\n")
+    model_server.add(Status(code=500, hold=Stall()), answer("Begun ", Stall()))
+    running, session = await opened()
+    silent = await failure(running, session)
+    stalled = await failure(running, session)
+    assert "0.3 seconds" in silent.message
+    assert "0.3 seconds" in stalled.message
+    assert silent.message != stalled.message
+    for request in model_server.requests:
+        await request.closed_early.wait()
+
+
+@pytest.mark.covers("P8")
+async def test_a_failure_in_the_middle_of_a_turn_keeps_the_calls_that_had_ended(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(READ), Status(code=400, message="no more"), answer("I know it."))
+    running, session = await opened()
+    await failure(running, session)
+    (call,) = calls_of(running.updates(session)).values()
+    assert call[-1]["status"] == "completed"
+    await running.prompt(session, "what did it say?")
+    roles = [message["role"] for message in messages(model_server)]
+    assert roles == ["user", "assistant", "tool", "user"]
+
+
+@pytest.mark.covers("P8")
+async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
+    opened: OpenSession, home: Path, model_server: ModelServer
+) -> None:
+    config_file(home, "[limits]\nmodel_requests = 3\n")
+    model_server.otherwise = answer(READ)
+    running, session = await opened()
+    assert await running.prompt(session, "for ever") == {"stopReason": "max_turn_requests"}
+    assert len(model_server.requests) == 3
+    model_server.otherwise = answer("Done.")
+    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+
+
+@pytest.mark.covers("P8")
+@pytest.mark.parametrize(("api", "word"), [("openai", "length"), ("anthropic", "max_tokens")])
+async def test_an_answer_that_was_too_long_says_so_and_is_kept(
+    opened: OpenSession, model_server: ModelServer, api: Any, word: str
+) -> None:
+    model_server.add(answer("As long as it", stop=word), answer(" gets."))
+    running, session = await opened(api=api)
+    assert await running.prompt(session, "talk") == {"stopReason": "max_tokens"}
+    await running.prompt(session, "go on")
+    assert "As long as it" in json.dumps(messages(model_server))
+
+
+@pytest.mark.covers("P8")
+@pytest.mark.parametrize(("api", "word"), [("openai", "content_filter"), ("anthropic", "refusal")])
+async def test_a_refusal_takes_its_prompt_out_of_what_the_model_is_sent(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, api: Any, word: str
+) -> None:
+    model_server.add(answer("Before."), answer("I would rather not.", stop=word), answer("Gladly."))
+    running, session = await opened(api=api)
+    await running.prompt(session, "the harmless one")
+    assert await running.prompt(session, "the dangerous one") == {"stopReason": "refusal"}
+    assert await running.prompt(session, "another") == {"stopReason": "end_turn"}
+    said = json.dumps(messages(model_server))
+    assert "the harmless one" in said
+    assert "the dangerous one" not in said
+    assert "I would rather not." not in said
+    # The user still sees all of it in a replay.
+    before = len(running.updates(session))
+    load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await running.request("session/load", load)
+    assert "the dangerous one" in json.dumps(running.updates(session)[before:])
