@@ -15,7 +15,7 @@ from acp_agent.agent.answer import ProposedCall
 from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.progress import CallProgress
-from acp_agent.content import CallContent, ContentPart, TextBlock, text_part
+from acp_agent.content import CallContent, ContentPart, DiffPart, TextBlock, text_part
 from acp_agent.errors import AcpAgentError, PermissionRefusedError, StoreError, ToolError
 from acp_agent.events import (
     PermissionAsked,
@@ -28,6 +28,7 @@ from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
 from acp_agent.permissions.contract import Allow, Ask, Refuse
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
 from acp_agent.tools.bounds import bounded
+from acp_agent.tools.changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
 
 CANCELLED = "The user stopped the turn before this call ended."
@@ -96,6 +97,9 @@ class CallRunner:
         try:
             tool = self._host.toolset.get(call.name)
             prepared = await tool.prepare(self._host.toolset.validate(tool, call.arguments))
+            for part in prepared.content:
+                if isinstance(part, DiffPart):
+                    await asyncio.to_thread(refuse_hidden, part, self._host.secrets)
             await self._show(call, prepared)
             await self._permit(call, tool, prepared)
         except StoreError:

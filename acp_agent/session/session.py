@@ -265,7 +265,7 @@ class Session:
             await self.equip()
             from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
 
-            notes.extend(await linked_files(content, self.workspace))
+            notes.extend(map(self._scrubbed, await linked_files(content, self.workspace)))
         return "\n\n".join(notes)
 
     def _turn_ended(self) -> None:
@@ -305,6 +305,12 @@ class Session:
         """Values that must not be shown, sent or stored."""
         return self.services.secrets.values()
 
+    def _scrubbed(self, text: str) -> str:
+        """Text of a file as the model and the journal may have it."""
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - for prompts only
+
+        return scrub(text, self.secrets)
+
     async def equip(self) -> None:
         """Set up the workspace and the tools; the first time this imports them, in a thread."""
         async with self._equipping:
@@ -323,6 +329,7 @@ class Session:
             terminals=self.editor.terminals(self.session),
             environ=self.services.environ,
             config=self.services.config,
+            secrets=self.services.secrets.values,
         )
 
     async def driver(self, model: ModelInfo) -> Driver:
@@ -339,7 +346,11 @@ class Session:
         instructions = await asyncio.to_thread(
             read_instructions, self.cwd, self.services.user_instructions
         )
-        text = system_prompt(cwd=self.cwd, directories=self.directories, instructions=instructions)
+        text = system_prompt(
+            cwd=self.cwd,
+            directories=self.directories,
+            instructions=self._scrubbed(instructions),
+        )
         await self.emit(SystemPromptWritten(text=text))
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from acp_agent.workspace.contract import EditorBuffers, EditorTerminals, Workspa
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
+from acp_agent.workspace.scrub import scrub
 
 
 class Equipment(Struct, frozen=True, kw_only=True):
@@ -31,6 +32,7 @@ def equip(
     terminals: EditorTerminals | None,
     environ: Mapping[str, str],
     config: Config,
+    secrets: Callable[[], Sequence[str]],
 ) -> Equipment:
     """Build a session's workspace and the tools over it.
 
@@ -41,12 +43,19 @@ def equip(
         buffers: the editor's files, where it offers them.
         terminals: the editor's terminals, where it offers them and the user opted in.
         environ: the environment that commands get, before secrets are taken out.
-        config: the limits.
+        config: the limits, and which variables hold keys.
+        secrets: gives the values that must not be kept.
     """
+    key_variables = [one.key_env for one in config.providers.values() if one.key_env]
     workspace = Workspace(
         cwd=cwd,
         files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs]),
-        processes=LocalProcesses(outputs, environ=environ),
+        processes=LocalProcesses(
+            outputs,
+            environ=environ,
+            hide=key_variables,
+            clean=lambda text: scrub(text, secrets()),
+        ),
         network=GuardedNetwork(),
         outputs=outputs,
         terminals=terminals,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -9,6 +10,11 @@ from msgspec import Struct
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
 from acp_agent.workspace.contract import Files, TextFile
+from acp_agent.workspace.scrub import REPLACEMENT, scrub
+
+HIDDEN = (
+    f"the text contains {REPLACEMENT}, which stands for a value that was hidden; edit around it"
+)
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -36,6 +42,25 @@ class Change(Struct, frozen=True, kw_only=True):
     def location(self) -> Location:
         """Where the change begins."""
         return Location(path=str(self.opened), line=self.line)
+
+
+def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
+    """Refuse a change that puts what stands for a hidden value into the file that has the value.
+
+    A model sees `[secret]` in place of a key; written back, it would take the key's place.
+
+    Args:
+        change: the whole text before and after.
+        secrets: the values that the model does not see.
+
+    Raises:
+        ToolError: the text after has more of these than the one before, in which one was hidden.
+    """
+    old = change.old_text
+    if old is None or change.new_text.count(REPLACEMENT) <= old.count(REPLACEMENT):
+        return
+    if scrub(old, secrets).count(REPLACEMENT) > old.count(REPLACEMENT):
+        raise ToolError(HIDDEN)
 
 
 async def make(change: Change, files: Files) -> str:

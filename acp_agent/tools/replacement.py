@@ -7,8 +7,10 @@ import bisect
 from msgspec import Struct
 
 from acp_agent.errors import ToolError
+from acp_agent.tools.changes import HIDDEN
 from acp_agent.tools.nearest import explain_absence
 from acp_agent.workspace.contract import TextFile
+from acp_agent.workspace.scrub import REPLACEMENT
 from acp_agent.workspace.text import with_lf
 
 _LINES_NAMED = 10
@@ -38,6 +40,8 @@ def replace_text(file: TextFile, old: str, new: str, *, every: bool, shown: str)
         raise ToolError("`old` and `new` are the same; nothing would change")
     text = with_lf(file.text)
     places = _occurrences(text, old)
+    if not places and REPLACEMENT in old:
+        raise ToolError(HIDDEN)
     if not places:
         raise ToolError(explain_absence(text, old, shown=shown))
     lines = [text.count("\n", 0, place) + 1 for place in places[: _LINES_NAMED + 1]]

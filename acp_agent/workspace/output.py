@@ -15,11 +15,13 @@ import os
 import re
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 HEAD_LIMIT = 16_000  # characters kept from the beginning for the model
 TAIL_LIMIT = 32_000  # and from the end: with the tool's own words below 50 KB
 FILE_LIMIT = 64 * 1024 * 1024  # bytes of one output file
+_LINE_LIMIT = 65_536  # characters of a line that goes on
 _HELD_LIMIT = 4_096  # characters of an escape sequence that does not end
 _TAIL_BYTES = 4 * TAIL_LIMIT  # a character takes up to four bytes
 
@@ -61,12 +63,20 @@ class PlainText:
 class CommandOutput:
     """Collects one command's output: a beginning, an end, and a file once they are not all."""
 
-    def __init__(self, folder: Path) -> None:
-        """Args: folder: where the file goes; made when it is first needed."""
+    def __init__(self, folder: Path, *, clean: Callable[[str], str] = str) -> None:
+        """Makes nothing yet.
+
+        Args:
+            folder: where the file goes; made when it is first needed.
+            clean: takes out what the file must not hold, such as keys.
+        """
         self.total_bytes = 0
         self.path: Path | None = None
         self.trouble = ""  # why the file lacks a part
         self._folder = folder
+        self._clean = clean
+        self._line = ""  # the last line while it goes on: half a key cannot be told
+        self._whole = False
         self._text = PlainText()
         self._tail = bytearray()
         self._head: list[str] = []
@@ -91,6 +101,7 @@ class CommandOutput:
         if self._ended:
             return ""
         text = self._text.feed(data, final=final)
+        self._whole = final
         if not self.overflowed:
             self._head.append(text)
             self._head_length += len(text)
@@ -111,14 +122,22 @@ class CommandOutput:
     def close(self) -> None:
         """Close the file. Blocks as `write` does."""
         with self._lock:
+            if self._line and not self._ended:
+                self._whole = True
+                self._write()
             self._ended = True
             if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None
 
     def _write(self) -> None:
-        data = "".join(self._unwritten).replace("\r", "\n").encode("utf-8", "replace")
+        text = self._line + "".join(self._unwritten).replace("\r", "\n")
         self._unwritten.clear()
+        self._line = ""
+        if not self._whole:
+            start = max(text.rfind("\n") + 1, len(text) - _LINE_LIMIT)
+            text, self._line = text[:start], text[start:]
+        data = self._clean(text).encode("utf-8", "replace")
         room = FILE_LIMIT - self._written
         try:
             if self._descriptor is None:

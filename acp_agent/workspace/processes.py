@@ -92,6 +92,7 @@ class LocalProcesses(Processes):
         environ: Mapping[str, str],
         keep: Collection[str] = (),
         hide: Collection[str] = (),
+        clean: Callable[[str], str] = str,
     ) -> None:
         """Starts nothing yet.
 
@@ -100,7 +101,9 @@ class LocalProcesses(Processes):
             environ: the user's environment; see `environment.command_environ` for what is left out.
             keep: names of variables that are passed on although they look like credentials.
             hide: further names that are not, such as those the configuration takes keys from.
+            clean: takes keys out of what is kept of long outputs.
         """
+        self._clean = clean
         self._outputs = outputs
         self._environ = command_environ(environ, keep=keep, hide=hide)
         self._shell = posix.find_shell(environ.get("PATH"))
@@ -126,7 +129,7 @@ class LocalProcesses(Processes):
             WorkspaceError: the command cannot be started, or the session is closed.
         """
         started = await self._start(command, cwd)
-        output = CommandOutput(self._outputs)
+        output = CommandOutput(self._outputs, clean=self._clean)
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output)))
         try:
             timed_out = not await within(started.reader.exited.wait(), timeout)

@@ -1,0 +1,236 @@
+"""No key reaches the model, the editor, the journal or the log, whichever way it tries.
+
+Besides what each test asserts, the fixture `unharmed` looks for the keys in all that the agent
+wrote and in every file below its home.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import EVERYTHING, Editor
+from tests.support.hostile import (
+    FOREIGN_KEY,
+    KEY,
+    OpenSession,
+    assert_goes_on,
+    leaky,
+    one_line,
+    outcomes,
+)
+from tests.support.model_server import Call, ModelServer, Raw, answer
+from tests.support.wire_client import AnswerError
+
+# Not looked for by the fixture: a diff shows the user the file as it is, with what is in it.
+IN_A_DIFF = "ghp_" + "9zY8xW7vU6" * 4
+
+
+def assert_model_never_saw(server: ModelServer, *keys: str) -> None:
+    for request in server.requests:
+        for key in keys:
+            assert key.encode() not in request.body
+
+
+async def test_the_agents_own_key_is_hidden_in_what_commands_print(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    half = len(KEY) // 2
+    (workspace_repo / "first").write_text(KEY[:half])
+    (workspace_repo / "second").write_text(KEY[half:])
+    (workspace_repo / "both").write_text(KEY)
+    commands = [
+        'echo "it is <$OPENAI_API_KEY>"',
+        "env",
+        "printenv OPENAI_API_KEY || true",
+        "tr '\\0' '\\n' < /proc/$PPID/environ || true",
+        "cat first; sleep 0.2; cat second",  # in two pieces
+        "cat first second >&2; exit 3",
+        "for i in $(seq 20); do cat both; echo; done",
+    ]
+    agent, session = await opened(editor=Editor(permission="allow_once"))
+    results = await outcomes(
+        agent, session, model_server, *(Call("shell", {"command": line}) for line in commands)
+    )
+    told = [text for text, _ in results]
+    assert "it is <>" in told[0]  # commands do not even get it
+    assert told[4].startswith("[secret]")
+    assert "[secret]" in told[5]
+    assert told[6].count("[secret]") == 20
+    assert_model_never_saw(model_server, KEY)
+    await assert_goes_on(agent, session, model_server)
+
+
+async def test_keys_in_files_are_hidden_from_every_tool_that_reads(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    text = f"OPENAI_API_KEY={KEY}\nGITHUB_TOKEN={FOREIGN_KEY}\nharmless=1\n"
+    (workspace_repo / ".env").write_text(text)
+    (workspace_repo / "bad.json").write_text('{"key": "' + KEY + '"')
+    agent, session = await opened(editor=Editor(offers=EVERYTHING - {"terminal"}))
+    results = await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("read", {"path": ".env"}),
+        Call("grep", {"pattern": "KEY|TOKEN"}),
+        Call("shell", {"command": "cat .env; git diff --no-index /dev/null .env"}),
+        Call("shell", {"command": "python3 -c 'import json; json.load(open(\"bad.json\"))'"}),
+        Call("edit", {"path": ".env", "old": "no such text", "new": "x"}),
+    )
+    told = [text for text, _ in results]
+    assert told[0].count("[secret]") == 2
+    assert "harmless=1" in told[0]
+    assert told[1].count("[secret]") == 2
+    assert_model_never_saw(model_server, FOREIGN_KEY)
+    await assert_goes_on(agent, session, model_server)
+
+
+async def test_a_key_under_a_name_of_the_configurations_choice_is_hidden_too(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    agent, session = await opened(
+        "--model",
+        "mine/some-model",
+        editor=Editor(permission="allow_once"),
+        environ={"PLAIN_NAME": KEY, "OPENAI_API_KEY": ""},
+        config=f"""
+            [providers.mine]
+            api = "openai"
+            base_url = "{model_server.openai_url}"
+            key_env = "PLAIN_NAME"
+            """,
+    )
+    (workspace_repo / "notes.txt").write_text(f"the key is {KEY}")
+    results = await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("shell", {"command": 'echo "it is <$PLAIN_NAME>"'}),
+        Call("read", {"path": "notes.txt"}),
+    )
+    assert "it is <>" in results[0][0]
+    assert "the key is [secret]" in results[1][0]
+    assert model_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert_model_never_saw(model_server, KEY)
+
+
+async def test_keys_in_linked_files_and_in_instructions_are_hidden(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    (workspace_repo / "AGENTS.md").write_text(f"Use {KEY} and {FOREIGN_KEY} to deploy.\n")
+    linked = workspace_repo / "linked.txt"
+    linked.write_text(f"first {KEY} second {FOREIGN_KEY}\n")
+    agent, session = await opened()
+    model_server.add(answer("Read."))
+    link = {"type": "resource_link", "name": "linked.txt", "uri": linked.as_uri()}
+    await agent.prompt(session, "look at this", link)
+    body = model_server.requests[0].body.decode()
+    assert "to deploy" in body
+    assert "first [secret] second [secret]" in body
+    assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
+
+
+async def test_a_long_output_is_kept_without_the_keys_in_it(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, home: Path
+) -> None:
+    (workspace_repo / "long.txt").write_text(
+        "".join(f"{number} {KEY} {FOREIGN_KEY}\n" for number in range(5_000))
+    )
+    agent, session = await opened(editor=Editor(permission="allow_once"))
+    ((told, _),) = await outcomes(
+        agent, session, model_server, Call("shell", {"command": "cat long.txt"})
+    )
+    assert "[secret]" in told
+    assert len(told) < 51_000
+    kept = [path for path in (home / "acp-agent" / "outputs").rglob("*") if path.is_file()]
+    assert len(kept) == 1
+    assert kept[0].read_text().count("[secret]") == 10_000
+    assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 429, 500, 529])
+async def test_a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody(
+    opened: OpenSession, model_server: ModelServer, code: int
+) -> None:
+    model_server.otherwise = leaky(code)
+    agent, session = await opened(
+        editor=Editor(offers=frozenset({"notices"})),
+        config="[limits]\nretries = 1\n[log]\nlevel = 'debug'\n",
+    )
+    with pytest.raises(AnswerError) as caught:
+        await agent.prompt(session, "hello")
+    assert one_line(caught.value.message)
+    assert caught.value.data["provider"] == "openai"
+    model_server.otherwise = answer("Better.")
+    assert await agent.prompt(session, "again") == {"stopReason": "end_turn"}
+
+
+async def test_a_provider_that_repeats_the_key_in_its_stream_gives_it_to_nobody_either(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    error = f'data: {{"error": {{"message": "bad key {KEY}", "code": "weird"}}}}\n\n'
+    model_server.add(answer("Well, ", Raw(error.encode()), ended=False))
+    agent, session = await opened(config="[limits]\nretries = 0\n")
+    with pytest.raises(AnswerError) as caught:
+        await agent.prompt(session, "hello")
+    assert one_line(caught.value.message)
+    await assert_goes_on(agent, session, model_server)
+
+
+async def test_the_text_that_stands_for_a_hidden_key_is_never_written_over_it(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    path = workspace_repo / "settings.env"
+    before = f"token={IN_A_DIFF}\nname=old\n"
+    path.write_text(before)
+    agent, session = await opened(editor=Editor(permission="allow_once"))
+    read, edit, write, old, good = await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("read", {"path": path.name}),
+        Call("edit", {"path": path.name, "old": "name=old", "new": "token=[secret]\nname=new"}),
+        Call("write", {"path": path.name, "content": "token=[secret]\nname=new\n"}),
+        Call("edit", {"path": path.name, "old": "token=[secret]\nname=old", "new": "name=new"}),
+        Call("edit", {"path": path.name, "old": "name=old", "new": "name=new"}),
+    )
+    assert "token=[secret]" in read[0]
+    for told, ended in (edit, write, old):
+        assert ended["status"] == "failed"
+        assert "[secret], which stands for a value that was hidden; edit around it" in told
+        assert one_line(told)
+    assert good[1]["status"] == "completed"
+    assert path.read_text() == before.replace("old", "new")
+    assert_model_never_saw(model_server, IN_A_DIFF)
+
+
+async def test_a_file_that_hides_nothing_may_speak_of_secrets(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    agent, session = await opened(editor=Editor(permission="allow_once"))
+    results = await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("write", {"path": "docs.md", "content": "Keys are shown as [secret].\n"}),
+        Call("edit", {"path": "docs.md", "old": "shown", "new": "shown ([secret], that is)"}),
+        Call("edit", {"path": "docs.md", "old": "([secret], that is) ", "new": ""}),
+    )
+    assert [ended["status"] for _, ended in results] == ["completed"] * 3, results
+    assert (workspace_repo / "docs.md").read_text() == "Keys are shown as [secret].\n"
+
+
+def test_the_fixture_finds_a_key_that_got_out(home: Path) -> None:
+    """The other tests rely on it."""
+    from tests.support.hostile import assert_no_key_below, assert_unharmed
+
+    (home / "agent.log").write_text(f"it is {KEY}")
+    with pytest.raises(AssertionError, match=r"agent\.log"):
+        assert_no_key_below(home, "the home")
+    told = AgentProcess.__new__(AgentProcess)
+    told.stderr, told.lines = f"it is {KEY}".encode(), []
+    with pytest.raises(AssertionError, match="stderr"):
+        assert_unharmed(told)
