@@ -50,22 +50,27 @@ _NUMBERS = frozenset("?#$!")  # special parameters that are always a number
 _FALLBACKS = frozenset({":-", "-", ":=", "="})
 
 
-def source(node: Node) -> str:
-    """A node's text as it is written."""
-    return (node.text or b"").decode("utf-8", "replace")
-
-
 class Expander:
     """Expands words. `substituted` tells what a command substitution prints, where that is known.
 
-    `variables` holds the values that are known at the moment; the parser keeps it up to date.
+    `raw` is the text of the tree at hand and `variables` the values that are known at the moment;
+    the parser keeps both up to date.
     """
 
     def __init__(self, *, home: str, cwd: str, substituted: Callable[[Node], str | None]) -> None:
+        self.raw = b""
         self.home = home
         self.cwd = cwd
         self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " "}
         self._substituted = substituted
+
+    def source(self, node: Node) -> str:
+        """A node's text as it is written."""
+        return self.between(node.start_byte, node.end_byte)
+
+    def between(self, start: int, end: int) -> str:
+        """The text from one byte to another."""
+        return self.raw[start : max(start, end)].decode("utf-8", "replace")
 
     def words(self, node: Node) -> list[Word]:
         """The words that the shell makes of one written word.
@@ -108,7 +113,7 @@ class Expander:
     def piece(self, node: Node) -> Piece:
         """The characters of a written word."""
         kind = node.type
-        raw = source(node)
+        raw = self.source(node)
         piece = Piece()
         if kind == "raw_string":
             piece.add(raw[1:-1], QUOTED)
@@ -121,7 +126,7 @@ class Expander:
             for child in node.children:
                 if kind == "translated_string" and child.type == "$":
                     continue
-                gap = _between(node, at, child.start_byte)
+                gap = self.between(at, child.start_byte)
                 if gap and kind != "translated_string":
                     piece.join(unescape(gap))
                 piece.join(self.piece(child))
@@ -142,15 +147,15 @@ class Expander:
             if child.type not in _EXPANSIONS:
                 continue
             # The grammar counts blanks before a substitution as part of it.
-            raw = source(child)
+            raw = self.source(child)
             begin = child.start_byte + len(raw) - len(raw.lstrip())
-            piece.add(unescape_quoted(_between(node, at, begin)), QUOTED)
+            piece.add(unescape_quoted(self.between(at, begin)), QUOTED)
             text, static = self.expansion(child)
             # "$@" is as many words as there are arguments, even between quotes.
-            many = source(child) in {"$@", "${@}"}
+            many = self.source(child) in {"$@", "${@}"}
             piece.add(text, EXPANDED if many else QUOTED, static=static)
             at = child.end_byte
-        piece.add(unescape_quoted(_between(node, at, end)), QUOTED)
+        piece.add(unescape_quoted(self.between(at, end)), QUOTED)
 
     def document(self, body: Node) -> Word:
         """The text of a here-document in which the shell expands."""
@@ -164,7 +169,7 @@ class Expander:
             guess = self._substituted(node)
             return (UNKNOWN if guess is None else guess), False
         if node.type == "simple_expansion":
-            return self._parameter(source(node)[1:])
+            return self._parameter(self.source(node)[1:])
         if node.type == "expansion":
             return self._braced(node)
         return UNKNOWN, False
@@ -184,9 +189,9 @@ class Expander:
                 "special_variable_name",
                 "subscript",
             }:
-                name = source(child).partition("[")[0]
+                name = self.source(child).partition("[")[0]
             elif not child.is_named and not rest and not operator:
-                operator = source(child)
+                operator = self.source(child)
             else:
                 rest.append(child)
         value = self.variables.get(name)
@@ -201,11 +206,6 @@ class Expander:
             return NONEMPTY, False
         if not operator and name in _NUMBERS:
             return "0", True
-        if operator == "#" and not rest and source(node).startswith("${#"):
+        if operator == "#" and not rest and self.source(node).startswith("${#"):
             return "0", True
         return (UNKNOWN if value is None else value), False
-
-
-def _between(node: Node, start: int, end: int) -> str:
-    raw = (node.text or b"")[start - node.start_byte : max(end, start) - node.start_byte]
-    return raw.decode("utf-8", "replace")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from acp_agent.permissions.expansion import Expander, source
+from acp_agent.permissions.expansion import Expander
 from acp_agent.permissions.shell_syntax import Redirect
 from acp_agent.permissions.words import Word
 
@@ -61,10 +61,16 @@ def _document(node: Node, expander: Expander) -> Attached:
     attached = Attached(stdin=Word(""))
     for child in node.children:
         if child.type == "heredoc_start":
-            start = source(child)
+            start = expander.source(child)
+        elif child.is_named and expander.source(child).startswith("\n"):
+            # A text that begins with a backslash: the grammar takes its first line for arguments.
+            end = next((c for c in node.children if c.type == "heredoc_end"), node)
+            last = end.start_byte if end != node else node.end_byte
+            body = expander.between(child.start_byte + 1, last)
+            return attached.and_also(Attached(stdin=Word(body, not set(body) & set("$`"))))
         elif child.type == "heredoc_body":
             quoted = any(mark in start for mark in "'\"\\")
-            text = Word(source(child)) if quoted else expander.document(child)
+            text = Word(expander.source(child)) if quoted else expander.document(child)
             attached = attached.and_also(Attached(stdin=text))
         elif child.type.endswith("redirect"):
             attached = attached.and_also(read_redirect(child, expander))

@@ -16,10 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.condense import condense
-from acp_agent.permissions.expansion import Expander, source
+from acp_agent.permissions.expansion import Expander
 from acp_agent.permissions.known_output import known_output
 from acp_agent.permissions.redirection import Attached, read_redirect
-from acp_agent.permissions.shell_syntax import Assignment, Command, ShellLine
+from acp_agent.permissions.shell_syntax import (
+    Assignment,
+    Command,
+    ShellLine,
+    without_reserved,
+)
 from acp_agent.permissions.words import UNKNOWN, Piece, TooComplexError, Word
 
 if TYPE_CHECKING:
@@ -47,26 +52,6 @@ _PLAIN = frozenset(
     }
 )
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
-_RESERVED = frozenset(
-    {
-        "{",
-        "}",
-        "!",
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "do",
-        "done",
-        "while",
-        "until",
-        "for",
-        "case",
-        "esac",
-        "in",
-    }
-)
 
 
 @cache
@@ -114,9 +99,11 @@ class _Walker:
     def __init__(self, *, cwd: str, home: str) -> None:
         self.expander = Expander(home=home, cwd=cwd, substituted=self._printed)
         self.commands: list[Command] = []
-        self.functions: dict[str, Node] = {}
+        self.functions: dict[str, tuple[Node, bytes]] = {}
         self.plain = True
         self.unparsed = False
+        self.sums = False
+        self.misread = False
         self.budget = _COMMAND_LIMIT
 
     def read(self, text: str, place: _Place | None = None) -> None:
@@ -138,24 +125,32 @@ class _Walker:
 
     def _read(self, text: str, place: _Place) -> None:
         condensed = condense(text)
-        root = _parser().parse(condensed.text.encode("utf-8", "replace")).root_node
+        raw = condensed.text.encode("utf-8", "replace")
+        # The grammar's scanner looks characters up in C tables that end at 255, whatever they are;
+        # to the shell all that is not ASCII is a letter like any other.
+        root = _parser().parse(_tame(raw.translate(_ASCII_ONLY))).root_node
         condensed.check(root)
+        outer, self.expander.raw = self.expander.raw, raw
         before = len(self.commands)
         if root.has_error:
             self.plain = False
             self.unparsed = True
         self._walk(root, place)
-        if root.has_error:
+        if root.has_error or self.misread:
             for line in text.translate(_LOOSE).splitlines():
                 self._found(Command(words=tuple(self._loose_words(line))))
+        if "((" in text and (root.has_error or self.sums):
+            # What the grammar takes for a sum may be groups to the shell.
+            while "((" in text:
+                text = text.replace("((", "( (")
+            self._read(text.replace("))", ") )"), place)
+        self.expander.raw = outer
         self.commands[before:] = map(condensed.restore, self.commands[before:])
 
     def _loose_words(self, line: str) -> list[Word]:
         """The words of a line that is not valid, so that a refused command is found in it too."""
         words = [word for text in line.split() for word in self.expander.loose(text)]
-        while words and words[0].text in _RESERVED:
-            words = words[1:]
-        return words
+        return list(without_reserved(words))
 
     def _found(self, command: Command) -> None:
         self.budget -= 1
@@ -185,13 +180,17 @@ class _Walker:
             self._function(node, inner)
         elif kind == "for_statement":
             self._loop(node, inner)
-        elif kind == "test_command" and source(node).startswith("[ "):
+        elif kind == "test_command" and self.expander.source(node).startswith("[ "):
             self._test(node, inner)
         elif kind in {"command_substitution", "process_substitution"}:
             self._substitution(node, inner)
         elif kind != "comment":
-            if (node.is_named and kind not in _PLAIN) or source(node)[:2] in {"((", "[["}:
+            if (node.is_named and kind not in _PLAIN) or self.expander.source(node)[:2] in {
+                "((",
+                "[[",
+            }:
                 self.plain = False
+                self.sums = self.sums or self.expander.source(node)[:2] == "(("
             self._children(node, inner)
 
     def _children(self, node: Node, place: _Place) -> None:
@@ -219,7 +218,7 @@ class _Walker:
             self._walk(node, replace(place, stdin=None, piped=False))
         else:
             if node.type in _TEXTS and not node.child_count:
-                self._hidden(source(node), place)
+                self._hidden(self.expander.source(node), place)
             if node.type in {"arithmetic_expansion", "subscript"}:
                 self.plain = False  # the shell evaluates what variables hold
             for child in node.children:
@@ -236,7 +235,7 @@ class _Walker:
 
     def _substitution(self, node: Node, place: _Place) -> None:
         self.plain = False
-        raw = source(node).strip()
+        raw = self.expander.source(node).strip()
         if raw.startswith("`") and "\\" in raw:
             inner = raw[1:-1].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
             self.read(inner, place)
@@ -258,7 +257,7 @@ class _Walker:
 
     def _loop(self, node: Node, place: _Place) -> None:
         self.plain = False
-        name = source(node.child_by_field_name("variable") or node)
+        name = self.expander.source(node.child_by_field_name("variable") or node)
         values: list[Word] = []
         for value in node.children_by_field_name("value"):
             self._nested(value, place)
@@ -276,8 +275,8 @@ class _Walker:
 
     def _function(self, node: Node, place: _Place) -> None:
         self.plain = False
-        name = source(node.child_by_field_name("name") or node)
-        self.functions[name] = node
+        name = self.expander.source(node.child_by_field_name("name") or node)
+        self.functions[name] = (node, self.expander.raw)
         inside = replace(place, function=name, calls=(*place.calls, name), concurrent=False)
         for child in node.children:
             if child.is_named and child != node.child_by_field_name("name"):
@@ -288,12 +287,15 @@ class _Walker:
 
     def _call(self, name: str, arguments: tuple[Word, ...], place: _Place) -> None:
         """Walk the body of a function of this line with the arguments that it is called with."""
-        body = self.functions[name].child_by_field_name("body")
+        node, raw = self.functions[name]
+        body = node.child_by_field_name("body")
         if body is None or name in place.calls:
             return
         before = dict(self.expander.variables)
+        outer, self.expander.raw = self.expander.raw, raw
         self._set_positional(arguments)
         self._walk(body, replace(place, function=name, calls=(*place.calls, name)))
+        self.expander.raw = outer
         for parameter in [key for key in self.expander.variables if key in _POSITIONAL]:
             del self.expander.variables[parameter]
         self.expander.variables.update({k: v for k, v in before.items() if k in _POSITIONAL})
@@ -313,6 +315,8 @@ class _Walker:
         at = node.start_byte
         for child in node.children:
             self._check_gap(node, at, child.start_byte)
+            if self.expander.source(child)[:1].isspace():
+                self.misread = self.unparsed = True  # it belongs to another line
             adjacent = bool(pieces) and child.start_byte == at
             at = child.end_byte
             if child.type == "variable_assignment":
@@ -321,6 +325,11 @@ class _Walker:
                 attached = attached.and_also(self._redirect(child, place))
             else:
                 self._nested(child, place)
+                if child.type == "subshell":
+                    # After `time` or `! {` the grammar takes a group for an argument.
+                    self.plain = False
+                    self._walk(child, place)
+                    continue
                 piece = self.expander.piece(child)
                 if adjacent:
                     # To the shell this is one word; the grammar loses a `$` in some.
@@ -376,11 +385,10 @@ class _Walker:
         attached: Attached,
         place: _Place,
     ) -> None:
-        while words and words[0].text in _RESERVED and len(words) > 1:
-            self.plain = False
-            words = words[1:]
+        real = without_reserved(words)
+        self.plain = self.plain and len(real) == len(words)
         command = Command(
-            words=(*words, *attached.words),
+            words=(*real, *attached.words),
             assignments=tuple(assignments),
             redirects=attached.redirects,
             stdin=attached.stdin or place.stdin,
@@ -401,7 +409,7 @@ class _Walker:
         if node.type == "variable_assignments":
             return [a for child in node.named_children for a in self._assignments(child, place)]
         self._nested(node, place)
-        name = source(node.child_by_field_name("name") or node).partition("[")[0]
+        name = self.expander.source(node.child_by_field_name("name") or node).partition("[")[0]
         value = node.child_by_field_name("value")
         word = Word("")
         if value is not None and value.type == "array":
@@ -447,6 +455,7 @@ class _Walker:
         return None if output is None else output.rstrip("\n")
 
 
+_ASCII_ONLY = b"%%" + bytes(range(2, 128)) + b"%" * 128  # UNKNOWN and NONEMPTY are letters too
 _POSITIONAL = frozenset("123456789@*")
 _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\\$", None)})
 
@@ -460,3 +469,21 @@ def _is_odd(character: str) -> bool:
 def _around(text: str, mark: str) -> list[tuple[str, str]]:
     parts = text.split(mark)
     return list(pairwise(parts))
+
+
+def _tame(raw: bytes) -> bytes:
+    """A text of the same length in which no line begins with a backslash before a plain character.
+
+    The grammar takes such a line for a part of the one before it. What stands there is read from
+    the text itself.
+    """
+    at = raw.find(b"\\")
+    if at < 0:
+        return raw
+    tamed = bytearray(raw)
+    while at >= 0:
+        before = raw[:at].rstrip(b" \t")
+        if before.endswith(b"\n") and raw[at + 1 : at + 2].isalnum():
+            tamed[at] = ord("%")
+        at = raw.find(b"\\", at + 1)
+    return bytes(tamed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from acp_agent.permissions.words import Word
@@ -59,3 +61,26 @@ class ShellLine(Struct, frozen=True, kw_only=True):
     plain: bool = True
     unparsed: bool = False
     problem: str = ""
+
+
+_RESERVED = frozenset(
+    {
+        "{", "}", "!", "if", "then", "elif", "else", "fi", "do", "done",
+        "while", "until", "for", "case", "esac", "in",
+    }
+)  # fmt: skip
+
+
+def without_reserved(words: Sequence[Word]) -> tuple[Word, ...]:
+    """The words of a command without reserved words, and what is set, before its name.
+
+    The grammar takes those for a command's name where it is not sure of a group.
+    """
+    start = 0
+    while start < len(words) and words[start].text in _RESERVED:
+        start += 1
+    while start and start < len(words) and words[start].text.partition("=")[0].isidentifier():
+        if "=" not in words[start].text:
+            break
+        start += 1
+    return tuple(words[start:])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.rules import Wrapper, operands, option_matches, shell_rules
-from acp_agent.permissions.shell_syntax import Assignment, Command
+from acp_agent.permissions.shell_syntax import Assignment, Command, without_reserved
 from acp_agent.permissions.words import UNKNOWN, Word
 
 
@@ -244,5 +244,4 @@ def _remaining(
 
 
 def _with(command: Command, words: tuple[Word, ...]) -> Command:
-    start = next((at for at, word in enumerate(words) if word.text not in {"{", "!"}), 0)
-    return replace(command, words=words[start:])
+    return replace(command, words=without_reserved(words))

@@ -57,23 +57,29 @@ class Word(Struct, frozen=True):
 
 
 class Piece(Struct):
-    """A part of a word: its characters, each one's kind, and whether they are certain."""
+    """A part of a word: its characters, each one's kind, and whether they are certain.
+
+    `quoted` is true when there are quotes in it, so that it is a word even where it is empty.
+    """
 
     text: str = ""
     kinds: str = ""
     static: bool = True
+    quoted: bool = False
 
     def add(self, text: str, kind: str, *, static: bool = True) -> None:
         """Append characters of one kind."""
         self.text += text
         self.kinds += kind * len(text)
         self.static = self.static and static
+        self.quoted = self.quoted or kind == QUOTED
 
     def join(self, other: Piece) -> None:
         """Append another piece."""
         self.text += other.text
         self.kinds += other.kinds
         self.static = self.static and other.static
+        self.quoted = self.quoted or other.quoted
 
 
 def unescape(raw: str) -> Piece:
@@ -157,6 +163,8 @@ def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
     words: list[Word] = []
     spread = _spread_braces(piece.text, piece.kinds) if "{" in piece.text else []
     for text, kinds in spread or [(piece.text, piece.kinds)]:
+        if not text and not piece.quoted:
+            continue  # the shell drops what comes to nothing
         whole, marks, static = _tilde(text, kinds, home=home, cwd=cwd)
         static = static and piece.static
         for field, field_kinds in _split(whole, marks):
@@ -254,12 +262,15 @@ def _sequence(inside: str) -> list[str]:
     ends = inside.split("..")
     first, last = ends[0], ends[1] if len(ends) > 1 else ""
     if len(first) == 1 and len(last) == 1 and first.isalpha() and last.isalpha():
-        low, high = sorted((ord(first), ord(last)))
-        return [chr(code) for code in range(low, high + 1)]
+        return [chr(code) for code in _counted(ord(first), ord(last))]
     try:
-        low, high = sorted((int(first), int(last)))
+        return [str(number) for number in _counted(int(first), int(last))]
     except ValueError:
         return ["{" + inside + "}"]
-    if high - low > _BRACE_LIMIT:
+
+
+def _counted(first: int, last: int) -> range:
+    step = 1 if first <= last else -1
+    if abs(last - first) > _BRACE_LIMIT:
         raise TooComplexError
-    return [str(number) for number in range(low, high + 1)]
+    return range(first, last + step, step)

@@ -289,7 +289,8 @@ def test_an_always_for_two_commands_allows_both_and_each(room: Room) -> None:
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "full"])
 @pytest.mark.parametrize(
     "line", ["npm publish-x", "ls; npm publish-x a", "bash -c 'npm publish-x'",
-             "/usr/bin/npm publish-x", "time npm publish-x", "$(npm publish-x)", "npm publish-x > y"],
+             "/usr/bin/npm publish-x", "time npm publish-x", "$(npm publish-x)",
+             "npm publish-x > y"],
 )  # fmt: skip
 def test_a_never_refuses_the_command_wherever_it_stands(line: str, mode: Mode, room: Room) -> None:
     room.press(room.command("npm publish-x"), "reject_always")

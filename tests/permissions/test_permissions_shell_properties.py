@@ -133,7 +133,7 @@ def test_a_refused_command_in_a_line_of_its_own_is_found_after_any_valid_text(
     text: str, command: str
 ) -> None:
     before = classify(text, PLACE)
-    if before.plain and "#" not in text and "<<" not in text:
+    if before.plain and "<<" not in text and not text.endswith("\\"):
         assert classify(f"{text}\n{command}", PLACE).tier == "blocked"
 
 
