@@ -152,7 +152,8 @@ class Context:
         self._end_run()
         if event.discarded:
             self._answer.clear()
-            self._calls.clear()
+            if event.message == self._asked:  # what a tool says leaves its own call open
+                self._calls.clear()
         elif self._answer:
             self._messages.append(ModelSide(tuple(self._answer)))
             self._answer.clear()
