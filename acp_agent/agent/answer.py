@@ -7,9 +7,10 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
+from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
-from acp_agent.errors import ModelError
+from acp_agent.errors import ModelError, StoreError
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -35,6 +36,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.retry import RetryPolicy, retrying
+from acp_agent.workspace.scrub import scrub
 
 
 class ProposedCall(Struct, frozen=True, kw_only=True):
@@ -103,10 +105,18 @@ class _Writer:
             message=self.message, model=self._model.ref, complete=False, discarded=discarded
         )
 
+    def stopped(self) -> list[AnyEvent]:
+        """What is still to be written when the turn is stopped here."""
+        if self.finished is not None:
+            # The answer is complete and its calls are shown, but nobody will run them.
+            return [*cancelled(proposed.call for proposed in self.calls)]
+        return [] if self.failed is not None else [self.cut_off()]
+
     def _retry(self, item: Retrying) -> list[AnyEvent]:
+        reason = scrub(item.reason, self._host.secrets)
         notice = NoticeShown(
             severity="warning",
-            title=f"{item.reason}; trying again in {item.delay:.0f} s "
+            title=f"{reason}; trying again in {item.delay:.0f} s "
             f"(attempt {item.attempt + 1} of {item.attempts})",
         )
         ended = self.cut_off(discarded=item.discard)
@@ -155,7 +165,8 @@ async def ask_model(host: TurnHost) -> Answer:
     Raises:
         ModelError: the provider failed for good; what had streamed is kept.
     """
-    model = host.model
+    # Taken together: the user may choose another model while the driver is loaded.
+    model, thought_level = host.model, host.thought_level
     driver = await host.driver(model)
     writer = _Writer(host, model)
     request = ModelRequest(
@@ -163,25 +174,27 @@ async def ask_model(host: TurnHost) -> Answer:
         system=host.context.system_prompt or "",
         messages=tuple(host.context.messages),
         tools=host.toolset.specs(),
-        thought_level=host.thought_level,
+        thought_level=thought_level,
         session=host.session,
     )
     limits = host.limits
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
-    await host.emit(writer.asked())
     try:
+        await host.emit(writer.asked())
         async with aclosing(retrying(driver, request, policy)) as stream:
             async for batch in stream:
                 events = writer.take(batch)
                 if events:
                     await host.emit(*events)
+    except StoreError:
+        raise  # what was shown last is not in the journal; there is nothing to close
     except BaseException:
-        if writer.finished is None and writer.failed is None:
-            await host.emit(writer.cut_off())
+        await host.emit(*writer.stopped())
         raise
     if writer.failed is not None:
         failed = writer.failed
-        raise ModelError(failed.message, provider=model.provider, status=failed.status)
+        message = scrub(failed.message, host.secrets)
+        raise ModelError(message, provider=model.provider, status=failed.status)
     if writer.finished is None:
         await host.emit(writer.cut_off())
         raise ModelError(

@@ -12,28 +12,28 @@ import logging
 from collections.abc import Sequence
 
 from acp_agent.agent.answer import ProposedCall
+from acp_agent.agent.cleaning import clean_content, clean_object
+from acp_agent.agent.endings import DISMISSED, REJECTED, cancelled
 from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.progress import CallProgress
-from acp_agent.content import CallContent, ContentPart, DiffPart, TextBlock, text_part
+from acp_agent.content import DiffPart, text_part
 from acp_agent.errors import AcpAgentError, PermissionRefusedError, StoreError, ToolError
 from acp_agent.events import (
+    NoticeShown,
     PermissionAsked,
     PermissionDecided,
     ToolEnded,
     ToolShown,
     ToolStarted,
 )
+from acp_agent.ids import CallId
 from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
-from acp_agent.permissions.contract import Allow, Ask, Refuse
+from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
 from acp_agent.tools.bounds import bounded
 from acp_agent.tools.changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
-
-CANCELLED = "The user stopped the turn before this call ended."
-DISMISSED = "The user dismissed the question without an answer, so the call did not run."
-REJECTED = "The user refused this call. Do not try it again in another form; ask what they want."
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class CallRunner:
 
     def __init__(self, host: TurnHost) -> None:
         self._host = host
-        self._open: dict[str, ProposedCall] = {}
+        self._open: dict[CallId, ProposedCall] = {}
         self._readers = asyncio.Semaphore(host.limits.concurrent_reads)
         self._end_turn = False
 
@@ -85,12 +85,9 @@ class CallRunner:
 
     async def _close_open(self) -> None:
         """End what did not end by itself; the editor must not show a call running for ever."""
-        events = [
-            ToolEnded(call=call.call, failed=True, result=CANCELLED) for call in self._open.values()
-        ]
+        events = cancelled(self._open)
         self._open.clear()
-        if events:
-            await self._host.emit(*events)
+        await self._host.emit(*events)
 
     async def _prepare(self, call: ProposedCall) -> Prepared | None:
         """Everything before the call may run. None: it ended here."""
@@ -115,7 +112,7 @@ class CallRunner:
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
         shown, _ = label(self._host.toolset, call.name, call.arguments)
         title = prepared.title if prepared.title != shown else None
-        content = prepared.content or None
+        content = clean_content(prepared.content, self._host.secrets) or None
         locations = prepared.locations or None
         if title is not None or content is not None or locations is not None:
             await self._host.emit(
@@ -143,7 +140,7 @@ class CallRunner:
 
     async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
         host = self._host
-        content: tuple[CallContent, ...] = prepared.content
+        content = clean_content(prepared.content, host.secrets) or ()
         if ask.warning:
             content = (text_part(ask.warning), *content)
         await host.emit(
@@ -168,9 +165,17 @@ class CallRunner:
             )
         )
         if choice is not None and choice.grants:
-            await asyncio.to_thread(host.gate.remember, choice)
+            await self._remember(choice)
         if not allowed:
             raise PermissionRefusedError(DISMISSED if choice is None else REJECTED)
+
+    async def _remember(self, choice: Choice) -> None:
+        """Keep what the user decided for good. Where that fails, it holds for this call alone."""
+        try:
+            await asyncio.to_thread(self._host.gate.remember, choice)
+        except StoreError as error:
+            title = f"“{choice.label}” was not remembered: {error}"
+            await self._host.emit(NoticeShown(severity="warning", title=title))
 
     async def _read(self, call: ProposedCall, prepared: Prepared) -> None:
         async with self._readers:
@@ -183,6 +188,7 @@ class CallRunner:
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
+            ended = await self._ended(call, outcome)
         except StoreError:
             raise
         except AcpAgentError as error:
@@ -190,37 +196,24 @@ class CallRunner:
         except Exception:  # noqa: BLE001 - a tool that breaks must not end the turn; it is logged
             await self._crashed(call)
         else:
-            await self._report(call, outcome)
+            self._end_turn = self._end_turn or outcome.end_turn
+            self._open.pop(call.call, None)
+            await self._host.emit(ended)
 
-    async def _report(self, call: ProposedCall, outcome: Outcome) -> None:
+    async def _ended(self, call: ProposedCall, outcome: Outcome) -> ToolEnded:
+        """What a call gave, without secrets and no longer than a model takes."""
         host = self._host
         text = scrub(outcome.text, host.secrets)
-        result = await bounded(text, host.workspace.outputs, call.call)
-        self._end_turn = self._end_turn or outcome.end_turn
-        self._open.pop(call.call, None)
-        await host.emit(
-            ToolEnded(
-                call=call.call,
-                failed=outcome.failed,
-                result=result,
-                images=outcome.images,
-                content=self._clean(outcome.content),
-                locations=outcome.locations,
-                raw_output=outcome.raw_output,
-                exit_code=outcome.exit_code,
-                signal=outcome.signal,
-            )
-        )
-
-    def _clean(self, content: tuple[CallContent, ...] | None) -> tuple[CallContent, ...] | None:
-        """Text without secrets. Diffs stay whole: the user reviews them, and they are the file."""
-        if content is None:
-            return None
-        return tuple(
-            text_part(scrub(part.content.text, self._host.secrets))
-            if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
-            else part
-            for part in content
+        return ToolEnded(
+            call=call.call,
+            failed=outcome.failed,
+            result=await bounded(text, host.workspace.outputs, call.call),
+            images=outcome.images,
+            content=clean_content(outcome.content, host.secrets),
+            locations=outcome.locations,
+            raw_output=clean_object(outcome.raw_output, host.secrets),
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
         )
 
     async def _fail(self, call: ProposedCall, why: str) -> None:

@@ -84,11 +84,20 @@ class Context:
         """Whether the user's side spoke last, so that the model is to be asked."""
         return bool(self._messages) and isinstance(self._messages[-1], UserSide)
 
+    @property
+    def has_unanswered_words(self) -> bool:
+        """Whether what came last is something the user said, rather than the results of calls."""
+        return self.awaits_answer and not any(
+            isinstance(part, ToolResult) for part in self._messages[-1].parts
+        )
+
     def _take(self, event: Event) -> None:
         match event:
-            case AgentText():
+            # Only what the model was asked for is its own: the agent says things by itself too,
+            # in the middle of an answer or of a call, and the model never learns of them.
+            case AgentText() if event.message == self._asked:
                 self._flow(AnswerText, event.text)
-            case AgentThought():
+            case AgentThought() if event.message == self._asked:
                 self._flow(AnswerThought, event.text)
             case ThoughtSealed():
                 self._seal_thought(event)
@@ -105,7 +114,7 @@ class Context:
                 self._calls.append(event.call)
             case ModelAsked():
                 self._asked = event.message
-            case ModelAnswered():
+            case ModelAnswered() if event.message == self._asked:
                 self._answered(event)
             case ToolEnded():
                 self._ended(event)
@@ -152,8 +161,7 @@ class Context:
         self._end_run()
         if event.discarded:
             self._answer.clear()
-            if event.message == self._asked:  # what a tool says leaves its own call open
-                self._calls.clear()
+            self._calls.clear()
         elif self._answer:
             self._messages.append(ModelSide(tuple(self._answer)))
             self._answer.clear()

@@ -100,12 +100,19 @@ class TurnHost(Protocol):
         ...
 
     async def emit(self, *events: AnyEvent) -> None:
-        """Write events to the journal, then show them.
+        """Write events to the journal, take them into the context, and show them.
 
         Once called, the events are written and shown in order even if the caller is cancelled.
 
         Raises:
-            StoreError: they could not be written; nothing of them was shown.
+            StoreError: they could not be written; they are not in the context and were not shown.
+        """
+        ...
+
+    async def settled(self) -> None:
+        """Wait until everything that anyone emitted is in the context.
+
+        Until the next wait after it, nothing that the user said is missing there.
         """
         ...
 

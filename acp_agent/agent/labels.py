@@ -17,6 +17,6 @@ def label(toolset: Toolset, name: str, arguments: str) -> tuple[str, ToolKind]:
         return name or "Unnamed tool", "other"
     try:
         decoded: object = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         decoded = None
     return tool.title(decoded if isinstance(decoded, dict) else {}), tool.kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acp_agent.agent.cleaning import clean_content
 from acp_agent.agent.host import TurnHost
 from acp_agent.content import CallContent, Location
 from acp_agent.events import (
@@ -28,22 +29,27 @@ class CallProgress:
         self._held = ""  # the end of the output, while it may be the beginning of a secret
 
     async def output(self, text: str) -> None:
-        """Show a further piece of a command's output."""
-        text = self._held + text
-        cut = len(text) - _secret_begun(text, self._host.secrets)
+        """Show a further piece of a command's output.
+
+        Pieces are whole lines mostly, but a long or slow line comes in several: its end is held
+        back while it may be the beginning of a secret.
+        """
+        secrets = self._host.secrets
+        # Whole secrets go first. Else the end of one that is also its beginning would be held
+        # back, and the rest of it, which is no secret any more, shown.
+        text = scrub(self._held + text, secrets)
+        cut = len(text) - _secret_begun(text, secrets)
         self._held = text[cut:]
-        if cut:
-            await self._send(text[:cut])
+        await self._send(text[:cut])
 
     async def flush(self) -> None:
-        """Show what is still held back."""
-        if self._held:
-            piece, self._held = self._held, ""
-            await self._send(piece)
+        """Show what is still held back, when the output has ended."""
+        piece, self._held = self._held, ""
+        await self._send(piece)
 
     async def _send(self, piece: str) -> None:
-        clean = scrub(piece, self._host.secrets)
-        await self._host.emit(ToolOutput(call=self._call, text=clean))
+        if piece:
+            await self._host.emit(ToolOutput(call=self._call, text=piece))
 
     async def show(
         self,
@@ -54,7 +60,12 @@ class CallProgress:
     ) -> None:
         """Replace what the call shows."""
         await self._host.emit(
-            ToolShown(call=self._call, title=title, content=content, locations=locations)
+            ToolShown(
+                call=self._call,
+                title=title,
+                content=clean_content(content, self._host.secrets),
+                locations=locations,
+            )
         )
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:

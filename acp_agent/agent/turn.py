@@ -30,7 +30,8 @@ async def run_turn(host: TurnHost) -> StopReason:
         if answer.stop == "refusal":
             return "refusal"
         waits_for_user = await CallRunner(host).run(answer.calls)
-        if waits_for_user:
+        await host.settled()
+        if waits_for_user and not host.context.has_unanswered_words:
             return "end_turn"
         if not host.context.awaits_answer:
             return "max_tokens" if answer.stop == "max_tokens" else "end_turn"

@@ -122,6 +122,8 @@ class Session:
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, then show them (`TurnHost.emit`)."""
+        if not events:
+            return
         self._just_read = None
         self.take(events)
         try:
@@ -129,6 +131,10 @@ class Session:
         except StoreError:
             self._ahead = True
             raise
+
+    async def settled(self) -> None:
+        """Wait until everything that was emitted is in the journal and shown."""
+        await self._journal.flush()
 
     async def _recover(self) -> None:
         """After a failed write the state is ahead of the journal: go back to what it holds."""

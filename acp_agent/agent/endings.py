@@ -1,0 +1,17 @@
+"""How calls end that did not run to their own end, in words for the model and the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from acp_agent.events import ToolEnded
+from acp_agent.ids import CallId
+
+CANCELLED = "The user stopped the turn before this call ended; it may have taken effect in part."
+DISMISSED = "The user dismissed the question without an answer, so the call did not run."
+REJECTED = "The user refused this call. Do not try it again in another form; ask what they want."
+
+
+def cancelled(calls: Iterable[CallId]) -> list[ToolEnded]:
+    """The ends of calls that are open while the turn is stopped."""
+    return [ToolEnded(call=call, failed=True, result=CANCELLED) for call in calls]
