@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.paths import Place
 from acp_agent.permissions.shell_parser import parse_line
 
 BASH = shutil.which("bash")
@@ -96,3 +98,41 @@ def test_words_behind_a_redirection_are_arguments() -> None:
         (">", "log"),
         (">&", "1"),
     ]
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        "ls", "cat x", "echo a", "touch z", "> z", ">z", "| tee z", "cp x z", ";", "&&", "|", "\n",
+        "&", "$(", ")", "`", "'", '"', "\\", " ", "<", "x", "#", "{", "}", "(", "<<E\n", "E\n",
+        "\nE\n", "if true; then", "fi", "!", "time", "*", "$", "\t", "<<<", "[", "]", "-", "2",
+        ">&",
+        "sort", "-o z", "\\\n", "<(", ">(", "é", "\u00a0", "test -f", "grep a", "tree", "sed -n 1p",
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+@settings(
+    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(FRAGMENTS, min_size=1, max_size=9).map("".join))
+def test_what_counts_as_reading_leaves_no_file_behind_in_a_real_shell(
+    tmp_path: Path, line: str
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir(exist_ok=True)
+    (folder / "x").write_text("a\n")
+    place = Place(cwd=str(folder), roots=(str(folder),), home="/home/someone")
+    if classify(line, place).tier != "read_only":
+        return
+    assert BASH is not None
+    subprocess.run(
+        [BASH, "--norc", "-c", line],
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        timeout=20,
+        stdin=subprocess.DEVNULL,
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(tmp_path / "home")},
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["x"], line

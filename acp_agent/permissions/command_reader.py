@@ -1,0 +1,224 @@
+"""Reads single commands of the syntax tree: words, assignments, redirections, substitutions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.permissions.expansion import Expander
+from acp_agent.permissions.known_output import known_output
+from acp_agent.permissions.redirection import Attached, read_redirect
+from acp_agent.permissions.shell_syntax import Assignment, Command, without_reserved
+from acp_agent.permissions.words import Piece, TooComplexError, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_COMMAND_LIMIT = 2_000  # commands of a line that are looked at
+_TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where in the line the walker is."""
+
+    stdin: Word | None = None
+    piped: bool = False
+    concurrent: bool = False
+    function: str | None = None
+    calls: tuple[str, ...] = ()
+    depth: int = 0
+
+
+class CommandReader(ABC):
+    """Collects the commands of one line, and what is known of the line while it is read.
+
+    `plain` and `unparsed` are the line's, `sums` is true when it has a `((`, and `misread` when
+    the grammar put words of one line into another. `functions` keeps each function with its text.
+    """
+
+    def __init__(self, *, cwd: str, home: str) -> None:
+        self.expander = Expander(home=home, cwd=cwd, substituted=self._printed)
+        self.commands: list[Command] = []
+        self.functions: dict[str, tuple[Node, bytes]] = {}
+        self.plain = True
+        self.unparsed = False
+        self.sums = False
+        self.misread = False
+        self.budget = _COMMAND_LIMIT
+
+    @abstractmethod
+    def read(self, text: str, place: Place) -> None:
+        """Read a whole text that a shell reads."""
+
+    @abstractmethod
+    def walk(self, node: Node, place: Place) -> None:
+        """Read a statement."""
+
+    @abstractmethod
+    def call(self, name: str, arguments: tuple[Word, ...], place: Place) -> None:
+        """Read the body of a function of this line with the arguments that it is called with."""
+
+    def command(self, node: Node, place: Place) -> None:
+        """Read a simple command."""
+        pieces: list[Piece] = []
+        assignments: list[Assignment] = []
+        attached = Attached()
+        at = node.start_byte
+        for child in node.children:
+            self.check_gap(node, at, child.start_byte)
+            if self.expander.source(child)[:1].isspace():
+                self.misread = self.unparsed = True  # it belongs to another line
+            adjacent = bool(pieces) and child.start_byte == at
+            at = child.end_byte
+            if child.type == "variable_assignment":
+                assignments += self.assignments(child, place)
+            elif child.type.endswith("redirect"):
+                attached = attached.and_also(self.redirect(child, place))
+            else:
+                self.nested(child, place)
+                if child.type == "subshell":
+                    # After `time` or `! {` the grammar takes a group for an argument.
+                    self.plain = False
+                    self.walk(child, place)
+                    continue
+                piece = self.expander.piece(child)
+                if adjacent:
+                    # To the shell this is one word; the grammar loses a `$` in some.
+                    self.plain = False
+                    pieces[-1].join(self.expander.after_dollar(pieces[-1], piece))
+                else:
+                    pieces.append(piece)
+        words = [word for piece in pieces for word in self.expander.to_words(piece)]
+        self._finish(words, assignments, attached, place)
+
+    def _finish(
+        self,
+        words: list[Word],
+        assignments: list[Assignment],
+        attached: Attached,
+        place: Place,
+    ) -> None:
+        real = without_reserved(words)
+        self.plain = self.plain and len(real) == len(words)
+        command = Command(
+            words=(*real, *attached.words),
+            assignments=tuple(assignments),
+            redirects=attached.redirects,
+            stdin=attached.stdin or place.stdin,
+            piped=place.piped,
+            concurrent=place.concurrent,
+            function=place.function,
+        )
+        self.found(command)
+        if not command.words:
+            return
+        name, *rest = command.words
+        if name.text == "set" and rest and rest[0].text == "--":
+            self.set_positional(tuple(rest[1:]))
+        if name.text in self.functions:
+            self.call(name.text, tuple(rest), place)
+
+    def assignments(self, node: Node, place: Place) -> list[Assignment]:
+        """Read `name=value`, one or several, and remember the values."""
+        if node.type == "variable_assignments":
+            return [a for child in node.named_children for a in self.assignments(child, place)]
+        self.nested(node, place)
+        name = self.expander.source(node.child_by_field_name("name") or node).partition("[")[0]
+        value = node.child_by_field_name("value")
+        word = Word("")
+        if value is not None and value.type == "array":
+            words = [w for child in value.named_children for w in self.expander.words(child)]
+            word = Word(" ".join(w.text for w in words), all(w.static for w in words))
+        elif value is not None:
+            word = self.expander.one(value)
+        known = self.expander.variables
+        appended = any(child.type == "+=" for child in node.children)
+        known[name] = known.get(name, "") + word.text if appended else word.text
+        return [Assignment(name, word)]
+
+    def test(self, node: Node, place: Place) -> None:
+        """`[ … ]` as the command that it is."""
+        self.nested(node, place)
+        words = [Word("[")]
+        waiting = list(reversed(node.children[1:-1]))
+        while waiting:
+            child = waiting.pop()
+            if child.type.endswith("_expression") and child.type != "brace_expression":
+                waiting.extend(reversed(child.children))
+            else:
+                words += self.expander.words(child)
+        self._finish(words, [], Attached(), place)
+
+    def redirect(self, node: Node, place: Place) -> Attached:
+        """Read a redirection."""
+        self.nested(node, place)
+        attached = read_redirect(node, self.expander)
+        if attached.stdin is not None:
+            self.plain = False
+        return attached
+
+    def nested(self, node: Node, place: Place) -> None:
+        """Walk the substitutions in a word."""
+        if node.type in {"command_substitution", "process_substitution"}:
+            self.walk(node, replace(place, stdin=None, piped=False))
+        else:
+            if node.type in _TEXTS and not node.child_count:
+                self._hidden(self.expander.source(node), place)
+            if node.type in {"arithmetic_expansion", "subscript"}:
+                self.plain = False  # the shell evaluates what variables hold
+            for child in node.children:
+                if child.child_count or child.type in _TEXTS:
+                    self.nested(child, place)
+
+    def _hidden(self, raw: str, place: Place) -> None:
+        """Read substitutions that the grammar took for text: `${x:+`…`}`."""
+        for mark, end in (("`", "`"), ("$(", ")")):
+            start = raw.find(mark)
+            if start >= 0 and (start == 0 or raw[start - 1] != "\\"):
+                self.plain = False
+                self.read(raw[start + len(mark) : max(raw.rfind(end), start)], place)
+
+    def check_gap(self, node: Node, start: int, end: int) -> None:
+        """Between its parts a plain statement has blanks only."""
+        if end > start:
+            raw = (node.text or b"")[start - node.start_byte : end - node.start_byte]
+            in_command = node.type == "command"
+            if raw.replace(b"\\\n", b"").strip(b" \t" if in_command else b" \t\n"):
+                self.plain = False
+
+    def found(self, command: Command) -> None:
+        """Add a command to those of the line."""
+        self.budget -= 1
+        if self.budget < 0:
+            raise TooComplexError
+        if any((command.words, command.assignments, command.redirects)):
+            self.commands.append(command)
+
+    def set_positional(self, arguments: tuple[Word, ...]) -> None:
+        """Set $1 and so on."""
+        texts = [word.text for word in arguments]
+        variables = self.expander.variables
+        variables.update({str(number): text for number, text in enumerate(texts[:9], 1)})
+        variables["@"] = variables["*"] = " ".join(texts)
+
+    def _printed(self, node: Node) -> str | None:
+        """What a command substitution prints, where that is known."""
+        children = [child for child in node.children if child.is_named]
+        if len(children) != 1 or children[0].type != "command":
+            return None
+        words = [
+            word
+            for child in children[0].children
+            if child.is_named and not child.type.endswith("redirect")
+            for word in self.expander.words(child)
+        ]
+        texts = [word.text for word in words]
+        if texts[:1] == ["pwd"]:
+            return self.expander.cwd
+        if texts[:1] == ["which"] or texts[:2] == ["command", "-v"]:
+            return texts[-1]
+        output = known_output(Command(words=tuple(words)))
+        return None if output is None else output.rstrip("\n")
