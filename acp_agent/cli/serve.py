@@ -81,8 +81,12 @@ def serve(argv: list[str]) -> int:
 
 
 def _end(status: int, message: str = "") -> NoReturn:
-    sys.stderr.write(message)
-    sys.stderr.flush()
+    try:
+        if sys.stderr is not None:  # as it is where the host closed it
+            sys.stderr.write(message)
+            sys.stderr.flush()
+    except OSError:
+        pass  # the host is gone, and what it does not read is no failure of ours
     # A thread may still be importing a model's SDK; nobody should wait for it any more.
     os._exit(status)
 

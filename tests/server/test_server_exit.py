@@ -1,0 +1,188 @@
+"""The ends of a process: in time, with status 0, and with nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartAgent
+from tests.server.server_session import DEMO, OpenSession
+from tests.support.agent_process import AgentProcess
+from tests.support.model_server import Call, ModelServer, Stall, answer
+
+IDLE_SECONDS = 2.0
+BUSY_SECONDS = 5.0
+# It neither minds being told to end nor that its parent is gone.
+STUBBORN = "trap '' TERM INT HUP; (trap '' TERM INT HUP; sleep 1000) & echo begun; sleep 1000"
+
+
+async def end(running: AgentProcess, how: str) -> None:
+    """End the agent in one of the ways in which editors do."""
+    match how:
+        case "end of input":
+            await running.close_stdin()
+        case name:
+            running.process.send_signal(signal.Signals[name])
+
+
+async def ended_within(running: AgentProcess, seconds: float) -> None:
+    """Assert that the agent ends by itself, in time, as no failure."""
+    begun = asyncio.get_running_loop().time()
+    assert await running.wait(timeout=seconds + 5) == 0
+    assert asyncio.get_running_loop().time() - begun < seconds
+    assert b"Traceback" not in running.stderr
+
+
+WAYS = ["end of input", "SIGTERM", "SIGINT"]
+
+
+@pytest.mark.covers("T8")
+@pytest.mark.parametrize("how", WAYS)
+async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
+    running = await agent(*DEMO)
+    if how != "end of input":
+        await running.initialize()  # before that the signal may find Python still starting
+    await end(running, how)
+    await ended_within(running, IDLE_SECONDS)
+
+
+@pytest.mark.covers("T8")
+@pytest.mark.parametrize("how", WAYS)
+async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, how: str
+) -> None:
+    model_server.otherwise = answer("Kept.")
+    running, session = await opened()
+    await running.prompt(session, "hi")
+    await end(running, how)
+    await ended_within(running, IDLE_SECONDS)
+    again, _ = await opened()
+    load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await again.request("session/load", load)
+    assert again.text(session) == "Kept."
+
+
+@pytest.mark.covers("T8", "P5")
+@pytest.mark.parametrize("how", WAYS)
+async def test_a_running_command_is_ended_with_all_that_it_started(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, how: str
+) -> None:
+    model_server.add(answer("Running it.", Call("shell", {"command": STUBBORN})))
+    running, session = await opened()
+    running.post_prompt(session, "run")
+    await running.expect(
+        lambda _: any(
+            "begun" in str(update.get("content")) and "trap" not in str(update.get("content"))
+            for update in running.updates(session, "tool_call_update")
+        )
+    )
+    await end(running, how)
+    await ended_within(running, BUSY_SECONDS)
+    await running.stop()  # looks for processes that were left behind
+
+    again, _ = await opened()
+    load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await again.request("session/load", load)
+    assert again.text(session).startswith("Running it.")
+    assert again.updates(session, "tool_call_update")[-1]["status"] == "failed"
+
+
+@pytest.mark.covers("T8")
+async def test_a_stream_that_is_cut_off_by_the_end_is_kept_as_far_as_it_came(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer("Half of it", Stall()))
+    running, session = await opened()
+    running.post_prompt(session, "talk")
+    await running.expect_update(session, "agent_message_chunk")
+    await end(running, "SIGTERM")
+    await ended_within(running, BUSY_SECONDS)
+    await model_server.requests[0].closed_early.wait()
+    again, _ = await opened()
+    load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await again.request("session/load", load)
+    assert again.text(session).startswith("Half of it")
+
+
+@pytest.mark.covers("T8")
+async def test_a_prompt_that_runs_when_the_input_ends_is_answered_if_it_can_be(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer("begun", Stall()))
+    running, session = await opened()
+    prompt = running.post_prompt(session, "talk")
+    await running.expect_update(session, "agent_message_chunk")
+    await running.close_stdin()
+    await ended_within(running, BUSY_SECONDS)
+    await running._settle()
+    answers = [message for message in running.messages if message.get("id") == prompt]
+    assert [one.get("result") for one in answers] in ([], [{"stopReason": "cancelled"}])
+
+
+@pytest.mark.covers("T8")
+async def test_a_second_signal_does_not_disturb_the_end(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(Call("shell", {"command": STUBBORN})))
+    running, session = await opened()
+    running.post_prompt(session, "run")
+    await running.expect_update(
+        session, "tool_call_update", lambda update: update.get("status") == "in_progress"
+    )
+    for name in ("SIGINT", "SIGINT", "SIGTERM"):
+        await end(running, name)
+    await ended_within(running, BUSY_SECONDS)
+
+
+@pytest.mark.covers("T8")
+async def test_a_client_that_reads_no_more_ends_the_agent_even_with_its_input_open(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("begun", stall, *["more "] * 200, Stall()))
+    running, session = await opened()
+    running.post_prompt(session, "talk")
+    await running.expect_update(session, "agent_message_chunk")
+    running.cut_off = True  # what follows is not read any more, so it cannot be judged
+    running.may_read.clear()
+    transport = running.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # no public way to close a child's output
+    transport.close()
+    stall.release()
+    await ended_within(running, BUSY_SECONDS)
+
+
+@pytest.mark.covers("T8")
+async def test_an_agent_whose_standard_error_is_gone_works_and_ends(
+    home: Path, workspace_repo: Path
+) -> None:
+    async with await AgentProcess.start(
+        *DEMO,
+        home=home,
+        command=("sh", "-c", 'exec "$0" -m acp_agent "$@" 2>&-', sys.executable),
+    ) as running:
+        await running.initialize()
+        session = await running.new_session(workspace_repo)
+        assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+        await running.close_stdin()
+        await ended_within(running, IDLE_SECONDS)
+
+
+@pytest.mark.covers("T8")
+async def test_a_host_that_vanished_with_all_its_pipes_is_no_failure(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(Call("shell", {"command": STUBBORN})))
+    running, session = await opened()
+    running.post_prompt(session, "run")
+    await running.expect_update(
+        session, "tool_call_update", lambda update: update.get("status") == "in_progress"
+    )
+    running.cut_off = True
+    for descriptor in (1, 2):
+        running.process._transport.get_pipe_transport(descriptor).close()  # type: ignore[attr-defined]  # no public way
+    await running.close_stdin()
+    assert await running.wait(timeout=BUSY_SECONDS) == 0
