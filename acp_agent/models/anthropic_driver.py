@@ -60,7 +60,7 @@ class AnthropicDriver:
                 "/v1/messages",
                 content=anthropic_request.body(self._provider, request),
                 cast_to=self._response,
-                options={"headers": RAW_RESPONSE},
+                options={"headers": RAW_RESPONSE, "follow_redirects": False},
             )
 
         return self._exchanges.stream(send, AnthropicDecoder(self._provider, model), model=model)

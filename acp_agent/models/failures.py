@@ -67,6 +67,9 @@ def from_status(
     """The failure that an HTTP answer with an error status tells of."""
     problem = _problem(body)
     said = problem.message or ""
+    if 300 <= status < 400:  # not followed: the keys and the conversation are for this host only
+        target = headers.get("location", "another address")
+        said = f"it leads to {target}; set that as the provider's base_url if it is right"
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "bad_request")
     if status in {400, 403, 404, 413, 422, 429}:
         kind = _worded(problem, kind)
@@ -144,7 +147,7 @@ def cut(provider: str) -> Failed:
     """The stream ended without an end of the answer."""
     return Failed(
         kind="connection",
-        message=f"The connection to {provider} broke in the middle of the answer.",
+        message=f"The connection to {provider} broke in the middle of the answer. Try again.",
     )
 
 
@@ -156,7 +159,7 @@ def empty(provider: Provider, model: str) -> Failed:
 def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
     """The answer did not begin, or paused, for longer than allowed."""
     what = "paused its answer for more than" if begun else "did not begin to answer within"
-    return Failed(kind="timeout", message=f"{provider} {what} {seconds:g} seconds.")
+    return Failed(kind="timeout", message=f"{provider} {what} {seconds:g} seconds. Try again.")
 
 
 def _problem(body: bytes) -> _Problem:
@@ -221,7 +224,7 @@ def _line(
 
 
 def _clean(provider: Provider, said: str) -> str:
-    line = " ".join(said.split())
+    line = " ".join("".join(one if one.isprintable() else " " for one in said).split())
     if provider.key:
         line = line.replace(provider.key, "***")
     line = _LIKE_A_KEY.sub("***", line).rstrip(".")

@@ -52,7 +52,7 @@ class OpenAIDriver:
                 "/chat/completions",
                 content=openai_request.body(self._provider, request),
                 cast_to=self._response,
-                options={"headers": RAW_RESPONSE},
+                options={"headers": RAW_RESPONSE, "follow_redirects": False},
             )
 
         return self._exchanges.stream(send, OpenAIDecoder(self._provider, model), model=model)
