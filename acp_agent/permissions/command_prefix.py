@@ -56,8 +56,8 @@ def _prefix(words: Sequence[Word]) -> tuple[str, ...] | None:
         named = _prefix(words[len(head) :])
         return None if named is None else head + named
     program = words[0].text
-    if "=" in program:
-        return None
+    if "=" in program or not all(word.text.isprintable() for word in words[:2]):
+        return None  # a button must show on one line what it is about
     if program in names.interpreters:
         return _script(words)
     count = 1

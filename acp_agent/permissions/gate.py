@@ -105,7 +105,9 @@ class PolicyGate(Gate):
                 return Refuse(by="grant", why=f"the user never allows edits below {grant.pattern}")
         if mode == "full":
             return Allow(by="mode", why="full access")
-        if any(_RUN_BY_THEMSELVES.intersection(Path(path).parts) for path in access.paths):
+        if any(
+            _RUN_BY_THEMSELVES.intersection(Path(path.casefold()).parts) for path in access.paths
+        ):
             return Ask(choices=once(self._texts))
         if mode == "accept-edits":
             return Allow(by="mode", why="edits are accepted")

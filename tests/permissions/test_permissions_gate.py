@@ -95,7 +95,7 @@ def test_accept_edits_mode_asks_for_all_but_edits(room: Room) -> None:
 
 
 def test_accept_edits_mode_asks_for_files_that_run_by_themselves(room: Room) -> None:
-    for path in (".git/hooks/pre-commit", ".git/config", ".vscode/tasks.json", "sub/.git/config"):
+    for path in (".git/hooks/pre-commit", ".Git/config", ".vscode/tasks.json", "sub/.git/config"):
         assert kinds(room.write(path, mode="accept-edits")) == ONCE
     assert kinds(room.write("src/x.py", ".git/config", mode="accept-edits")) == ONCE
 
@@ -188,7 +188,8 @@ def test_a_standard_command_has_no_warning(room: Room) -> None:
         "uv run python -c 1", "uv run --with x pytest", "uv run bash", "npm test <<< x", "bash",
         "find . -exec npm test \\;", "git config user.name x", "docker run x", "npm test *",
         "npm test\u00a0x", "a x && b x && c x && d x", "export X=1", "X=1", "python", "python -",
-        "nohup ssh host ls", "npm test; eval ls", "awk 1 x", "tee x", "npm 'te st'", "go run x.go",
+        "nohup ssh host ls", "npm test; eval ls", "awk 1 x", "tee x", "npm 'te st'",
+        "$'a\\nb' x", "node $'x\\ny'", "go run x.go",
     ],
 )  # fmt: skip
 def test_no_always_is_offered_where_its_words_would_say_too_little(line: str, room: Room) -> None:
@@ -256,7 +257,7 @@ def test_an_always_allows_the_command_in_other_lines_too(line: str, room: Room) 
         "alias npm=evil; npm test", "npm test <<END\nx\nEND", "for x in $(y); do npm test; done",
         "npm test --script-shell=./x", "cat ~/x && npm test", "npm 'test evil'", "npm te\\st; evil",
         "sudo npm test", "npm test -- {a,b}$(x)", "npm test *", "export A=b; npm test",
-        "npm test 2> x", "npm test \\\n; evil",
+        "npm test 2> x", "npm test \\\n; evil", "for x in a b; do npm test; done",
     ],
 )  # fmt: skip
 def test_an_always_allows_nothing_beside_its_command(line: str, room: Room) -> None:
