@@ -56,10 +56,25 @@ def test_a_short_or_empty_value_does_not_spoil_the_text() -> None:
         ("", f"eyJ{made(20)}.eyJ{made(30)}.{made(40)}", ""),
     ],
     ids=[
-        "anthropic", "openai-project", "openai", "google", "zhipu", "github-classic", "github",
-        "gitlab", "aws-id", "aws-secret", "slack", "stripe", "npm", "hugging-face", "bearer",
-        "basic", "url", "jwt",
-    ],  # fmt: skip
+        "anthropic",
+        "openai-project",
+        "openai",
+        "google",
+        "zhipu",
+        "github-classic",
+        "github",
+        "gitlab",
+        "aws-id",
+        "aws-secret",
+        "slack",
+        "stripe",
+        "npm",
+        "hugging-face",
+        "bearer",
+        "basic",
+        "url",
+        "jwt",
+    ],
 )
 def test_a_key_of_a_well_known_form_is_replaced_and_its_surroundings_stay(
     before: str, key: str, after: str
