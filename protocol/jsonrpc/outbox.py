@@ -34,6 +34,8 @@ class Outbox:
         self._size = 0
         self._last: tuple[str, object] | None = None  # the last line, where it is a notification
         self._drained: asyncio.Future[None] | None = None
+        self._ending = False
+        self._ending = False
         transport.on_idle = self._pump
 
     @property
@@ -61,14 +63,25 @@ class Outbox:
         self._append(messages.notification(method, params), (method, params))
 
     async def drain(self) -> None:
-        """Wait while more than `HIGH_WATER` bytes are queued and the peer is there."""
-        while self.queued > HIGH_WATER and not self._transport.gone:
+        """Wait while more than `HIGH_WATER` bytes are queued and the peer is there to read them."""
+        while not self._may_go_on():
             if not self._lines and not self._transport.waiting:
                 await asyncio.sleep(0)  # lets the transport write what this pass of the loop made
                 continue
             if self._drained is None or self._drained.done():
                 self._drained = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._drained)
+
+    def end_waiting(self) -> None:
+        """Let `drain` wait no more: a peer that does not read must not hold up the end."""
+        self._ending = True
+        self._wake()
+
+    def end(self) -> None:
+        """The connection ends: let all that waits in `drain` go on."""
+        self._ending = True
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
 
     async def flush(self, timeout: float) -> bool:
         """Pass everything on, waiting at most `timeout` seconds; whether it worked."""
@@ -98,11 +111,15 @@ class Outbox:
             self._give_batch(_BATCH)
             if self._lines:
                 asyncio.get_running_loop().call_soon(self._pump)
-        if self._drained is not None and not self._drained.done() and self._may_go_on():
+        if self._may_go_on():
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
     def _may_go_on(self) -> bool:
-        return self.queued <= HIGH_WATER or self._transport.gone
+        return self.queued <= HIGH_WATER or self._transport.gone or self._ending
 
     def _give_batch(self, size: int) -> None:
         batch: list[bytes] = []
