@@ -150,8 +150,11 @@ class ClientEditor:
         )
         try:
             response = await self._connection.request(REQUEST_PERMISSION, request)
-        except (RpcError, ConnectionError) as error:
+        except RpcError as error:
             _log.warning("the editor could not ask for permission: %s", error)
+            return None
+        except ConnectionError:
+            self._core.cancel(session)  # the user left; the model must not go on without them
             return None
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
             return None
