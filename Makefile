@@ -7,9 +7,10 @@ SOURCES := acp_agent protocol tests benchmarks
 
 .PHONY: run setup test check format bench schemas clean
 
+# The words reach the program as they were typed: make expands no $ in them, the shell none either.
+run: override export PROMPT := $(value PROMPT)
 run: $(STAMP)
-	@$(BIN)/acp-agent tour $(if $(PROMPT),--prompt "$$PROMPT")
-run: export PROMPT := $(PROMPT)
+	@$(BIN)/acp-agent tour $${PROMPT:+--prompt "$$PROMPT"}
 
 setup: $(STAMP)
 

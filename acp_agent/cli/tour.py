@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,10 +126,19 @@ def _project() -> Iterator[Path]:
 
 
 def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
+    command = _command()
     if status != 0:
-        screen.say("The turn did not end as it should. Next: acp-agent doctor", "warning")
+        screen.say(f"The turn did not end as it should. Next: {command} doctor", "warning")
         return
     if demo:
-        screen.say("Next: `acp-agent login` gives it a real model.", "bold")
-    screen.say('Next: acp-agent run "what to do", in a folder of yours.', "bold")
+        screen.say(f"Next: `{command} login` gives it a real model.", "bold")
+    screen.say(f'Next: {command} run "what to do", in a folder of yours.', "bold")
     screen.say("Next: README.md has the settings for your editor.", "bold")
+
+
+def _command() -> str:
+    """What to type for this program: its name where the shell finds it, else its path."""
+    here = Path(sys.executable).with_name("acp-agent")
+    if shutil.which("acp-agent") is not None or not here.exists():
+        return "acp-agent"
+    return os.path.relpath(here)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 
-def choose_language(setting: Literal["auto", "en", "zh"], environ: Mapping[str, str]) -> str:
+def choose_language(
+    setting: Literal["auto", "en", "zh"], environ: Mapping[str, str]
+) -> Literal["en", "zh"]:
     """`en` or `zh`: the configured one, else that of the system's locale, else English.
 
     The variables are read in POSIX's order (The Open Group Base Specifications, section 8.2): the

@@ -88,6 +88,11 @@ class Models:
         provider = self._providers.get(canonical(prefix))
         if provider is not None:
             model = rest or provider.default_model
+            if provider.api == "demo" and model != provider.default_model:
+                raise InvalidInputError(
+                    f"unknown model {ref!r}; the demo is demo/{provider.default_model}",
+                    field="model",
+                )
             if model:
                 return self._catalog.get(provider.id, model)
             raise InvalidInputError(

@@ -33,10 +33,12 @@ async def assemble(
 
     @cache
     def gate() -> Gate:
+        from acp_agent.config.language import choose_language  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
 
-        return PolicyGate(GrantStore(paths.grants_file))
+        language = choose_language(config.language, environ)
+        return PolicyGate(GrantStore(paths.grants_file), language=language)
 
     models = Models(config, secrets, environ)
     return Services(

@@ -14,6 +14,7 @@ from acp_agent.events import (
     SessionStarted,
     TitleChanged,
     TurnStarted,
+    UserMessage,
 )
 from acp_agent.ids import SessionId
 from acp_agent.session.store_codec import decode_event, encode_event, repaired
@@ -53,6 +54,8 @@ class Entry:
                 self.title = repaired(event.title)
             elif isinstance(event, TurnStarted):
                 self.turns += 1
+            elif isinstance(event, UserMessage) and event.local:
+                self.turns -= 1  # a command that the agent answers by itself is no conversation
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:

@@ -64,7 +64,11 @@ class ShellTool(Tool[ShellParams]):
         return Prepared(
             title=title,
             run=functools.partial(self._run, params),
-            access=CommandAccess(params.command, str(self.workspace.cwd)),
+            access=CommandAccess(
+                params.command,
+                str(self.workspace.cwd),
+                roots=tuple(str(root) for root in self.workspace.files.roots),
+            ),
             content=(text_part(fenced(params.command, "sh")),),
         )
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import SessionStarted, TitleChanged, TurnStarted
-from acp_agent.ids import SessionId, TurnId, new_session_id
+from acp_agent.events import SessionStarted, TitleChanged, TurnStarted, UserMessage
+from acp_agent.ids import SessionId, TurnId, new_message_id, new_session_id
 from acp_agent.session.store import Store
 
 TURN = TurnStarted(turn=TurnId("turn_1"))
@@ -161,3 +162,18 @@ async def test_a_page_has_a_sensible_size(tmp_path: Path, limit: int) -> None:
         await store.list(limit=limit)
     assert told.value.field == "limit"
     await store.close()
+
+
+async def test_a_session_that_only_answered_commands_does_not_clutter_the_list(
+    tmp_path: Path,
+) -> None:
+    store = await Store.open(tmp_path / "journal.db")
+    session = new_session_id()
+    await store.create(session, [SessionStarted(cwd="/a")])
+    command = UserMessage(
+        message=new_message_id(), content=(TextBlock(text="/status"),), local=True
+    )
+    await store.append(session, [TURN, command])
+    found = await store.list()
+    await store.close()
+    assert found.sessions == []

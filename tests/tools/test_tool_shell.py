@@ -104,7 +104,8 @@ async def test_a_call_shows_the_command_and_asks_for_it_in_the_sessions_folder(
 ) -> None:
     prepared = await ShellTool(workspace).prepare(ShellParams(command="make test\nmake lint"))
     assert prepared.title == "`make test …`"
-    assert prepared.access == CommandAccess("make test\nmake lint", str(workspace.cwd))
+    folder = str(workspace.cwd)
+    assert prepared.access == CommandAccess("make test\nmake lint", folder, roots=(folder,))
     assert text_of(prepared.content) == "```sh\nmake test\nmake lint\n```"
 
 
