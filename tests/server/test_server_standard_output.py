@@ -21,7 +21,7 @@ NOISE = """
 import os, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name in {"pydantic", "openai"}:
+        if name == "pydantic":
             print("importing", name, flush=True)
             os.write(1, b"raw bytes\\n")
             os.system("echo a child")
@@ -47,7 +47,7 @@ async def test_prints_raw_writes_and_children_of_imported_code_never_reach_the_e
     session = await running.new_session(workspace_repo)
     assert await running.prompt(session, "run") == {"stopReason": "end_turn"}
     await running.stop()  # every line was judged by the oracle
-    for noise in (b"importing pydantic", b"importing openai", b"raw bytes", b"a child"):
+    for noise in (b"importing pydantic", b"raw bytes", b"a child"):
         assert noise in running.stderr
         assert noise not in b"".join(running.lines)
 

@@ -1,0 +1,115 @@
+"""A client that stops reading: the agent's memory stays small, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.server.server_session import OpenSession
+from tests.support.agent_process import AgentProcess
+from tests.support.model_server import ModelServer, answer
+
+MEGABYTE = 1024 * 1024
+
+
+def resident(running: AgentProcess) -> int:
+    """The memory that the agent uses now, in bytes."""
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="memory is read from /proc"
+)
+
+
+@pytest.mark.covers("T9", "P2")
+@needs_proc
+async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and_gets_it_all(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    piece = "0123456789abcdef" * 512  # 8 KiB
+    count = 20 * MEGABYTE // len(piece)
+    model_server.add(
+        answer("Begin."), answer(*[f"{n:06d}{piece}" for n in range(count)], "The end.")
+    )
+    running, session = await opened()
+    await running.prompt(session, "warm up")
+    before = resident(running)
+    running.may_read.clear()
+    prompt = running.post_prompt(session, "talk")
+    await model_server.arrived(2)
+    # Once it does not take any more from the provider either, it has what it will ever hold.
+    highest, last = before, -1
+    async with asyncio.timeout(30):
+        while highest != last:
+            last = highest
+            for _ in range(5):
+                await asyncio.sleep(0.05)
+                highest = max(highest, resident(running))
+    assert not model_server.requests[1].answered.is_set()  # the provider has to wait, too
+    assert highest - before < 24 * MEGABYTE
+    running.may_read.set()
+    assert await running.result(prompt, timeout=60) == {"stopReason": "end_turn"}
+    text = running.text(session).removeprefix("Begin.")
+    assert text == "".join(f"{n:06d}{piece}" for n in range(count)) + "The end."
+
+
+@pytest.mark.covers("T9", "P7")
+async def test_a_client_that_reads_nothing_can_still_cancel(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(*["0123456789abcdef" * 64] * 4000), answer("Going on."))
+    running, session = await opened()
+    running.may_read.clear()
+    prompt = running.post_prompt(session, "talk")
+    await model_server.arrived(1)
+    running.cancel(session)
+    async with asyncio.timeout(10):
+        await model_server.requests[0].closed_early.wait()
+    running.may_read.set()
+    assert await running.result(prompt) == {"stopReason": "cancelled"}
+    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+
+
+@pytest.mark.covers("T9", "T6")
+async def test_one_session_s_flood_does_not_lose_the_answers_of_another(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    flood = [f"{number} " for number in range(30_000)]
+    model_server.otherwise = lambda request: (
+        answer(*flood) if "flood" in str(request.json["messages"][1:]) else answer("A word.")
+    )
+    running, first = await opened()
+    second = await running.new_session(workspace_repo)
+    asked = running.post_prompt(first, "flood")
+    await model_server.arrived(1)
+    assert await running.prompt(second, "hi") == {"stopReason": "end_turn"}
+    assert running.text(second) == "A word."
+    assert await running.result(asked, timeout=60) == {"stopReason": "end_turn"}
+    assert running.text(first) == "".join(flood)
+
+
+@pytest.mark.covers("T8", "T9")
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM"])
+async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(
+    opened: OpenSession, model_server: ModelServer, how: str
+) -> None:
+    model_server.add(answer(*["0123456789abcdef" * 64] * 4000))
+    running, session = await opened()
+    running.cut_off = True
+    running.may_read.clear()
+    running.post_prompt(session, "talk")
+    await model_server.arrived(1)
+    if how == "SIGTERM":
+        running.process.send_signal(signal.SIGTERM)
+    else:
+        await running.close_stdin()
+    async with asyncio.timeout(5):
+        while running.process.returncode is None:  # `wait` would wait for the pipes, too
+            await asyncio.sleep(0.02)
+    assert running.process.returncode == 0
