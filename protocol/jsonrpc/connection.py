@@ -251,7 +251,6 @@ class Connection:
         self._transport.close()
         self._outbox.end_waiting()
         self._requests.end()
-        self._outbox.end()
         waits = not self._closing and not self._transport.gone
         await self._calls.wind_up(self._linger if waits else 0.0, self._grace)
         await self._outbox.flush(_FLUSH)

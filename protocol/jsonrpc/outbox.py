@@ -35,7 +35,6 @@ class Outbox:
         self._last: tuple[str, object] | None = None  # the last line, where it is a notification
         self._drained: asyncio.Future[None] | None = None
         self._ending = False
-        self._ending = False
         transport.on_idle = self._pump
 
     @property
@@ -76,12 +75,6 @@ class Outbox:
         """Let `drain` wait no more: a peer that does not read must not hold up the end."""
         self._ending = True
         self._wake()
-
-    def end(self) -> None:
-        """The connection ends: let all that waits in `drain` go on."""
-        self._ending = True
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
 
     async def flush(self, timeout: float) -> bool:
         """Pass everything on, waiting at most `timeout` seconds; whether it worked."""

@@ -1,0 +1,5 @@
+"""Fixtures that look for faults and keys after a test."""
+
+from tests.support.hostile import opened, unharmed
+
+__all__ = ["opened", "unharmed"]
