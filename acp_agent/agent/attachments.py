@@ -8,19 +8,33 @@ from urllib.parse import unquote, urlsplit
 from acp_agent.content import ContentBlock, ResourceLinkBlock
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.scrub import scrub
 
 FILE_LIMIT = 50_000  # characters of one linked file
+TOTAL_LIMIT = 200_000  # characters of all linked files of one prompt
 
 
-async def linked_files(content: Sequence[ContentBlock], workspace: Workspace) -> list[str]:
+async def linked_files(
+    content: Sequence[ContentBlock], workspace: Workspace, *, secrets: Sequence[str]
+) -> list[str]:
     """The text of every linked file inside the session's folders, each with its path.
 
-    A file that cannot be read is named with the reason; other links the model sees by name only.
+    A file that cannot be read is named with the reason, one that is too much for one prompt with
+    the advice to read it; other links the model sees by name only.
+
+    Args:
+        content: the prompt.
+        workspace: what may be read.
+        secrets: values that are taken out.
     """
-    found = []
+    found: list[str] = []
+    room = TOTAL_LIMIT
     for block in content:
         path = _file_path(block)
         if path is None:
+            continue
+        if room <= 0:
+            found.append(f"[The linked file {path} was not attached for lack of room; read it]")
             continue
         try:
             file = await workspace.files.read_text(workspace.files.resolve(path))
@@ -28,8 +42,11 @@ async def linked_files(content: Sequence[ContentBlock], workspace: Workspace) ->
             found.append(f"[The linked file {path} was not attached: {error}]")
             continue
         workspace.files.seen(file)
-        text, more = file.text[:FILE_LIMIT], len(file.text) - FILE_LIMIT
-        rest = f"\n[{more} more characters; read the file for the rest]" if more > 0 else ""
+        clean = scrub(file.text, secrets)
+        text = clean[: min(FILE_LIMIT, room)]
+        room -= len(text)
+        more = len(clean) - len(text)
+        rest = f"\n[{more} more characters; read the file for the rest]" if more else ""
         found.append(f'<file path="{file.path}">\n{text}{rest}\n</file>')
     return found
 
@@ -37,7 +54,10 @@ async def linked_files(content: Sequence[ContentBlock], workspace: Workspace) ->
 def _file_path(block: ContentBlock) -> str | None:
     if not isinstance(block, ResourceLinkBlock):
         return None
-    url = urlsplit(block.uri)
+    try:
+        url = urlsplit(block.uri)
+    except ValueError:  # such as a bracket of an IPv6 address that is never closed
+        return None
     if url.scheme != "file" or url.netloc not in {"", "localhost"}:
         return None
     return unquote(url.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from acp_agent.errors import AuthRequiredError
+from acp_agent.errors import AuthRequiredError, ConfigError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 
@@ -73,12 +73,25 @@ class Account:
         self._logged_out = False
 
     async def log_out(self) -> None:
-        """Forget every key that a login kept, and use no other until the next authentication."""
-        for provider in await asyncio.to_thread(self._keys.stored):
-            await asyncio.to_thread(self._keys.delete, provider)
-        await asyncio.to_thread(self._look_again)
+        """Forget every key that a login kept, and use no other until the next authentication.
+
+        Raises:
+            ConfigError: a key could not be removed; the others are.
+        """
         self._demo = False
         self._logged_out = True
+        await asyncio.to_thread(self._forget_keys)
+
+    def _forget_keys(self) -> None:
+        failure: ConfigError | None = None
+        for provider in self._keys.stored():
+            try:
+                self._keys.delete(provider)
+            except ConfigError as error:
+                failure = failure or error
+        self._look_again()
+        if failure is not None:
+            raise failure
 
     def _look_again(self) -> None:
         """Read the keys anew. Blocks: the keyring may wait for the user to unlock it."""

@@ -46,8 +46,8 @@ def find_command(content: Sequence[ContentBlock]) -> FoundCommand | None:
         text = block.text.strip()
         if not text.startswith("/"):
             continue
-        name, _, rest = text[1:].partition(" ")
-        return _command(name, rest.strip())
+        name, *rest = text[1:].split(maxsplit=1) or [""]
+        return _command(name, "".join(rest))
     return None
 
 

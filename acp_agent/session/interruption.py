@@ -33,7 +33,7 @@ def interruption(events: Iterable[Event]) -> TurnInterrupted | None:
                 calls.clear()
             case AgentText() | AgentThought():
                 writing = event.message
-            case ModelAnswered():
+            case ModelAnswered() if event.message == writing:
                 writing = None
             case ToolCalled():
                 calls[event.call] = None

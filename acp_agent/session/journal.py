@@ -1,4 +1,4 @@
-"""The open journal of one session: written first, shown next, in one order."""
+"""The open journal of one session: written first, then taken in and shown, in one order."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
+from acp_agent.session.repair import repaired_events
 from acp_agent.session.store import Store
 
+Take = Callable[[Sequence[AnyEvent]], None]
 Show = Callable[[Sequence[AnyEvent]], Awaitable[None]]
 
 
 class Journal:
-    """Writes a session's events to the store and shows them once they are there.
+    """Writes a session's events to the store, and passes them on once they are there.
 
-    All that waits is written in one transaction, so a fast stream costs one write a burst.
+    All that waits is written in one transaction, so a fast stream costs one write a burst. What is
+    passed on is what is in the store: never more, and with the same text.
+
+    Args:
+        session: whose journal it is.
+        store: where it is kept.
+        take: brings the session's state up to events that are in the store.
+        show: shows them to the editor, after that.
     """
 
-    def __init__(self, session: SessionId, store: Store, show: Show) -> None:
+    def __init__(self, session: SessionId, store: Store, *, take: Take, show: Show) -> None:
         self._session = session
         self._store = store
+        self._take = take
         self._show = show
         self._waiting: deque[_Batch | _Barrier] = deque()
         self._worker: asyncio.Task[None] | None = None
@@ -29,13 +39,15 @@ class Journal:
     def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:
         """Queue events. They are written and shown whether or not anyone awaits the future.
 
-        The future raises StoreError when the events could not be written; they are not shown then.
+        The future raises StoreError when the events could not be written; they are neither taken
+        in nor shown then.
         """
         return self._queue(_Batch(events))
 
     async def alone(self, action: Callable[[], Awaitable[None]]) -> None:
         """Run `action` when all before it is shown, and before anything after it is.
 
+        It is left out when nobody waits for it any more by then.
         So a conversation can be replayed in the middle of a turn without mixing the two.
         """
         await self._queue(_Barrier(action))
@@ -63,13 +75,15 @@ class Journal:
                     error = await _outcome(self._write_and_show(events))
                     for batch in batches:
                         batch.settle(error)
-                elif isinstance(item := self._waiting.popleft(), _Barrier):
+                elif isinstance(item := self._waiting.popleft(), _Barrier) and not item.done.done():
                     item.settle(await _outcome(item.action()))
         finally:
             self._worker = None
 
     async def _write_and_show(self, events: Sequence[AnyEvent]) -> None:
+        events = repaired_events(events)
         await self._store.append(self._session, events)
+        self._take(events)
         await self._show(events)
 
 

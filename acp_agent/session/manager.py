@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from acp_agent.session.store import SessionPage, UnknownEvent
 
 PAGE_SIZE = 50
 
+_log = logging.getLogger(__name__)
+
 
 class SessionManager:
     """The open sessions, and the way to those in the store."""
@@ -30,13 +33,12 @@ class SessionManager:
         """An open session.
 
         Raises:
-            SessionNotFoundError: it is not open here.
+            SessionNotFoundError: it is not open here, or being closed.
         """
-        try:
-            return self._open[session]
-        except KeyError:
-            hint = " (not open here; load or resume it first)"
-            raise SessionNotFoundError(session, hint) from None
+        found = self._open.get(session)
+        if found is None or found.closing:
+            raise SessionNotFoundError(session, " (not open here; load or resume it first)")
+        return found
 
     async def create(self, cwd: str, directories: Sequence[str]) -> Session:
         """Start a session. It is in the store when this returns.
@@ -46,7 +48,7 @@ class SessionManager:
             AuthRequiredError: no model can be used.
             StoreError: the store cannot be written.
         """
-        folder, further = _folders(cwd, directories)
+        folder, further = await asyncio.to_thread(_folders, cwd, directories)
         services = self._services
         model = await services.account.choose(None)
         session_id = new_session_id()
@@ -85,8 +87,11 @@ class SessionManager:
             SessionBusyError: another process writes it.
             StoreError: the store cannot be read or written.
         """
-        folder, further = _folders(cwd, directories)
+        folder, further = await asyncio.to_thread(_folders, cwd, directories)
         session = self._open.get(session_id)
+        if session is not None and session.closing:
+            await self._close(session)
+            session = None
         if session is None:
             session = await self._open_stored(session_id)
         await session.move(folder, further)
@@ -103,20 +108,20 @@ class SessionManager:
             if cut is not None:
                 await services.store.append(session_id, [cut])
                 known.append(cut)
+            session = Session(
+                session_id,
+                cwd=Path(record.cwd),
+                directories=[Path(folder) for folder in record.directories],
+                model=None,
+                services=services,
+                editor=self._editor,
+                lease=lease,
+            )
+            session.restore(known)
+            await session.settings.find_model()
         except BaseException:
             lease.release()
             raise
-        session = Session(
-            session_id,
-            cwd=Path(record.cwd),
-            directories=[Path(folder) for folder in record.directories],
-            model=None,
-            services=services,
-            editor=self._editor,
-            lease=lease,
-        )
-        session.restore(known)
-        await session.settings.find_model()
         self._open[session_id] = session
         return session
 
@@ -134,9 +139,13 @@ class SessionManager:
         Raises:
             SessionNotFoundError: it is not open here.
         """
-        session = self.get(session_id)
+        await self._close(self.get(session_id))
+
+    async def _close(self, session: Session) -> None:
+        """Close a session, or wait until it is closed. Cancelled, it stays known as closing."""
         await session.close()
-        self._open.pop(session_id, None)
+        if self._open.get(session.session) is session:
+            del self._open[session.session]
 
     async def delete(self, session_id: SessionId) -> None:
         """Remove a session and what it kept. One that is gone already is no error.
@@ -144,12 +153,14 @@ class SessionManager:
         Raises:
             SessionBusyError: another process writes it.
         """
-        if session_id in self._open:
-            await self.close(session_id)
+        session = self._open.get(session_id)
+        if session is not None:
+            await self._close(session)
         lease = self._services.store.lease(session_id)
         try:
-            await self._services.store.delete(session_id)
-            await asyncio.to_thread(_remove_folder, self._services.outputs / session_id)
+            # Only an id that was in the store is one of ours, and so safe as a folder's name.
+            if await self._services.store.delete(session_id):
+                await asyncio.to_thread(_remove_folder, self._services.outputs / session_id)
         finally:
             lease.release()
 
@@ -160,10 +171,14 @@ class SessionManager:
             session.cancel()
 
     async def close_all(self) -> None:
-        """Close every session."""
-        await asyncio.gather(
-            *(session.close() for session in self._open.values()), return_exceptions=True
+        """Close every session. One that fails to close does not keep the others open."""
+        sessions = list(self._open.values())
+        outcomes = await asyncio.gather(
+            *(self._close(session) for session in sessions), return_exceptions=True
         )
+        for session, outcome in zip(sessions, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                _log.error("session %s did not close", session.session, exc_info=outcome)
         self._open.clear()
 
     @property

@@ -54,6 +54,7 @@ MODES = (
     Value(id="plan", name="Plan", description="Read only, and answer with a plan"),
     Value(id="full", name="Full", description="Ask nothing; only what is never allowed is refused"),
 )
+MODE_IDS = frozenset(mode.id for mode in MODES)
 
 
 def mode_option(current: str) -> Option:

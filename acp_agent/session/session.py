@@ -3,62 +3,62 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.host import Asking, Limits
-from acp_agent.agent.modes import MODE_NOTES
 from acp_agent.content import ContentBlock, ImageBlock, ResourceLinkBlock, TextBlock
-from acp_agent.errors import (
-    AcpAgentError,
-    InvalidInputError,
-    SessionError,
-    SessionNotFoundError,
-    StoreError,
-)
+from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
     NoticeShown,
-    SystemPromptWritten,
     TitleChanged,
-    Usage,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId, SessionId, new_message_id
+from acp_agent.ids import SessionId, new_message_id
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
-from acp_agent.permissions.contract import Ask, Choice, Gate
-from acp_agent.session.commands import FoundCommand, find_command
+from acp_agent.session.commands import find_command
 from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
+from acp_agent.session.lazy_tools import LazyTools
+from acp_agent.session.notes import Notes
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.store import Lease, UnknownEvent
-from acp_agent.session.turn import Turn
-
-if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
-    from acp_agent.session.tools_setup import Equipment
-    from acp_agent.tools.base import Answer, Question
-    from acp_agent.tools.toolset import Toolset
-    from acp_agent.workspace.contract import Workspace
-
+from acp_agent.session.turn import Turn, spoken
+from acp_agent.session.turn_host import SessionHost
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
 # still starts up, and before most people have written their first prompt.
 WARM_UP_SECONDS = 2.0
 
+_log = logging.getLogger(__name__)
+
 
 class Session:
-    """An open conversation. It is the host of its turns."""
+    """An open conversation.
+
+    Args:
+        session: its id.
+        cwd: the working folder.
+        directories: the further folders.
+        model: the model, where one is chosen already.
+        services: what it is built on.
+        editor: whom it is shown to.
+        lease: the right to write it; released when it is closed.
+    """
 
     def __init__(
         self,
@@ -78,24 +78,25 @@ class Session:
         self.editor = editor
         self.context = Context()
         self.title: str | None = None
-        self.limits = _limits(services)
         self.settings = Settings(services, model)
         self._cost: float | None = None
+        self._moved = False
+        self._turn_is_open = False  # in the journal
         self._lease = lease
-        self._journal = Journal(session, services.store, self._show)
-        self._equipment: Equipment | None = None
-        self._equipping = asyncio.Lock()
+        self._journal = Journal(session, services.store, take=self.take, show=self._show)
+        self._tools = LazyTools(session, cwd, directories, services=services, editor=editor)
+        self._notes = Notes()
         self._speaking = asyncio.Lock()
         self._turn: Turn | None = None
-        self._told: dict[str, str] = {}
-        self._closed = False
-        self._ahead = False
         self._just_read: Sequence[AnyEvent] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._warm = False
+        self._closing: asyncio.Task[None] | None = None
 
     # -- what the session is: a fold of its journal ------------------------------------------
 
     def take(self, events: Sequence[AnyEvent]) -> None:
-        """Bring the state up to events that are, or will be, in the journal."""
+        """Bring the state up to events that are in the journal."""
         self.context.feed(events)
         self.settings.take(events)
         for event in events:
@@ -104,6 +105,12 @@ class Session:
                     self.title = event.title
                 case UsageReported():
                     self._cost = event.cost if event.cost is not None else self._cost
+                case TurnStarted():
+                    self._turn_is_open = True
+                case TurnEnded() | TurnInterrupted():
+                    self._turn_is_open = False
+                case DirectoriesChanged():
+                    self._moved = True
                 case _:
                     pass
 
@@ -121,32 +128,15 @@ class Session:
         return [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
 
     async def emit(self, *events: AnyEvent) -> None:
-        """Write events to the journal, then show them (`TurnHost.emit`)."""
+        """Write events to the journal, take them in, and show them (`TurnHost.emit`)."""
         if not events:
             return
         self._just_read = None
-        self.take(events)
-        try:
-            await self._journal.write(events)
-        except StoreError:
-            self._ahead = True
-            raise
+        await self._journal.write(events)
 
     async def settled(self) -> None:
-        """Wait until everything that was emitted is in the journal and shown."""
+        """Wait until everything that anyone emitted is taken in and shown."""
         await self._journal.flush()
-
-    async def _recover(self) -> None:
-        """After a failed write the state is ahead of the journal: go back to what it holds."""
-        if not self._ahead:
-            return
-        known = await self.history()
-        self.context = Context()
-        self.take(known)
-        self._ahead = False
-        cut = interruption(known)
-        if cut is not None:
-            await self.emit(cut)
 
     async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
         """Run `action`, which shows the journal, with no live event in between."""
@@ -182,18 +172,20 @@ class Session:
 
         Raises:
             InvalidInputError: there is no such option, or it has no such value.
+            AuthRequiredError: the model that was named cannot be used.
+            StoreError: the journal could not be written; the option is as it was.
         """
         await self.emit(await self.settings.change(option, value))
 
     async def move(self, cwd: Path, directories: Sequence[Path]) -> None:
-        """The editor opened the session with other folders."""
+        """The editor opened the session with other folders. A turn that runs keeps its own."""
         if (cwd, tuple(directories)) == (self.cwd, self.directories):
             return
-        self.cwd, self.directories = cwd, tuple(directories)
-        self._equipment = None
         await self.emit(
             DirectoriesChanged(cwd=str(cwd), directories=tuple(str(path) for path in directories))
         )
+        self.cwd, self.directories = cwd, tuple(directories)
+        self._tools.move(cwd, directories)
 
     # -- turns -----------------------------------------------------------------------------
 
@@ -207,7 +199,8 @@ class Session:
     ) -> Turn:
         """Say something to the agent.
 
-        While a turn runs, it steers that turn: the words reach the model with its next request.
+        While a turn runs, it steers that turn: the words reach the model with its next request, and
+        a command that the agent answers by itself is answered at once.
 
         Args:
             content: what the user says.
@@ -219,13 +212,17 @@ class Session:
         Raises:
             InvalidInputError: the model cannot take a block of the content.
             AuthRequiredError: no model can be used.
+            SessionNotFoundError: the session was closed meanwhile.
             StoreError: the journal could not be written.
         """
         async with self._speaking:
-            return await self._say(content, cancelled)
+            turn = await self._say(content)
+            if cancelled():
+                turn.cancel()
+            return turn
 
-    async def _say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Turn:
-        if self._closed:
+    async def _say(self, content: tuple[ContentBlock, ...]) -> Turn:
+        if self.closing:
             raise SessionNotFoundError(self.session)
         model = await self.settings.choose_model()
         if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
@@ -235,44 +232,56 @@ class Session:
                 f"prompt: the model {model.ref} cannot see images; choose one that can",
                 field="prompt",
             )
-        await self._recover()
         command = find_command(content)
-        message = UserMessage(
-            message=new_message_id(),
-            content=content,
-            attached=await self._attached(content, command),
-            local=command is not None and command.answer is not None,
-        )
+        message = UserMessage(message=new_message_id(), content=content)
+        reply: Sequence[AnyEvent] = ()
+        if command is not None and command.answer is not None:
+            message = msgspec.structs.replace(message, local=True)
+            reply = spoken(await command.answer(self))
+        else:
+            ask = None if command is None else command.ask
+            attached = await self._attached(content, ask)
+            message = msgspec.structs.replace(message, attached=attached)
+        return await self._join_or_begin(message, reply)
+
+    async def _join_or_begin(self, message: UserMessage, reply: Sequence[AnyEvent]) -> Turn:
+        """Make the words part of the turn that runs, or begin one with them."""
         while (turn := self._turn) is not None:
-            if turn.takes_words and not message.local:
-                await self.emit(msgspec.structs.replace(message, steering=True))
+            if turn.takes_words:
+                await self.emit(msgspec.structs.replace(message, steering=True), *reply)
                 return turn
             await turn.wait()
-        turn = Turn(self, message, command)
-        self._turn = turn
+        await self._close_cut_turn()
+        if self.closing:
+            raise SessionNotFoundError(self.session)
+        turn = self._turn = Turn(self, message, reply)
         turn.start(on_end=self._turn_ended)
-        if cancelled():
-            turn.cancel()
         return turn
 
-    async def _attached(
-        self, content: tuple[ContentBlock, ...], command: FoundCommand | None
-    ) -> str:
-        """What the model is told beside the user's words: the mode, the day, linked files."""
-        if command is not None and command.answer is not None:
-            return ""
-        notes = [] if command is None or command.ask is None else [command.ask]
-        today = f"[Today is {datetime.now().astimezone():%A, %Y-%m-%d}.]"
-        for key, note in (("day", today), ("mode", MODE_NOTES[self.mode])):
-            if self._told.get(key) != note:
-                self._told[key] = note
-                notes.append(note)
+    async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
+        """What the model is told beside the user's words: a command's, notes, linked files."""
+        told = [] if ask is None else [ask]
+        moved = self._moved and self.context.system_prompt is not None
+        told += self._notes.due(
+            today=datetime.now().astimezone().date(),
+            mode=self.mode,
+            moved_to=(self.cwd, self.directories) if moved else None,
+        )
         if any(isinstance(block, ResourceLinkBlock) for block in content):
-            await self.equip()
+            workspace = (await self._tools.get()).workspace
             from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
 
-            notes.extend(map(self._scrubbed, await linked_files(content, self.workspace)))
-        return "\n\n".join(notes)
+            secrets = self.services.secrets.values()
+            told += await linked_files(content, workspace, secrets=secrets)
+        return "\n\n".join(told)
+
+    async def _close_cut_turn(self) -> None:
+        """Close a turn whose end could not be written, as an interrupted one."""
+        if not self._turn_is_open:
+            return
+        cut = interruption(await self.history())
+        if cut is not None:
+            await self.emit(cut)
 
     def _turn_ended(self) -> None:
         self._turn = None
@@ -282,132 +291,87 @@ class Session:
         if self._turn is not None:
             self._turn.cancel()
 
-    # -- what a turn needs (`TurnHost`) ------------------------------------------------------
-
-    @property
-    def equipment(self) -> Equipment:
-        """The workspace and the tools, once `equip` has run."""
-        if self._equipment is None:
-            raise SessionError("the session's tools are not set up yet")
-        return self._equipment
-
-    @property
-    def workspace(self) -> Workspace:
-        """What the tools may touch."""
-        return self.equipment.workspace
-
-    @property
-    def toolset(self) -> Toolset:
-        """The session's tools."""
-        return self.equipment.toolset
-
-    @property
-    def gate(self) -> Gate:
-        """What decides about side effects."""
-        return self.services.gate()
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """Values that must not be shown, sent or stored."""
-        return self.services.secrets.values()
-
-    def _scrubbed(self, text: str) -> str:
-        """Text of a file as the model and the journal may have it."""
-        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - for prompts only
-
-        return scrub(text, self.secrets)
-
-    async def equip(self) -> None:
-        """Set up the workspace and the tools; the first time this imports them, in a thread."""
-        async with self._equipping:
-            if self._equipment is not None:
-                return
-            self._equipment = await asyncio.to_thread(self._build_equipment)
-
-    def _build_equipment(self) -> Equipment:
-        from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic
-
-        return equip(
-            cwd=self.cwd,
-            directories=self.directories,
-            outputs=self.services.outputs / self.session,
-            buffers=self.editor.buffers(self.session),
-            terminals=self.editor.terminals(self.session),
-            environ=self.services.environ,
-            config=self.services.config,
-            secrets=self.services.secrets.values,
-        )
+    async def equip(self) -> SessionHost:
+        """What a turn needs, with the tools set up."""
+        return SessionHost(self, await self._tools.get())
 
     async def driver(self, model: ModelInfo) -> Driver:
-        """The way to a model's provider."""
+        """The way to a model's provider; the first time this loads its SDK, in a thread."""
         return await asyncio.to_thread(self.services.models.driver, model)
 
-    async def write_system_prompt(self) -> None:
-        """Write the system prompt to the journal, unless it is there already."""
-        if self.context.system_prompt is not None:
-            return
-        from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
-        from acp_agent.workspace.instructions import read_instructions  # noqa: PLC0415 - likewise
+    # -- beside the turns --------------------------------------------------------------------
 
-        instructions = await asyncio.to_thread(
-            read_instructions, self.cwd, self.services.user_instructions
-        )
-        text = system_prompt(
-            cwd=self.cwd,
-            directories=self.directories,
-            instructions=self._scrubbed(instructions),
-        )
-        await self.emit(SystemPromptWritten(text=text))
+    def opened(self, mcp_servers: Sequence[str]) -> None:
+        """What is due once the editor knows the session: what it should be told, a warm start.
 
-    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
-        """Add a request's cost to the session's."""
-        cost = self.services.models.cost(model, usage)
-        return self._cost if cost is None else (self._cost or 0.0) + cost
-
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
-        """Let the user decide about a call."""
-        return await self.editor.ask_permission(self.session, asking, ask)
-
-    async def ask_question(self, call: CallId, question: Question) -> Answer | None:
-        """Ask the user something."""
-        return await self.editor.ask_question(self.session, call, question)
-
-    async def opened(self, mcp_servers: Sequence[str]) -> None:
-        """What is due once the editor knows the session: what it should be told, a warm start."""
+        Args:
+            mcp_servers: the names of the servers that the editor asked to connect.
+        """
+        self._just_read = None  # nobody is going to replay it any more
         if mcp_servers:
-            notice = NoticeShown(
-                severity="warning",
-                title=f"MCP servers were not connected: {', '.join(mcp_servers)}.",
-                description="This version of acp-agent does not use MCP servers yet.",
-            )
-            # Not journaled: it is about this opening, not part of the conversation.
-            await self._show([notice])
+            self._in_background(self._tell_of(mcp_servers))
+        if not self._warm:
+            self._warm = True
+            self._in_background(self._warm_up())
+
+    async def _tell_of(self, mcp_servers: Sequence[str]) -> None:
+        notice = NoticeShown(
+            severity="warning",
+            title=f"MCP servers were not connected: {', '.join(mcp_servers)}.",
+            description="This version of acp-agent does not use MCP servers yet.",
+        )
+        # Not journaled: it is about this opening, not part of the conversation.
+        await self._journal.alone(lambda: self._show([notice]))
+
+    async def _warm_up(self) -> None:
         await asyncio.sleep(WARM_UP_SECONDS)
-        with contextlib.suppress(AcpAgentError):
-            await self.equip()
-            await self.driver(self.model)
+        await self._tools.get()
+        await self.driver(self.model)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that nobody waits for, until the session is closed at the latest."""
+
+        async def quietly() -> None:
+            try:
+                await work
+            except AcpAgentError as error:
+                _log.info("left out in session %s: %s", self.session, error)
+            except Exception:  # noqa: BLE001 - nobody waits for it whom it could be raised to
+                _log.exception("something in the background of session %s broke", self.session)
+
+        if self.closing:
+            work.close()
+            return
+        task = asyncio.create_task(quietly())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     # -- its end -----------------------------------------------------------------------------
 
+    @property
+    def closing(self) -> bool:
+        """Whether it is being closed, or is closed."""
+        return self._closing is not None
+
     async def close(self) -> None:
-        """Stop the turn, end every process, write what is left, let others have the session."""
-        if self._closed:
-            return
-        self._closed = True
-        self.cancel()
-        if self._turn is not None:
-            await self._turn.wait()
-        if self._equipment is not None:
-            await self._equipment.workspace.processes.aclose()
-        await self._journal.flush()
-        self._lease.release()
+        """Stop the turn, end every process, write what is left, let others have the session.
 
+        It goes on to its end although the caller is cancelled. Called again, it waits for that.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
 
-def _limits(services: Services) -> Limits:
-    limits = services.config.limits
-    return Limits(
-        model_requests=limits.model_requests,
-        retries=limits.retries,
-        first_byte=limits.first_byte_seconds,
-        stall=limits.stall_seconds,
-    )
+    async def _close(self) -> None:
+        try:
+            background = [*self._background]
+            for task in background:
+                task.cancel()
+            self.cancel()
+            if self._turn is not None:
+                await self._turn.wait()
+            await asyncio.gather(*background, return_exceptions=True)
+            await self._tools.aclose()
+            await self._journal.flush()
+        finally:
+            self._lease.release()

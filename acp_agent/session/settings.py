@@ -10,7 +10,7 @@ from acp_agent.errors import AuthRequiredError, InvalidInputError, SessionError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
-from acp_agent.session.options import Option, mode_option, model_option, thought_option
+from acp_agent.session.options import MODE_IDS, Option, mode_option, model_option, thought_option
 from acp_agent.session.services import Services
 
 
@@ -28,14 +28,24 @@ class Settings:
         """Bring the settings up to further events."""
         for event in events:
             match event:
-                case ConfigChanged(option="mode"):
+                case ConfigChanged(option="mode") if event.value in MODE_IDS:
                     self._mode = cast("Mode", event.value)
                 case ConfigChanged(option="model"):
                     self._stored_model = event.value
+                    self._follow(event.value)
                 case ConfigChanged(option="thought_level"):
                     self._thought = event.value
                 case _:
                     pass
+
+    def _follow(self, ref: str) -> None:
+        """Use the model that was chosen; where none was yet, `choose_model` does so."""
+        if self._model is None or self._model.ref == ref:
+            return
+        try:
+            self._model = self._services.models.resolve(ref)
+        except InvalidInputError:
+            self._model = None
 
     @property
     def mode(self) -> Mode:
@@ -74,6 +84,7 @@ class Settings:
 
         Raises:
             InvalidInputError: there is no such option, or it has no such value.
+            AuthRequiredError: the model cannot be used.
         """
         options = self.options()
         for known in options:
@@ -87,7 +98,7 @@ class Settings:
                 field="configId",
             )
         if option == "model":
-            self._model = await self._services.models.choose(value, None)
+            await self._services.models.choose(value, None)  # raises where it cannot be used
         return ConfigChanged(option=option, value=value)
 
     async def choose_model(self) -> ModelInfo:

@@ -54,7 +54,7 @@ class Entry:
                 self.title = repaired(event.title)
             elif isinstance(event, TurnStarted):
                 self.turns += 1
-            elif isinstance(event, UserMessage) and event.local:
+            elif isinstance(event, UserMessage) and event.local and not event.steering:
                 self.turns -= 1  # a command that the agent answers by itself is no conversation
 
 

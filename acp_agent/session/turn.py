@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError, StoreError
 from acp_agent.events import (
     AgentText,
+    AnyEvent,
     ModelAnswered,
     StopReason,
     TitleChanged,
@@ -21,7 +22,6 @@ from acp_agent.events import (
 from acp_agent.ids import new_message_id, new_turn_id
 
 if TYPE_CHECKING:
-    from acp_agent.session.commands import FoundCommand
     from acp_agent.session.session import Session
 
 TITLE_LENGTH = 80
@@ -29,13 +29,28 @@ TITLE_LENGTH = 80
 _log = logging.getLogger(__name__)
 
 
-class Turn:
-    """A turn that runs in a task of its own, so that no single prompt's fate is the turn's."""
+def spoken(text: str) -> tuple[AnyEvent, ...]:
+    """What the agent says by itself, without the model, and without the model ever seeing it."""
+    message = new_message_id()
+    return (
+        AgentText(message=message, text=text),
+        ModelAnswered(message=message, model="", discarded=True),
+    )
 
-    def __init__(self, session: Session, first: UserMessage, command: FoundCommand | None) -> None:
+
+class Turn:
+    """A turn that runs in a task of its own, so that no single prompt's fate is the turn's.
+
+    Args:
+        session: whose turn it is.
+        first: the words that it begins with.
+        reply: the agent's own answer to them; empty where the model is to answer.
+    """
+
+    def __init__(self, session: Session, first: UserMessage, reply: Sequence[AnyEvent]) -> None:
         self._session = session
         self._first = first
-        self._command = command
+        self._reply = reply
         self._id = new_turn_id()
         self._task: asyncio.Task[StopReason] | None = None
         self._begun = False
@@ -84,7 +99,6 @@ class Turn:
                 stop = await self._work()
             except asyncio.CancelledError:
                 stop = "cancelled"
-                self._uncancel()
             except AcpAgentError as failure:
                 error = failure
             except Exception as failure:  # noqa: BLE001 - told to the user, and logged
@@ -94,13 +108,19 @@ class Turn:
                     f"the log has the details under {self._id}"
                 )
             self._closing = True
+            if self._cancelled:
+                self._uncancel()
+                if not isinstance(error, StoreError):
+                    # Whatever broke while it was being stopped is no news to who stopped it
+                    # (Agent Client Protocol v1, Prompt Turn, Cancellation).
+                    stop, error = "cancelled", None
             title = self._title()
             ended = TurnEnded(
                 turn=self._id, stop_reason=stop, error="" if error is None else str(error)
             )
             try:
                 await session.emit(*title, ended)
-            except StoreError as failure:
+            except AcpAgentError as failure:  # what came first says more
                 error = error or failure
         finally:
             on_end()
@@ -115,23 +135,15 @@ class Turn:
         await session.emit(TurnStarted(turn=self._id), self._first)
         if self._cancelled:
             return "cancelled"
-        if self._command is not None and self._command.answer is not None:
-            await self._answer(await self._command.answer(session))
+        if self._reply:
+            await session.emit(*self._reply)
             return "end_turn"
-        await session.equip()
-        await session.write_system_prompt()
+        host = await session.equip()
+        await host.write_system_prompt()
 
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
 
-        return await run_turn(session)
-
-    async def _answer(self, text: str) -> None:
-        """Answer a command without the model, and without the model ever seeing it."""
-        message = new_message_id()
-        await self._session.emit(
-            AgentText(message=message, text=text),
-            ModelAnswered(message=message, model="", discarded=True),
-        )
+        return await run_turn(host)
 
     def _uncancel(self) -> None:
         """The cancellation is dealt with; what is left to write must not be cut off by it."""

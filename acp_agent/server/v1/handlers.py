@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,7 +45,6 @@ class Handlers:
         self._lanes = Lanes()
         self._initialize_params: dict[str, Any] | None = None
         self._initialize_came = False
-        self._background: set[asyncio.Task[None]] = set()
 
     def table(self) -> dict[str, Handler]:
         """The handlers by method."""
@@ -215,12 +213,7 @@ class Handlers:
                 ]
             ),
         )
-        self._spawn(session.opened([_server_name(server) for server in mcp_servers]))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        session.opened([_server_name(server) for server in mcp_servers])
 
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that have a conversation (Session List)."""

@@ -1,0 +1,82 @@
+"""A session's workspace and tools, set up when a prompt first needs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.ids import SessionId
+from acp_agent.session.editor import Editor
+from acp_agent.session.services import Services
+
+if TYPE_CHECKING:  # brings pydantic, which is not needed before a prompt runs
+    from acp_agent.session.tools_setup import Equipment
+
+
+class LazyTools:
+    """Sets the tools up in a thread, for the folders that the session has by then.
+
+    Args:
+        session: whose tools they are.
+        cwd: the working folder.
+        directories: the further folders.
+        services: what they are built on.
+        editor: whose files and terminals they may use.
+    """
+
+    def __init__(
+        self,
+        session: SessionId,
+        cwd: Path,
+        directories: Sequence[Path],
+        *,
+        services: Services,
+        editor: Editor,
+    ) -> None:
+        self._session = session
+        self._folders = (cwd, tuple(directories))
+        self._services = services
+        self._editor = editor
+        self._current: Equipment | None = None
+        self._retired: list[Equipment] = []
+        self._lock = asyncio.Lock()
+
+    async def get(self) -> Equipment:
+        """The workspace and the tools; the first time this imports them."""
+        async with self._lock:
+            while self._current is None:
+                folders = self._folders
+                built = await asyncio.to_thread(self._build, *folders)
+                if folders == self._folders:  # not moved meanwhile
+                    self._current = built
+            return self._current
+
+    def move(self, cwd: Path, directories: Sequence[Path]) -> None:
+        """Use other folders from the next turn on; one that runs keeps what it has."""
+        self._folders = (cwd, tuple(directories))
+        if self._current is not None:
+            self._retired.append(self._current)
+            self._current = None
+
+    async def aclose(self) -> None:
+        """End every process that was started."""
+        everything = [*self._retired, *([self._current] if self._current is not None else [])]
+        await asyncio.gather(*(one.workspace.processes.aclose() for one in everything))
+
+    def _build(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
+        from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic
+
+        services = self._services
+        services.gate()  # made here, so that what it imports does not hold up the event loop
+        return equip(
+            cwd=cwd,
+            directories=directories,
+            outputs=services.outputs / self._session,
+            buffers=self._editor.buffers(self._session),
+            terminals=self._editor.terminals(self._session),
+            environ=services.environ,
+            config=services.config,
+            secrets=services.secrets.values,
+        )

@@ -1,0 +1,135 @@
+"""The session as one of its turns sees it (`acp_agent.agent.host.TurnHost`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.agent.context import Context
+from acp_agent.agent.host import Asking, Limits
+from acp_agent.events import AnyEvent, SystemPromptWritten, Usage
+from acp_agent.ids import CallId, SessionId
+from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
+from acp_agent.permissions.access import Mode
+from acp_agent.permissions.contract import Ask, Choice, Gate
+from acp_agent.session.services import Services
+
+if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.session.session import Session
+    from acp_agent.session.tools_setup import Equipment
+    from acp_agent.tools.base import Answer, Question
+    from acp_agent.tools.toolset import Toolset
+    from acp_agent.workspace.contract import Workspace
+
+
+class SessionHost:
+    """What one turn works with.
+
+    Its tools stay the same to its end, whatever folders the session is given meanwhile; the mode
+    and the model are those of the moment.
+    """
+
+    def __init__(self, session: Session, equipment: Equipment) -> None:
+        self._session = session
+        self._equipment = equipment
+        self.limits = _limits(session.services)
+
+    @property
+    def session(self) -> SessionId:
+        """The session's id."""
+        return self._session.session
+
+    @property
+    def context(self) -> Context:
+        """What the model is sent."""
+        return self._session.context
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode as it is now."""
+        return self._session.mode
+
+    @property
+    def model(self) -> ModelInfo:
+        """The chosen model as it is now."""
+        return self._session.model
+
+    @property
+    def thought_level(self) -> ThoughtLevel | None:
+        """How much the model is to reason."""
+        return self._session.thought_level
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the tools may touch."""
+        return self._equipment.workspace
+
+    @property
+    def toolset(self) -> Toolset:
+        """The turn's tools."""
+        return self._equipment.toolset
+
+    @property
+    def gate(self) -> Gate:
+        """What decides about side effects."""
+        return self._session.services.gate()
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Values that must not be shown, sent or stored."""
+        return self._session.services.secrets.values()
+
+    async def driver(self, model: ModelInfo) -> Driver:
+        """The way to a model's provider."""
+        return await self._session.driver(model)
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events to the journal, take them into the context, and show them."""
+        await self._session.emit(*events)
+
+    async def settled(self) -> None:
+        """Wait until everything that anyone emitted is in the context."""
+        await self._session.settled()
+
+    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
+        """Add a request's cost to the session's."""
+        cost, before = self._session.services.models.cost(model, usage), self._session.cost
+        return before if cost is None else (before or 0.0) + cost
+
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
+        """Let the user decide about a call."""
+        return await self._session.editor.ask_permission(self.session, asking, ask)
+
+    async def ask_question(self, call: CallId, question: Question) -> Answer | None:
+        """Ask the user something."""
+        return await self._session.editor.ask_question(self.session, call, question)
+
+    async def write_system_prompt(self) -> None:
+        """Write the system prompt to the journal, unless it is there already."""
+        if self.context.system_prompt is not None:
+            return
+        from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
+        from acp_agent.workspace.instructions import read_instructions  # noqa: PLC0415 - likewise
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - likewise
+
+        session = self._session
+        instructions = await asyncio.to_thread(
+            read_instructions, session.cwd, session.services.user_instructions
+        )
+        text = system_prompt(
+            cwd=session.cwd,
+            directories=session.directories,
+            instructions=scrub(instructions, self.secrets),
+        )
+        await self.emit(SystemPromptWritten(text=text))
+
+
+def _limits(services: Services) -> Limits:
+    limits = services.config.limits
+    return Limits(
+        model_requests=limits.model_requests,
+        retries=limits.retries,
+        first_byte=limits.first_byte_seconds,
+        stall=limits.stall_seconds,
+    )
