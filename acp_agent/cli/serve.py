@@ -4,38 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
+from acp_agent.cli.flags import read_flags
 from acp_agent.errors import AcpAgentError
 from acp_agent.server.first_line import Opening, answer_first_line
 from protocol.transports.claim import claim_stdio
-
-
-class ServeFlags(NamedTuple):
-    """What the command line says; `unknown` are the words that mean nothing to us."""
-
-    model: str | None
-    trace: str | None
-    unknown: tuple[str, ...]
-
-
-def read_flags(argv: list[str]) -> ServeFlags:
-    """Read `--model NAME` and `--trace FILE`, with a blank or `=`; others are tolerated.
-
-    Written by hand because argparse takes longer to import than `initialize` may take.
-    """
-    known: dict[str, str] = {}
-    unknown: list[str] = []
-    words = iter(argv)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if name not in {"--model", "--trace"}:
-            unknown.append(word)
-        elif equals:
-            known[name] = value
-        else:
-            known[name] = next(words, "")
-    return ServeFlags(known.get("--model") or None, known.get("--trace") or None, tuple(unknown))
 
 
 def serve(argv: list[str]) -> int:

@@ -16,7 +16,7 @@ from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
 
 if TYPE_CHECKING:
-    from acp_agent.cli.serve import ServeFlags
+    from acp_agent.cli.flags import ServeFlags
     from acp_agent.cli.trace import Trace
 
 _log = logging.getLogger(__name__)
