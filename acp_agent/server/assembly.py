@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import Config
 from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
 from acp_agent.session.services import Services
@@ -28,8 +29,9 @@ async def assemble(
         ConfigError: the configuration cannot be used.
         StoreError: the store cannot be used; it is left as it is.
     """
-    config = load_config(paths.config_file, environ)
-    store = await Store.open(paths.sessions_file)
+    # In a thread: a key in the keyring may wait for the user to unlock it.
+    config, models = await asyncio.to_thread(_configured, paths, secrets, environ)
+    store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open
 
     @cache
     def gate() -> Gate:
@@ -40,7 +42,6 @@ async def assemble(
         language = choose_language(config.language, environ)
         return PolicyGate(GrantStore(paths.grants_file), language=language)
 
-    models = Models(config, secrets, environ)
     return Services(
         store=store,
         models=models,
@@ -52,6 +53,13 @@ async def assemble(
         outputs=paths.outputs_dir,
         user_instructions=paths.config_file.parent / "AGENTS.md",
     )
+
+
+def _configured(
+    paths: Paths, secrets: Secrets, environ: Mapping[str, str]
+) -> tuple[Config, Models]:
+    config = load_config(paths.config_file, environ)
+    return config, Models(config, secrets, environ)
 
 
 async def dismantle(services: Services) -> None:

@@ -37,6 +37,9 @@ def serve_stdio(
 ) -> None:
     """Serve one client until it closes its side, or a signal ends the process.
 
+    The process is to end when this returns: threads that are still at work, importing a model's
+    SDK or waiting for the keyring to be unlocked, are not waited for.
+
     Args:
         input_fd: where the client's lines come from.
         output_fd: where ours go.
@@ -47,7 +50,8 @@ def serve_stdio(
         model_flag: the model named on the command line.
         trace: sees every line.
     """
-    asyncio.run(
+    # Not `asyncio.run`, which waits for the threads.
+    asyncio.new_event_loop().run_until_complete(
         _serve(
             StdioTransport(input_fd, output_fd, initial=opening.unread),
             opening,
@@ -65,13 +69,18 @@ async def _serve(
 ) -> None:
     connection, handlers = connect(transport, core, trace)
     if opening.params is not None:
-        handlers.initialized(opening.params)
+        handlers.handshake.initialized(opening.params)
     serving = asyncio.create_task(connection.run())
     _on_signals(serving.cancel)
     try:
         await serving
     except asyncio.CancelledError:
         _log.info("ended by a signal")
+    finally:
+        await _close(core)
+
+
+async def _close(core: Core) -> None:
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await core.close()
@@ -92,7 +101,7 @@ def connect(
         methods=AGENT_METHODS,
         handlers=handlers.table(),
         map_error=handlers.map_error,
-        admit=handlers.admit,
+        admit=handlers.handshake.admit,
         merge=merge_updates,
         trace=trace,
     )

@@ -6,7 +6,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from acp_agent.events import AnyEvent, ConfigChanged, NoticeShown, TurnEnded, TurnStarted
+from acp_agent.events import (
+    AnyEvent,
+    ConfigChanged,
+    NoticeShown,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+)
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.core import Core
@@ -99,7 +106,7 @@ class ClientEditor:
                     self._in_turn.add(session)
                     yield event
                     yield from self._held.pop(session, ())
-                case TurnEnded():
+                case TurnEnded() | TurnInterrupted():
                     self._in_turn.discard(session)
                     yield event
                 case _:
@@ -159,7 +166,7 @@ class ClientEditor:
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
             return None
         chosen = response.outcome.option_id
-        refusal = next(choice for choice in ask.choices if choice.kind == "reject_once")
+        refusal = next((choice for choice in ask.choices if choice.kind == "reject_once"), None)
         return next((choice for choice in ask.choices if choice.id == chosen), refusal)
 
     async def ask_question(

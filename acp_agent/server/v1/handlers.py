@@ -6,28 +6,21 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from acp_agent.ids import SessionId
-from acp_agent.server.client import client_profile
 from acp_agent.server.core import Core
 from acp_agent.server.errors import to_rpc_error
-from acp_agent.server.negotiation import (
-    SUPPORTED_VERSIONS,
-    auth_methods,
-    initialize_result,
-    version_for,
-)
 from acp_agent.server.v1.editor import ClientEditor
+from acp_agent.server.v1.handshake import Handshake
 from acp_agent.server.v1.lanes import Lanes
 from acp_agent.server.v1.options import config_options, mode_state
 from acp_agent.server.v1.projection import from_acp
 from acp_agent.session.commands import COMMANDS
+from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply, RequestHandler
-from protocol.jsonrpc.errors import INVALID_REQUEST, UNSUPPORTED_VERSION, RpcError
+from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
 
@@ -43,14 +36,11 @@ class Handlers:
         self._editor = editor
         self._core = core
         self._lanes = Lanes()
-        self._initialize_params: dict[str, Any] | None = None
-        self._initialize_came = False
+        self.handshake = Handshake(editor, core)
 
     def table(self) -> dict[str, Handler]:
         """The handlers by method."""
         requests: dict[str, RequestHandler] = {
-            "authenticate": self.authenticate,
-            "logout": self.logout,
             "session/new": self.new,
             "session/load": self.load,
             "session/resume": self.resume,
@@ -61,90 +51,13 @@ class Handlers:
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_config_option,
         }
-        table: dict[str, Handler] = {
-            name: self._initialized_first(handler) for name, handler in requests.items()
-        }
-        return table | {"initialize": self.initialize, "session/cancel": self.cancel}
-
-    def admit(self, method: str) -> None:
-        """Refuse what arrives before any `initialize`."""
-        if method == "initialize":
-            self._initialize_came = True
-        elif not self._initialize_came:
-            raise _too_early(method)
-
-    def _initialized_first(self, handler: RequestHandler) -> RequestHandler:
-        """Refuse a request whose `initialize` failed.
-
-        Whether it did is known when the handler starts, not when the request arrives: one sent
-        right behind a good `initialize` arrives before that is handled.
-        """
-
-        async def checked(params: Any, call: Call) -> object:
-            if self._initialize_params is None:
-                raise _too_early(call.method)
-            return await handler(params, call)
-
-        return checked
+        return self.handshake.table(requests) | {"session/cancel": self.cancel}
 
     def map_error(self, error: Exception) -> RpcError | None:
         """The error response for an exception of ours; None for any other."""
         if not isinstance(error, AcpAgentError):
             return None
-        return to_rpc_error(error, auth_methods(self._initialize_params or {}))
-
-    def initialized(self, params: dict[str, Any]) -> None:
-        """Take over the parameters of an `initialize` that was answered."""
-        self._initialize_params = params
-        self._initialize_came = True
-        self._editor.client = client_profile(params)
-
-    # -- connection ------------------------------------------------------------------------
-
-    async def initialize(self, request: acp.InitializeRequest, call: Call) -> dict[str, Any]:
-        """Agree on a version and say what we can do (Initialization)."""
-        del call
-        version = version_for(request.protocol_version)
-        if version is None:
-            raise RpcError(
-                UNSUPPORTED_VERSION,
-                f"protocolVersion: {request.protocol_version} is not supported; the versions are "
-                + ", ".join(map(str, SUPPORTED_VERSIONS)),
-                {
-                    "requested": request.protocol_version,
-                    "supported": list(SUPPORTED_VERSIONS),
-                },
-            )
-        params: dict[str, Any] = msgspec.to_builtins(request)
-        self.initialized(params)
-        return initialize_result(params, version)
-
-    async def authenticate(
-        self, request: acp.AuthenticateRequest, call: Call
-    ) -> acp.AuthenticateResponse:
-        """Make a model usable (Authentication)."""
-        del call
-        methods = {method["id"]: method for method in auth_methods(self._initialize_params or {})}
-        method = methods.get(request.method_id)
-        if method is None:
-            raise InvalidInputError(
-                f"methodId: there is no method {request.method_id!r}; the methods are "
-                + ", ".join(methods),
-                field="methodId",
-            )
-        if method.get("type") == "terminal":
-            raise InvalidInputError(
-                f"methodId: {request.method_id!r} runs in a terminal, not over the protocol",
-                field="methodId",
-            )
-        await (await self._core.services()).account.authenticate(request.method_id)
-        return acp.AuthenticateResponse()
-
-    async def logout(self, request: acp.LogoutRequest, call: Call) -> acp.LogoutResponse:
-        """Forget the keys that a login kept; new sessions need `authenticate` again."""
-        del request, call
-        await (await self._core.services()).account.log_out()
-        return acp.LogoutResponse()
+        return to_rpc_error(error, self.handshake.auth_methods())
 
     # -- sessions --------------------------------------------------------------------------
 
@@ -230,6 +143,7 @@ class Handlers:
     ) -> acp.DeleteSessionResponse:
         """Delete a session; one that is not there is gone as asked (Session Delete)."""
         del call
+        self._cancel(request.session_id)  # what waits for its turn in the lane ends, too
         async with self._lanes.enter(request.session_id) as lane, lane.lock:
             manager = await self._core.manager()
             await manager.delete(SessionId(request.session_id))
@@ -239,6 +153,7 @@ class Handlers:
     async def close(self, request: acp.CloseSessionRequest, call: Call) -> acp.CloseSessionResponse:
         """Stop what runs in a session and free it (Session Setup, Closing Sessions)."""
         del call
+        self._cancel(request.session_id)  # what waits for its turn in the lane ends, too
         async with self._lanes.enter(request.session_id) as lane, lane.lock:
             manager = await self._core.manager()
             await manager.close(SessionId(request.session_id))
@@ -277,6 +192,12 @@ class Handlers:
         del call
         async with self._lanes.enter(request.session_id) as lane, lane.lock:
             session = (await self._core.manager()).get(SessionId(request.session_id))
+            if request.mode_id not in MODE_IDS:
+                raise InvalidInputError(
+                    f"modeId: there is no mode {request.mode_id!r}; the modes are "
+                    + ", ".join(mode.id for mode in MODES),
+                    field="modeId",
+                )
             await session.set_option("mode", request.mode_id)
         return acp.SetSessionModeResponse()
 
@@ -296,10 +217,6 @@ class Handlers:
         return acp.SetSessionConfigOptionResponse(
             config_options=config_options(session.settings.options())
         )
-
-
-def _too_early(method: str) -> RpcError:
-    return RpcError(INVALID_REQUEST, f"{method} came before initialize; send that first")
 
 
 def _supported(block: acp.ContentBlock) -> Any:

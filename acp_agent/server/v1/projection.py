@@ -111,10 +111,14 @@ class Projector:
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         ran_command = self._live_output.pop(event.call, None) is not None
         meta = None
-        content = event.content
+        content = None if event.content is None else shown(event.content)
         if ran_command and self._client.terminal_output:
             # The client has the whole output already, in the terminal that stays as the content.
-            content = None
+            ended_by_itself = event.exit_code is not None or event.signal is not None
+            if ended_by_itself or content is None:
+                content = None
+            else:  # the terminal does not have the reason
+                content = [acp.Terminal(terminal_id=event.call), *content]
             meta = {
                 "terminal_exit": {
                     "terminal_id": event.call,
@@ -126,7 +130,7 @@ class Projector:
             _update(
                 event.call,
                 status="failed" if event.failed else "completed",
-                content=None if content is None else shown(content),
+                content=content,
                 locations=event.locations,
                 raw_output=event.raw_output,
                 meta=meta,
@@ -175,7 +179,7 @@ def raw_input(arguments: str) -> Any:
     """
     try:
         decoded = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"arguments": arguments}
     return {"arguments": arguments} if _nests(decoded, DEEPEST) else decoded
 
