@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.support.model_server import (
     ModelServer,
     Raw,
     Reply,
+    Request,
     Stall,
     Status,
     answer,
@@ -37,68 +39,77 @@ async def failure(running: AgentProcess, session: str, text: str = "go") -> Answ
     return error
 
 
-@pytest.mark.covers("P8", "T4")
-@pytest.mark.parametrize(
-    ("reply", "status", "words"),
-    [
-        (Status(code=400, message="bad tool schema"), 400, ("bad tool schema",)),
-        (Status(code=401, message="Incorrect key sk-test"), 401, ("API key", "login")),
-        (Status(code=403, message="not for you"), 403, ()),
-        (Status(code=404, message="no such model"), 404, ("gpt-5",)),
-        (Status(code=400, message="maximum context length is 10"), 400, ("too long",)),
-    ],
-)
-async def test_what_a_retry_cannot_mend_fails_at_once_with_what_to_do(
-    opened: OpenSession,
-    model_server: ModelServer,
-    reply: Status,
-    status: int,
-    words: tuple[str, ...],
-) -> None:
-    model_server.add(reply, answer("Better now."))
-    running, session = await opened()
-    error = await failure(running, session)
-    assert len(model_server.requests) == 1
-    assert error.data == {"provider": "openai", "status": status}
-    assert "OpenAI" in error.message
-    assert str(status) in error.message
-    for word in words:
-        assert word in error.message
-    assert await running.prompt(session, "again") == {"stopReason": "end_turn"}
-    assert "go" in json.dumps(messages(model_server))  # nothing that was said is lost
-
-
-PASSING: list[Any] = [
-    pytest.param(Status(code=429, headers={"Retry-After": "0"}), "429", id="429"),
-    pytest.param(Status(code=500, headers={"retry-after-ms": "1"}), "500", id="500"),
-    pytest.param(Status(code=529, headers={"Retry-After": "0"}), "529", id="529"),
-    pytest.param(Status(code=503, body=b"<html>proxy</html>"), "503", id="a proxy's page"),
-    pytest.param(Drop(), "No connection", id="dropped"),
-    pytest.param(answer(), "empty answer", id="empty"),
-    pytest.param(answer("Half of ", Cut()), "broke in the middle", id="cut"),
-    pytest.param(answer("Half of ", Cut(within=b'data: {"choi')), "", id="cut in an event"),
-    pytest.param(answer("Half of ", ended=False), "", id="no end"),
+FINAL: list[tuple[Status, tuple[str, ...]]] = [
+    (Status(code=400, message="bad tool schema"), ("bad tool schema",)),
+    (Status(code=401, message="Incorrect key sk-test"), ("API key", "login")),
+    (Status(code=403, message="not for you"), ()),
+    (Status(code=404, message="no such model"), ("gpt-5",)),
+    (Status(code=400, message="maximum context length is 10"), ("too long",)),
 ]
 
 
-@pytest.mark.covers("P8")
-@pytest.mark.parametrize(("reply", "word"), PASSING)
-async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
-    opened: OpenSession, model_server: ModelServer, reply: Reply, word: str
+@pytest.mark.covers("P8", "T4")
+async def test_what_a_retry_cannot_mend_fails_at_once_with_what_to_do(
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.add(reply, answer("Better now."))
-    running, session = await opened(editor=Editor(offers=frozenset({"notices"})))
-    assert await running.prompt(session, "go") == {"stopReason": "end_turn"}
-    assert len(model_server.requests) == 2
-    assert model_server.requests[0].body == model_server.requests[1].body
-    (notice,) = running.updates(session, "notice")
-    assert notice["severity"] == "warning"
-    assert word in notice["title"]
-    assert "trying again" in notice["title"]
-    chunks = running.updates(session, "agent_message_chunk")
-    assert chunks[-1]["content"]["text"] == "Better now."
-    if len(chunks) > 1:  # what the failed attempt had said is another message
-        assert chunks[0]["messageId"] != chunks[-1]["messageId"]
+    running, session = await opened()
+    for number, (reply, words) in enumerate(FINAL):
+        model_server.add(reply)
+        error = await failure(running, session, f"try {number}")
+        assert len(model_server.requests) == number + 1
+        assert error.data == {"provider": "openai", "status": reply.code}
+        for word in ("OpenAI", str(reply.code), *words):
+            assert word in error.message
+    model_server.add(answer("Better now."))
+    assert await running.prompt(session, "again") == {"stopReason": "end_turn"}
+    for number in range(len(FINAL)):  # nothing that was said is lost
+        assert f"try {number}" in json.dumps(messages(model_server))
+
+
+PASSING: dict[str, tuple[Reply, str]] = {
+    "429": (Status(code=429, headers={"Retry-After": "0"}), "429"),
+    "500": (Status(code=500, headers={"retry-after-ms": "1"}), "500"),
+    "529": (Status(code=529, headers={"Retry-After": "0"}), "529"),
+    "a proxy's page": (Status(code=503, body=b"<html>proxy</html>"), "503"),
+    "dropped": (Drop(), "No connection"),
+    "empty": (answer(), "empty answer"),
+    "cut": (answer("Half of ", Cut()), "broke in the middle"),
+    "cut in an event": (answer("Half of ", Cut(within=b'data: {"choi')), "broke"),
+    "no end": (answer("Half of ", ended=False), "broke"),
+}
+
+
+@pytest.mark.covers("P8")
+async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    bodies: dict[str, list[bytes]] = {what: [] for what in PASSING}
+
+    def reply(request: Request) -> Reply:
+        (what,) = [w for w in PASSING if f"after {w}." in str(request.json["messages"][1:])]
+        bodies[what].append(request.body)
+        return PASSING[what][0] if len(bodies[what]) == 1 else answer("Better now.")
+
+    model_server.otherwise = reply
+    running, _ = await opened(editor=Editor(offers=frozenset({"notices"})))
+
+    async def goes_well(what: str) -> None:
+        session = await running.new_session(workspace_repo)
+        assert await running.prompt(session, f"after {what}.") == {"stopReason": "end_turn"}
+        first, second = bodies[what]
+        assert first == second
+        (notice,) = running.updates(session, "notice")
+        assert notice["severity"] == "warning"
+        assert PASSING[what][1] in notice["title"]
+        assert "trying again" in notice["title"]
+        chunks = running.updates(session, "agent_message_chunk")
+        assert chunks[-1]["content"]["text"] == "Better now."
+        if len(chunks) > 1:  # what the failed attempt had said is another message
+            assert chunks[0]["messageId"] != chunks[-1]["messageId"]
+
+    async with asyncio.TaskGroup() as all_at_once:  # each waits a second before it tries again
+        for what in PASSING:
+            all_at_once.create_task(goes_well(what))
 
 
 @pytest.mark.covers("P8", "I6")
@@ -129,33 +140,29 @@ async def test_retries_end_and_then_the_failure_is_told(
 
 
 @pytest.mark.covers("P8")
-@pytest.mark.parametrize(
-    "ending",
-    [
-        pytest.param(Cut(), id="cut"),
-        pytest.param(Raw(b"data: {broken\n\n"), id="malformed"),
-        pytest.param(
-            Raw(b'data: {"error":{"message":"engine fell over"}}\n\n'), id="error in the stream"
-        ),
-    ],
-)
 async def test_what_had_streamed_before_a_failure_is_kept(
-    opened: OpenSession, home: Path, model_server: ModelServer, ending: Cut | Raw
+    opened: OpenSession, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     config_file(home, NO_RETRIES)
-    stall = Stall()
-    model_server.add(answer("Half of ", stall, ending), answer("the rest."))
-    running, session = await opened()
-    prompt = running.post_prompt(session, "go")
-    await running.expect_update(session, "agent_message_chunk")
-    stall.release()
-    with pytest.raises(AnswerError):
-        await running.result(prompt)
-    assert running.text(session) == "Half of "
-    await running.prompt(session, "go on")
-    sent = messages(model_server)
-    assert [message["role"] for message in sent] == ["user", "assistant", "user"]
-    assert "Half of " in json.dumps(sent[1])
+    running, _ = await opened()
+    for ending in (
+        Cut(),
+        Raw(b"data: {broken\n\n"),
+        Raw(b'data: {"error":{"message":"engine fell over"}}\n\n'),
+    ):
+        stall = Stall()
+        model_server.add(answer("Half of ", stall, ending), answer("the rest."))
+        session = await running.new_session(workspace_repo)
+        prompt = running.post_prompt(session, "go")
+        await running.expect_update(session, "agent_message_chunk")
+        stall.release()
+        with pytest.raises(AnswerError):
+            await running.result(prompt)
+        assert running.text(session) == "Half of "
+        await running.prompt(session, "go on")
+        sent = messages(model_server)
+        assert [message["role"] for message in sent] == ["user", "assistant", "user"]
+        assert "Half of " in json.dumps(sent[1])
 
 
 @pytest.mark.covers("P8")

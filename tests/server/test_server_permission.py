@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.server.server_session import EDIT, READ, OpenSession, calls_of, messages, shown_text
-from tests.support.editor import Editor, Json
+from tests.support.editor import Editor, Json, PermissionPolicy
 from tests.support.model_server import Call, ModelServer, answer
 
 TOUCH = Call("shell", {"command": "touch made.txt"})
@@ -115,19 +114,21 @@ async def _fails(_: Json) -> Json:
 
 
 @pytest.mark.covers("P6", "T7")
-@pytest.mark.parametrize("permission", ["cancelled", _unknown, _odd, _fails])
 async def test_no_clear_yes_is_a_no(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, permission: Any
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    edits_once(model_server)
     before = (workspace_repo / "greeting.py").read_bytes()
-    editor = Editor(permission=permission)
-    running, session = await opened(editor=editor)
-    assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
-    assert len(editor.asked) == 1
-    assert (workspace_repo / "greeting.py").read_bytes() == before
-    call = list(calls_of(running.updates(session)).values())[-1]
-    assert call[-1]["status"] == "failed"
+    editor = Editor()
+    running, _ = await opened(editor=editor)
+    answers: list[PermissionPolicy] = ["cancelled", _unknown, _odd, _fails]
+    for count, editor.permission in enumerate(answers, start=1):
+        edits_once(model_server)
+        session = await running.new_session(workspace_repo)
+        assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
+        assert len(editor.asked) == count
+        assert (workspace_repo / "greeting.py").read_bytes() == before
+        call = list(calls_of(running.updates(session)).values())[-1]
+        assert call[-1]["status"] == "failed"
 
 
 @pytest.mark.covers("P6")
@@ -164,26 +165,29 @@ async def test_a_destructive_command_is_warned_of_and_has_no_always(
 
 
 @pytest.mark.covers("P6", "S3")
-@pytest.mark.parametrize(
-    ("mode", "asked", "changed"),
-    [("ask", 2, True), ("accept-edits", 1, True), ("plan", 0, False), ("full", 0, True)],
-)
 async def test_each_mode_asks_for_what_it_says(
-    opened: OpenSession,
-    model_server: ModelServer,
-    workspace_repo: Path,
-    mode: str,
-    asked: int,
-    changed: bool,
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    model_server.add(answer(READ), answer(EDIT), answer(TOUCH), answer("Done."))
     editor = Editor(permission="allow_once")
-    running, session = await opened(editor=editor)
-    await running.request("session/set_mode", {"sessionId": session, "modeId": mode})
-    assert await running.prompt(session, "edit and touch") == {"stopReason": "end_turn"}
-    assert len(editor.asked) == asked
-    assert ("Good day" in (workspace_repo / "greeting.py").read_text()) is changed
-    assert (workspace_repo / "made.txt").exists() is changed
+    running, _ = await opened(editor=editor)
+    file, made = workspace_repo / "greeting.py", workspace_repo / "made.txt"
+    before = file.read_text()
+    for mode, asked, changed in (
+        ("ask", ["edit", "execute"], True),
+        ("accept-edits", ["execute"], True),
+        ("plan", [], False),
+        ("full", [], True),
+    ):
+        file.write_text(before)
+        made.unlink(missing_ok=True)
+        editor.asked.clear()
+        model_server.add(answer(READ), answer(EDIT), answer(TOUCH), answer("Done."))
+        session = await running.new_session(workspace_repo)
+        await running.request("session/set_mode", {"sessionId": session, "modeId": mode})
+        assert await running.prompt(session, "edit and touch") == {"stopReason": "end_turn"}
+        assert [request["toolCall"]["kind"] for request in editor.asked] == asked, mode
+        assert ("Good day" in file.read_text()) is changed, mode
+        assert made.exists() is changed, mode
 
 
 @pytest.mark.covers("T7", "P7")

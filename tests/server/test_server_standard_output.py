@@ -182,8 +182,7 @@ async def test_words_that_hosts_add_are_tolerated(
 ) -> None:
     running = await agent(*words, *DEMO)
     await running.initialize()
-    session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    await running.new_session(workspace_repo)
 
 
 @pytest.mark.covers("T10", "S3")
