@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := acp_agent protocol tests benchmarks
 
-.PHONY: run setup test check format bench schemas clean
+.PHONY: run setup test check format bench fuzz schemas clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -38,6 +38,11 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m compileall -q acp_agent protocol
 	$(BIN)/python -m benchmarks
+
+# INPUTS hostile lines to a live agent, from SEED on; `make test` tries 300.
+fuzz: $(STAMP)
+	ACP_AGENT_FUZZ=$(or $(INPUTS),20000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
+		$(BIN)/python -m pytest tests/adversarial/test_hostile_wire.py
 
 schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tests.support.hostile import (
     assert_goes_on,
     key_environ,
     outcomes,
+    resident_memory,
 )
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, answer
 from tests.support.replays import conversation, without_user
@@ -193,14 +193,6 @@ class Counted(list[Any]):
             yield step
 
 
-def resident(pid: int) -> int:
-    """Bytes of memory that a process has at the moment."""
-    path = Path(f"/proc/{pid}/statm")
-    if not path.exists():
-        pytest.skip("the system does not tell a process's memory under /proc")
-    return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 async def until_still(steps: Counted, *, within: float = 20.0) -> None:
     """Wait until the server has not been able to send anything for half a second."""
     loop = asyncio.get_running_loop()
@@ -218,14 +210,14 @@ async def test_a_client_that_does_not_read_costs_bounded_memory_and_then_misses_
     steps = Counted(Text(f"{number:07} " + "x" * 9_990 + "\n") for number in range(6_000))
     agent, session = await opened(config="[limits]\nstall_seconds = 0.3\nretries = 0\n")
     await assert_goes_on(agent, session, model_server)
-    before = resident(agent.process.pid)
+    before = resident_memory(agent.process.pid)
 
     agent.may_read.clear()
     model_server.add(Answer(steps=steps))
     prompt = agent.post_prompt(session, "tell me all")
     await until_still(steps)
     assert steps.taken < len(steps)  # the provider is made to wait, longer than a stall may last
-    assert resident(agent.process.pid) - before < 25 << 20
+    assert resident_memory(agent.process.pid) - before < 25 << 20
 
     agent.may_read.set()
     assert await agent.result(prompt, timeout=60) == {"stopReason": "end_turn"}

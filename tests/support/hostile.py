@@ -181,3 +181,11 @@ def one_line(text: str) -> bool:
 def leaky(code: int) -> Status:
     """A provider's error that repeats the key, as some do."""
     return Status(code=code, message=f"Incorrect API key provided: {KEY}. It is {KEY}!")
+
+
+def resident_memory(pid: int) -> int:
+    """Bytes of memory that a process has at the moment. Skips the test where nobody tells."""
+    path = Path(f"/proc/{pid}/statm")
+    if not path.exists():
+        pytest.skip("the system does not tell a process's memory under /proc")
+    return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
