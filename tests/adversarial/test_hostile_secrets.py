@@ -151,21 +151,21 @@ async def test_a_long_output_is_kept_without_the_keys_in_it(
     assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
 
 
-@pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 429, 500, 529])
 async def test_a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody(
-    opened: OpenSession, model_server: ModelServer, code: int
+    opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.otherwise = leaky(code)
     agent, session = await opened(
         editor=Editor(offers=frozenset({"notices"})),
         config="[limits]\nretries = 1\n[log]\nlevel = 'debug'\n",
     )
-    with pytest.raises(AnswerError) as caught:
-        await agent.prompt(session, "hello")
-    assert one_line(caught.value.message)
-    assert caught.value.data["provider"] == "openai"
-    model_server.otherwise = answer("Better.")
-    assert await agent.prompt(session, "again") == {"stopReason": "end_turn"}
+    for code in (400, 401, 403, 404, 413, 418, 429, 500, 529):
+        model_server.otherwise = leaky(code)
+        with pytest.raises(AnswerError) as caught:
+            await agent.prompt(session, "hello")
+        assert one_line(caught.value.message)
+        assert caught.value.data == {"provider": "openai", "status": code}
+    assert len(agent.updates(session, "notice")) == 3  # those that were tried again
+    await assert_goes_on(agent, session, model_server)
 
 
 async def test_a_provider_that_repeats_the_key_in_its_stream_gives_it_to_nobody_either(

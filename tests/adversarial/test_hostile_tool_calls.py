@@ -158,19 +158,19 @@ BLOCKED = [
 ]
 
 
-@pytest.mark.parametrize("mode", MODES)
 async def test_a_blocked_command_never_runs_in_any_mode_even_if_the_user_would_allow_it(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, mode: str
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     agent, session = await opened(editor=Editor(permission="allow_always"))
-    await set_mode(agent, session, mode)
     calls = [Call("shell", {"command": command}) for command in BLOCKED]
-    results = await outcomes(agent, session, model_server, *calls)
-    for command, (told, ended) in zip(BLOCKED, results, strict=True):
-        assert ended["status"] == "failed", command
-        assert one_line(told), command
-        assert "this command is never run" in told, (command, told)
-    assert not (workspace_repo / "ran").exists()
+    for mode in MODES:
+        await set_mode(agent, session, mode)
+        results = await outcomes(agent, session, model_server, *calls)
+        for command, (told, ended) in zip(BLOCKED, results, strict=True):
+            assert ended["status"] == "failed", (mode, command)
+            assert one_line(told), command
+            assert "this command is never run" in told, (mode, command, told)
+        assert not (workspace_repo / "ran").exists()
     assert agent.editor.asked == []
     await assert_goes_on(agent, session, model_server)
 

@@ -180,7 +180,8 @@ def one_line(text: str) -> bool:
 
 def leaky(code: int) -> Status:
     """A provider's error that repeats the key, as some do."""
-    return Status(code=code, message=f"Incorrect API key provided: {KEY}. It is {KEY}!")
+    message = f"Incorrect API key provided: {KEY}. It is {KEY}!"
+    return Status(code=code, message=message, headers={"retry-after-ms": "1"})
 
 
 def resident_memory(pid: int) -> int:
