@@ -128,15 +128,34 @@ async def test_a_cancel_withdraws_an_open_question(
 
 @pytest.mark.covers("P7")
 async def test_a_cancel_before_its_prompt_is_processed_still_cancels_it(
-    opened: OpenSession, model_server: ModelServer
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     model_server.otherwise = answer("Too late.")
     running, session = await opened()
     cancel = line("session/cancel", {"sessionId": session})
-    await running.send(prompt_line(session, "never mind", "p") + cancel)
-    assert await running.result("p") == CANCELLED
-    await running.send(prompt_line(session, "but this", "q"))
-    assert await running.result("q") == {"stopReason": "end_turn"}
+    await running.send(prompt_line(session, "never mind", "plain") + cancel)
+    assert await running.result("plain") == CANCELLED
+
+    # A linked file is read before the turn begins, so the cancel finds no turn to stop.
+    running, session = await opened()
+    cancel = line("session/cancel", {"sessionId": session})
+    link = {
+        "type": "resource_link",
+        "name": "README.md",
+        "uri": (workspace_repo / "README.md").as_uri(),
+    }
+    linked = line("session/prompt", {"sessionId": session, "prompt": [link]}, "linked")
+    await running.send(linked + cancel)
+    assert await running.result("linked") == CANCELLED
+
+    # So does one that comes while its prompt waits for the replay before it.
+    load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    behind = prompt_line(session, "nor this", "behind")
+    await running.send(line("session/load", load, "load") + behind + cancel)
+    assert await running.result("behind") == CANCELLED
+
+    await running.send(prompt_line(session, "but this", "meant"))
+    assert await running.result("meant") == {"stopReason": "end_turn"}
     assert len(model_server.requests) == 1
     assert "but this" in str(messages(model_server))
 
