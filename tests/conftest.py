@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -11,6 +12,10 @@ import pytest
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer
+
+# Whoever runs the tests in the background of a shell has SIGINT ignored, and children inherit that;
+# with a handler here they get the default, as in a terminal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello {name}"\n'
 
