@@ -95,6 +95,9 @@ async def test_mcp_servers_are_reported_as_not_connected_and_hold_nothing_up(
     model_server.otherwise = answer("Hello.")
     running, _ = await opened()  # without notices it is told as the first thing of a turn
     session = await running.new_session(workspace_repo, mcpServers=servers)
+    await running.request("session/list", {})
+    kinds = [update["sessionUpdate"] for update in running.updates(session)]
+    assert kinds == ["available_commands_update"]
     for _ in range(2):
         await running.prompt(session, "hi")
     told = [update["content"]["text"] for update in running.updates(session) if "content" in update]
