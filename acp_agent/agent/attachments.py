@@ -1,11 +1,13 @@
-"""Files that a prompt links to, read for the model."""
+"""Files that a prompt links to or holds, as the model may see them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from acp_agent.content import ContentBlock, ResourceLinkBlock
+import msgspec
+
+from acp_agent.content import ContentBlock, ResourceBlock, ResourceLinkBlock
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.contract import Workspace
 from acp_agent.workspace.scrub import scrub
@@ -49,6 +51,20 @@ async def linked_files(
         rest = f"\n[{more} more characters; read the file for the rest]" if more else ""
         found.append(f'<file path="{file.path}">\n{text}{rest}\n</file>')
     return found
+
+
+def without_secrets(
+    content: Sequence[ContentBlock], secrets: Sequence[str]
+) -> tuple[ContentBlock, ...]:
+    """A prompt whose embedded files have no key in them; the user's own words stay as they are."""
+    return tuple(_clean_resource(block, secrets) for block in content)
+
+
+def _clean_resource(block: ContentBlock, secrets: Sequence[str]) -> ContentBlock:
+    if not isinstance(block, ResourceBlock) or block.resource.text is None:
+        return block
+    body = msgspec.structs.replace(block.resource, text=scrub(block.resource.text, secrets))
+    return msgspec.structs.replace(block, resource=body)
 
 
 def _file_path(block: ContentBlock) -> str | None:

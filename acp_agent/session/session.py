@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from acp_agent.agent.context import Context
-from acp_agent.content import ContentBlock, ImageBlock, ResourceLinkBlock, TextBlock
+from acp_agent.content import ContentBlock, ImageBlock, ResourceBlock, ResourceLinkBlock, TextBlock
 from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
 from acp_agent.events import (
     AnyEvent,
@@ -232,6 +232,10 @@ class Session:
                 f"prompt: the model {model.ref} cannot see images; choose one that can",
                 field="prompt",
             )
+        if any(isinstance(block, ResourceBlock) for block in content):
+            from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
+
+            content = without_secrets(content, self.services.secrets.values())
         command = find_command(content)
         message = UserMessage(message=new_message_id(), content=content)
         reply: Sequence[AnyEvent] = ()

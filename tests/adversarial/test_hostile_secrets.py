@@ -117,7 +117,7 @@ async def test_a_key_under_a_name_of_the_configurations_choice_is_hidden_too(
     assert_model_never_saw(model_server, KEY)
 
 
-async def test_keys_in_linked_files_and_in_instructions_are_hidden(
+async def test_keys_in_linked_and_embedded_files_and_in_instructions_are_hidden(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     (workspace_repo / "AGENTS.md").write_text(f"Use {KEY} and {FOREIGN_KEY} to deploy.\n")
@@ -126,10 +126,12 @@ async def test_keys_in_linked_files_and_in_instructions_are_hidden(
     agent, session = await opened()
     model_server.add(answer("Read."))
     link = {"type": "resource_link", "name": "linked.txt", "uri": linked.as_uri()}
-    await agent.prompt(session, "look at this", link)
+    embedded = {"uri": "file:///elsewhere.env", "text": f"third {KEY} fourth {FOREIGN_KEY}"}
+    await agent.prompt(session, "look at this", link, {"type": "resource", "resource": embedded})
     body = model_server.requests[0].body.decode()
     assert "to deploy" in body
     assert "first [secret] second [secret]" in body
+    assert "third [secret] fourth [secret]" in body
     assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
 
 
