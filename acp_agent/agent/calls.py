@@ -101,10 +101,8 @@ class CallRunner:
             await self._permit(call, tool, prepared)
         except StoreError:
             raise
-        except AcpAgentError as error:
-            await self._fail(call, str(error))
-        except Exception:  # noqa: BLE001 - a tool that breaks must not end the turn; it is logged
-            await self._crashed(call)
+        except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
+            await self._failed(call, error)
         else:
             return prepared
         return None
@@ -191,10 +189,8 @@ class CallRunner:
             ended = await self._ended(call, outcome)
         except StoreError:
             raise
-        except AcpAgentError as error:
-            await self._fail(call, str(error))
-        except Exception:  # noqa: BLE001 - a tool that breaks must not end the turn; it is logged
-            await self._crashed(call)
+        except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
+            await self._failed(call, error)
         else:
             self._end_turn = self._end_turn or outcome.end_turn
             self._open.pop(call.call, None)
@@ -216,16 +212,26 @@ class CallRunner:
             signal=outcome.signal,
         )
 
+    async def _failed(self, call: ProposedCall, error: Exception) -> None:
+        """End a call that failed, and go on; but not where it failed because the turn is stopped.
+
+        Something that is cancelled may break on its way out, and so hide that it was.
+        """
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from error
+        if isinstance(error, AcpAgentError):
+            await self._fail(call, str(error))
+            return
+        # The model and the user are told that it broke; the details are for the log.
+        _log.error("tool %s broke in call %s", call.name, call.call, exc_info=error)
+        await self._fail(
+            call, f"The tool {call.name} broke; the log has the details under {call.call}."
+        )
+
     async def _fail(self, call: ProposedCall, why: str) -> None:
         why = scrub(why, self._host.secrets)
         self._open.pop(call.call, None)
         await self._host.emit(
             ToolEnded(call=call.call, failed=True, result=why, content=(text_part(why),))
-        )
-
-    async def _crashed(self, call: ProposedCall) -> None:
-        """A tool broke. The model and the user are told so; the details are for the log."""
-        _log.exception("tool %s broke in call %s", call.name, call.call)
-        await self._fail(
-            call, f"The tool {call.name} broke; the log has the details under {call.call}."
         )

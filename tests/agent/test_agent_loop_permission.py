@@ -1,0 +1,170 @@
+"""What is asked before a call runs, and what becomes of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from acp_agent.agent.endings import DISMISSED, REJECTED
+from acp_agent.agent.host import Asking
+from acp_agent.events import (
+    AgentText,
+    NoticeShown,
+    PermissionAsked,
+    PermissionDecided,
+    ToolEnded,
+    ToolStarted,
+)
+from acp_agent.permissions.contract import Ask
+from acp_agent.tools.base import Answer
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import Desk, home_paths, presses
+
+MAKE = Call("write", {"path": "made.txt", "content": "made\n"})
+
+
+def make(name: str) -> Call:
+    return Call("write", {"path": name, "content": "made\n"})
+
+
+@pytest.mark.parametrize(
+    ("pressed", "told"), [("reject_once", REJECTED), ("reject_always", REJECTED), (None, DISMISSED)]
+)
+async def test_a_refused_call_does_not_run_and_the_model_is_told_how_it_was_refused(
+    desk: Desk, model_server: ModelServer, pressed: str | None, told: str
+) -> None:
+    desk.editor.decide = presses(pressed)
+    model_server.add(answer(MAKE), answer("I see."))
+    assert await desk.say("Make it") == "end_turn"
+    assert not (desk.folder / "made.txt").exists()
+    assert desk.results() == [f"Error: {told}"]
+    assert desk.editor.of(ToolStarted) == []
+    (decided,) = desk.editor.of(PermissionDecided)
+    assert (decided.allowed, decided.by) == (False, "user")
+
+
+async def test_the_question_shows_the_whole_change(desk: Desk, model_server: ModelServer) -> None:
+    model_server.add(answer(MAKE), answer("Done."))
+    await desk.say("Make it")
+    (asking,) = desk.editor.asked
+    (diff,) = asking.content
+    assert diff.new_text == "made\n"  # type: ignore[union-attr]  # it is a diff
+    assert asking.locations[0].path.endswith("made.txt")
+    assert json.loads(asking.arguments) == MAKE.arguments
+
+
+async def test_what_the_gate_never_allows_is_refused_without_a_question(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await desk.session.set_option("mode", "full")
+    model_server.add(answer(Call("shell", {"command": "rm -rf /"})), answer("I see."))
+    await desk.say("Go")
+    assert desk.editor.asked == []
+    (decided,) = desk.editor.of(PermissionDecided)
+    assert (decided.allowed, decided.by) == (False, "rule")
+    assert desk.results() == [f"Error: {decided.why}"]
+
+
+async def test_a_call_that_a_mode_allows_is_recorded_with_the_reason(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await desk.session.set_option("mode", "accept-edits")
+    model_server.add(answer(MAKE), answer("Done."))
+    await desk.say("Make it")
+    assert desk.editor.asked == []
+    (decided,) = desk.editor.of(PermissionDecided)
+    assert (decided.allowed, decided.by) == (True, "mode")
+    assert (desk.folder / "made.txt").read_text() == "made\n"
+
+
+async def test_always_is_remembered_once_and_not_asked_again(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    desk.editor.decide = presses("allow_always")
+    model_server.add(answer(make("one")), answer(make("two")), answer("Done."))
+    await desk.say("Make them")
+    assert len(desk.editor.asked) == 1
+    first, second = desk.editor.of(PermissionDecided)
+    assert (first.by, second.by) == ("user", "grant")
+    grants = json.loads(home_paths(desk.folder.parent).grants_file.read_text())
+    assert len(grants["grants"]) == 1
+
+
+async def test_a_grant_that_cannot_be_kept_holds_for_its_call_and_the_user_is_told(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    newer = {"version": 99, "grants": []}  # never overwritten
+    home_paths(desk.folder.parent).grants_file.write_text(json.dumps(newer))
+    desk.editor.decide = presses("allow_always")
+    model_server.add(answer(MAKE), answer("Done."))
+    assert await desk.say("Make it") == "end_turn"
+    assert (desk.folder / "made.txt").exists()
+    assert "was not remembered" in desk.editor.of(NoticeShown)[0].title
+
+
+async def test_a_mode_chosen_while_a_question_is_open_holds_for_the_next_call(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    answered = asyncio.Event()
+
+    async def wait(asking: Asking, ask: Ask) -> str:
+        await answered.wait()
+        return "allow_once"
+
+    desk.editor.decide = wait
+    model_server.add(answer(make("one"), make("two")), answer("Done."))
+    turn = await desk.begin("Make them")
+    await desk.editor.until(PermissionAsked)
+    await desk.session.set_option("mode", "accept-edits")
+    answered.set()
+    await turn.result()
+    assert len(desk.editor.asked) == 1
+    assert [decided.by for decided in desk.editor.of(PermissionDecided)] == ["user", "mode"]
+
+
+async def test_a_question_without_forms_is_put_in_words_and_ends_the_turn(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    ask = Call("ask_user", {"question": "Tabs or spaces?", "options": [{"label": "Tabs"}]})
+    model_server.add(answer("I wonder.", ask), answer("Tabs it is."))
+    assert await desk.say("Format it") == "end_turn"
+    assert len(model_server.requests) == 1
+    assert desk.editor.of(AgentText)[-1].text == "Tabs or spaces?\n\n- Tabs"
+    assert await desk.say("Tabs, please") == "end_turn"
+    roles = [message["role"] for message in desk.sent()]
+    assert roles == ["user", "assistant", "tool", "user"]
+    assert "Tabs or spaces?" not in json.dumps(desk.sent()[1].get("content"))
+
+
+async def test_what_the_user_says_while_a_question_is_put_in_words_is_answered(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write, ask = make("one"), Call("ask_user", {"question": "Tabs or spaces?"})
+    answered = asyncio.Event()
+
+    async def wait(asking: Asking, to_ask: Ask) -> str:
+        await answered.wait()
+        return "allow_once"
+
+    desk.editor.decide = wait
+    model_server.add(answer(write, ask), answer("Spaces it is."))
+    turn = await desk.begin("Format it")
+    await desk.editor.until(PermissionAsked)
+    assert await desk.begin("By the way, spaces") is turn
+    answered.set()
+    assert await turn.result() == "end_turn"
+    assert len(model_server.requests) == 2
+    assert desk.words()[-1].startswith("By the way, spaces")
+
+
+async def test_an_answer_by_form_goes_to_the_model_and_the_turn_goes_on(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    desk.editor.answer = Answer(text="Tabs")
+    ask = Call("ask_user", {"question": "Tabs or spaces?"})
+    model_server.add(answer(ask), answer("Tabs it is."))
+    assert await desk.say("Format it") == "end_turn"
+    assert desk.results() == ["The user answered: Tabs"]
+    assert desk.editor.of(ToolEnded)[0].failed is False

@@ -1,0 +1,241 @@
+"""A session with everything real behind it, in the test's own process, and an editor that records.
+
+desk = await Desk.open(tmp_path, model_server)
+model_server.add(answer(Call("read", {"path": "a.py"})), answer("Done."))
+assert await desk.say("Look at a.py") == "end_turn"
+desk.editor.of(ToolEnded)      # what the editor was shown
+await desk.journal()           # what is in the store
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from acp_agent.agent.host import Asking
+from acp_agent.config.paths import Paths, find_paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.events import AnyEvent, StopReason
+from acp_agent.ids import CallId, SessionId
+from acp_agent.permissions.contract import Ask, Choice
+from acp_agent.server.assembly import assemble, dismantle
+from acp_agent.session.manager import SessionManager
+from acp_agent.session.services import Services
+from acp_agent.session.session import Session
+from acp_agent.session.turn import Turn
+from acp_agent.tools.base import Answer, Question
+from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
+from tests.support.model_server import ModelServer
+
+MODEL = "openai/gpt-5"
+SECRET = "open-sesame-0123456789-open"  # begins and ends alike
+
+CONFIG = """
+[models."openai/gpt-5"]
+window = 100_000
+vision = true
+thought_levels = ["low", "high"]
+price = { input = 1.0, output = 10.0 }
+
+[models."openai/blind"]
+window = 50_000
+vision = false
+thought_levels = []
+"""
+
+EventT = TypeVar("EventT")
+Decide = Callable[[Asking, Ask], Awaitable[str | None]]
+
+
+class RecordingEditor:
+    """An editor that keeps what it is shown.
+
+    `decide` presses a button: it gives a choice's kind, or None to dismiss the question. `answer`
+    is what the user answers to a question; None: no forms.
+    """
+
+    def __init__(self) -> None:
+        self.shown: list[AnyEvent] = []
+        self.asked: list[Asking] = []
+        self.questions: list[Question] = []
+        self.decide: Decide = _allow
+        self.answer: Answer | None = None
+        self.files: EditorBuffers | None = None
+        self._news = asyncio.Condition()
+
+    def of(self, kind: type[EventT]) -> list[EventT]:
+        """The events of one type, in the order in which they were shown."""
+        return [event for event in self.shown if isinstance(event, kind)]
+
+    async def until(self, kind: type[EventT], count: int = 1, *, within: float = 10.0) -> EventT:
+        """Wait until so many events of a type were shown; gives the last of them."""
+        async with asyncio.timeout(within), self._news:
+            await self._news.wait_for(lambda: len(self.of(kind)) >= count)
+        return self.of(kind)[count - 1]
+
+    async def until_asked(self, count: int = 1, *, within: float = 10.0) -> None:
+        """Wait until the user was asked about so many calls."""
+        async with asyncio.timeout(within), self._news:
+            await self._news.wait_for(lambda: len(self.asked) >= count)
+
+    def buffers(self, session: SessionId) -> EditorBuffers | None:
+        return self.files
+
+    def terminals(self, session: SessionId) -> EditorTerminals | None:
+        return None
+
+    async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        async with self._news:
+            self.shown.extend(events)
+            self._news.notify_all()
+
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
+        async with self._news:
+            self.asked.append(asking)
+            self._news.notify_all()
+        kind = await self.decide(asking, ask)
+        return next((choice for choice in ask.choices if choice.kind == kind), None)
+
+    async def ask_question(
+        self, session: SessionId, call: CallId, question: Question
+    ) -> Answer | None:
+        self.questions.append(question)
+        return self.answer
+
+
+def presses(kind: str | None) -> Decide:
+    """A user who always presses the button of this kind; None dismisses the question."""
+
+    async def decide(asking: Asking, ask: Ask) -> str | None:
+        return kind
+
+    return decide
+
+
+_allow = presses("allow_once")
+
+
+async def never_answers(asking: Asking, ask: Ask) -> str | None:
+    """A user who is away."""
+    await asyncio.Event().wait()
+    return None
+
+
+class Desk:
+    """Services, a manager, an editor, and one session of it. Use it with `async with`."""
+
+    def __init__(self, services: Services, server: ModelServer, folder: Path) -> None:
+        self.services = services
+        self.server = server
+        self.folder = folder
+        self.editor = RecordingEditor()
+        self.manager = SessionManager(services, self.editor)
+        self._session: Session | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        tmp_path: Path,
+        server: ModelServer,
+        *,
+        config: str = "",
+        environ: Mapping[str, str] | None = None,
+        flag: str | None = MODEL,
+        session: bool = True,
+    ) -> Self:
+        """Put everything together below `tmp_path`, with `config` after the models' own."""
+        paths = home_paths(tmp_path)
+        paths.config_file.write_text(config + CONFIG)
+        folder = tmp_path / "project"
+        folder.mkdir(exist_ok=True)
+        variables = server.environ() | {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(paths.data_dir),
+            "OPENAI_API_KEY": SECRET,
+            **(environ or {}),
+        }
+        services = await assemble(
+            paths,
+            secrets=Secrets(paths.secrets_file, variables),
+            environ=variables,
+            model_flag=flag,
+        )
+        desk = cls(services, server, folder)
+        if session:
+            desk._session = await desk.manager.create(str(folder), [])
+        return desk
+
+    @property
+    def session(self) -> Session:
+        assert self._session is not None
+        return self._session
+
+    async def aclose(self) -> None:
+        await self.manager.close_all()
+        await dismantle(self.services)
+
+    async def begin(self, text: str) -> Turn:
+        """Say something; gives the turn that it is part of."""
+        return await self.session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+
+    async def say(self, *content: ContentBlock | str) -> StopReason:
+        """Say something and wait for the end of the turn."""
+        blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in content)
+        turn = await self.session.prompt(blocks, cancelled=lambda: False)
+        async with asyncio.timeout(20):
+            return await turn.result()
+
+    async def cancel(self, turn: Turn) -> StopReason:
+        """Stop a turn and wait for its end."""
+        turn.cancel()
+        async with asyncio.timeout(10):
+            return await turn.result()
+
+    async def journal(self) -> list[AnyEvent]:
+        """Every event of the session in the store."""
+        stored = await self.services.store.read_all(self.session.session)
+        return [item.event for item in stored]  # type: ignore[misc]  # none is unknown
+
+    def sent(self, request: int = -1) -> list[dict[str, Any]]:
+        """The messages of a request to the model, without the system prompt."""
+        messages: list[dict[str, Any]] = self.server.requests[request].json["messages"]
+        return [message for message in messages if message["role"] not in {"system", "developer"}]
+
+    def results(self, request: int = -1) -> list[str]:
+        """The results of calls in a request to the model, in order."""
+        return [
+            _text(message["content"]) for message in self.sent(request) if message["role"] == "tool"
+        ]
+
+    def words(self, request: int = -1) -> list[str]:
+        """What the user's side said in a request to the model, one text a message."""
+        return [
+            _text(message["content"]) for message in self.sent(request) if message["role"] == "user"
+        ]
+
+
+@contextlib.asynccontextmanager
+async def open_desk(tmp_path: Path, server: ModelServer, **options: Any) -> AsyncIterator[Desk]:
+    """A desk that is closed in the end."""
+    desk = await Desk.open(tmp_path, server, **options)
+    try:
+        yield desk
+    finally:
+        await desk.aclose()
+
+
+def home_paths(tmp_path: Path) -> Paths:
+    """The program's files below `tmp_path`."""
+    home = tmp_path / "acp-home"
+    home.mkdir(exist_ok=True)
+    return find_paths({"ACP_AGENT_HOME": str(home)})
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", f"<{part['type']}>") for part in content)
