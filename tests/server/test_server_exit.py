@@ -53,17 +53,20 @@ async def test_a_fresh_agent_ends_at_once(agent: StartAgent, how: str) -> None:
 @pytest.mark.covers("T8")
 @pytest.mark.parametrize("how", WAYS)
 async def test_an_idle_session_ends_in_two_seconds_and_is_there_the_next_time(
-    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, how: str
+    agent: StartAgent, workspace_repo: Path, how: str
 ) -> None:
-    model_server.otherwise = answer("Kept.")
-    running, session = await opened()
-    await running.prompt(session, "hi")
+    running = await agent(*DEMO)
+    await running.initialize()
+    session = await running.new_session(workspace_repo)
+    await running.prompt(session, "hello")
+    said = running.text(session)
     await end(running, how)
     await ended_within(running, IDLE_SECONDS)
-    again, _ = await opened()
+    again = await agent(*DEMO)
+    await again.initialize()
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await again.request("session/load", load)
-    assert again.text(session) == "Kept."
+    assert again.text(session) == said
 
 
 @pytest.mark.covers("T8", "P5")
