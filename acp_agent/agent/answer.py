@@ -119,7 +119,7 @@ class _Writer:
             title=f"{reason}; trying again in {item.delay:.0f} s "
             f"(attempt {item.attempt + 1} of {item.attempts})",
         )
-        ended = self.cut_off(discarded=item.discard)
+        ended = self.cut_off(discarded=True)
         self._done.clear()
         self.message = new_message_id()
         return [ended, notice, self.asked()]
@@ -169,6 +169,9 @@ async def ask_model(host: TurnHost) -> Answer:
     model, thought_level = host.model, host.thought_level
     driver = await host.driver(model)
     writer = _Writer(host, model)
+    # From here to the event that says so nothing may come in between: what the user says before
+    # that event counts as asked, so it has to be in the request.
+    await host.settled()
     request = ModelRequest(
         model=model,
         system=host.context.system_prompt or "",

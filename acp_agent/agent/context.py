@@ -160,9 +160,11 @@ class Context:
     def _answered(self, event: ModelAnswered) -> None:
         self._end_run()
         if event.discarded:
+            # The same request is made again: what the user said meanwhile is no part of it.
             self._answer.clear()
             self._calls.clear()
-        elif self._answer:
+            return
+        if self._answer:
             self._messages.append(ModelSide(tuple(self._answer)))
             self._answer.clear()
         self._asked = None

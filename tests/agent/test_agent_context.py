@@ -146,6 +146,24 @@ def test_an_answer_that_was_asked_for_again_leaves_only_the_second() -> None:
     assert len(context.messages) == 2
 
 
+def test_what_the_user_says_while_a_request_is_made_again_comes_after_its_answer() -> None:
+    context = fed(
+        said("hi"),
+        asked("a"),
+        said("wait", steering=True),
+        answered("a", complete=False, discarded=True),
+        asked("b"),
+        text("Hello", "b"),
+        answered("b"),
+    )
+    assert list(context.messages) == [
+        UserSide((UserText("hi"),)),
+        ModelSide((AnswerText("Hello"),)),
+        UserSide((UserText("wait"),)),
+    ]
+    assert context.awaits_answer
+
+
 def test_a_cancelled_turn_keeps_the_partial_answer_and_tells_the_model() -> None:
     context = fed(
         TurnStarted(turn=TURN),
