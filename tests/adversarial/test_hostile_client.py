@@ -237,7 +237,8 @@ async def test_a_client_that_neither_reads_nor_stays_lets_the_agent_end_in_time(
     running.cut_off = True
     assert await exit_status(running, within=8) == 0
     running.may_read.set()
-    await running.wait()
+    await running.stop()
+    assert b"not everything could be ended" not in running.stderr
     await assert_replays(agent, model_server, session, workspace_repo, running)
 
 
