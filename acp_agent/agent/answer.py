@@ -118,6 +118,7 @@ class _Writer:
             severity="warning",
             title=f"{reason}; trying again in {item.delay:.0f} s "
             f"(attempt {item.attempt + 1} of {item.attempts})",
+            description="The answer begins again." if item.discard else "",
         )
         ended = self.cut_off(discarded=True)
         self._done.clear()
