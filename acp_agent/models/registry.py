@@ -44,9 +44,19 @@ class Models:
         self._drivers: dict[str, Driver] = {}
         self._lock = threading.Lock()
 
-    def refresh(self) -> None:
-        """Look for keys again, and for a local server at the next choice."""
-        self._providers = load_providers(self._config, self._secrets, self._environ)
+    def refresh(self, config: Config | None = None) -> None:
+        """Look for keys again, and for a local server at the next choice.
+
+        Args:
+            config: the configuration as it is now; None: as it was.
+
+        Raises:
+            ConfigError: it describes a provider or a model wrongly; nothing has changed then.
+        """
+        config = self._config if config is None else config
+        known = catalog.Catalog(config.models)
+        self._providers = load_providers(config, self._secrets, self._environ)
+        self._config, self._catalog = config, known
         self._local = None
 
     def providers(self) -> list[Provider]:

@@ -45,7 +45,9 @@ async def assemble(
     return Services(
         store=store,
         models=models,
-        account=Account(models, secrets, model_flag),
+        account=Account(
+            models, secrets, model_flag, lambda: load_config(paths.config_file, environ)
+        ),
         config=config,
         secrets=secrets,
         environ=environ,

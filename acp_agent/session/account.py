@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
+from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
@@ -35,12 +37,20 @@ class Account:
         models: what can be chosen from.
         keys: the keys that logins kept.
         flag: the model named on the command line or in the environment.
+        read_config: reads the configuration as it is now.
     """
 
-    def __init__(self, models: Models, keys: KeptKeys, flag: str | None) -> None:
+    def __init__(
+        self,
+        models: Models,
+        keys: KeptKeys,
+        flag: str | None,
+        read_config: Callable[[], Config],
+    ) -> None:
         self._models = models
         self._keys = keys
         self._flag = flag
+        self._read_config = read_config
         self._demo = False
         self._logged_out = False
 
@@ -62,12 +72,13 @@ class Account:
 
         Raises:
             AuthRequiredError: `configured` found neither a key nor a local server.
+            ConfigError: the configuration cannot be used.
         """
         if method == "demo":
             self._demo = True
             self._logged_out = False
             return
-        await asyncio.to_thread(self._look_again)
+        await asyncio.to_thread(lambda: self._look_again(self._read_config()))
         await self._models.choose(self._flag, None)
         self._demo = False
         self._logged_out = False
@@ -93,7 +104,7 @@ class Account:
         if failure is not None:
             raise failure
 
-    def _look_again(self) -> None:
+    def _look_again(self, config: Config | None = None) -> None:
         """Read the keys anew. Blocks: the keyring may wait for the user to unlock it."""
         self._keys.refresh()
-        self._models.refresh()
+        self._models.refresh(config)

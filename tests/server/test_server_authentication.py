@@ -125,6 +125,26 @@ async def test_configured_finds_a_key_that_came_after_the_start(
     assert KEY.encode() not in b"".join(running.lines)
 
 
+@pytest.mark.covers("I4", "I5")
+async def test_configured_reads_the_configuration_again(
+    agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer("Configured."))
+    running = await without_a_model(agent, home)
+    assert (await refused(running, workspace_repo)).code == -32000
+    address = f'api = "openai"\nbase_url = "{model_server.openai_url}"\n'
+    config_file(home, f'model = "mine/scripted-model"\n[providers.mine]\n{address}wrong = 1\n')
+    with pytest.raises(AnswerError) as caught:
+        await running.request("authenticate", {"methodId": "configured"})
+    assert caught.value.code == -32603
+    assert "wrong" in caught.value.message
+    config_file(home, f'model = "mine/scripted-model"\n[providers.mine]\n{address}')
+    assert await running.request("authenticate", {"methodId": "configured"}) == {}
+    session = await running.new_session(workspace_repo)
+    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert running.text(session) == "Configured."
+
+
 @pytest.mark.covers("I5")
 async def test_a_key_in_the_environment_needs_no_login(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
