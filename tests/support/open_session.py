@@ -15,10 +15,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import msgspec
+
 from acp_agent.agent.host import Asking
 from acp_agent.config.paths import Paths, find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.errors import StoreError
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
 from acp_agent.permissions.contract import Ask, Choice
@@ -26,6 +29,7 @@ from acp_agent.server.assembly import assemble, dismantle
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
+from acp_agent.session.store import Store, UnknownEvent
 from acp_agent.session.turn import Turn
 from acp_agent.tools.base import Answer, Question
 from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
@@ -125,6 +129,22 @@ async def never_answers(asking: Asking, ask: Ask) -> str | None:
     return None
 
 
+class FaultyStore(Store):
+    """A store whose disk is full while `full` says so, and which can be held up."""
+
+    full: bool | Callable[[Sequence[object]], bool] = False
+    held: asyncio.Event | None = None
+
+    async def append(
+        self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
+    ) -> None:
+        if self.held is not None:
+            await self.held.wait()
+        if self.full(events) if callable(self.full) else self.full:
+            raise StoreError("the disk is full; make room on it")
+        await super().append(session_id, events)
+
+
 class Desk:
     """Services, a manager, an editor, and one session of it. Use it with `async with`."""
 
@@ -164,10 +184,20 @@ class Desk:
             environ=variables,
             model_flag=flag,
         )
+        path = services.store.path
+        await services.store.close()
+        services = msgspec.structs.replace(services, store=await FaultyStore.open(path))
         desk = cls(services, server, folder)
         if session:
             desk._session = await desk.manager.create(str(folder), [])
         return desk
+
+    @property
+    def store(self) -> FaultyStore:
+        """The store, to break it."""
+        store = self.services.store
+        assert isinstance(store, FaultyStore)
+        return store
 
     @property
     def session(self) -> Session:

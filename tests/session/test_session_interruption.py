@@ -1,0 +1,78 @@
+"""How the journal of a turn that the process did not survive is closed."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    ModelAnswered,
+    ModelAsked,
+    ToolCalled,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+)
+from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.session.interruption import interruption
+
+STARTED = TurnStarted(turn=TurnId("t"))
+ENDED = TurnEnded(turn=TurnId("t"), stop_reason="end_turn")
+
+
+def said(message: str) -> AgentText:
+    return AgentText(message=MessageId(message), text="x")
+
+
+def answered(message: str) -> ModelAnswered:
+    return ModelAnswered(message=MessageId(message), model="m")
+
+
+def called(call: str) -> ToolCalled:
+    return ToolCalled(
+        call=CallId(call), message=MessageId("a"), name="n", arguments="{}", title="t"
+    )
+
+
+def ended(call: str) -> ToolEnded:
+    return ToolEnded(call=CallId(call))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [STARTED, said("a"), answered("a"), ENDED],
+        [STARTED, said("a"), TurnInterrupted(turn=TurnId("t"), message=MessageId("i"))],
+    ],
+)
+def test_a_journal_without_an_open_turn_needs_nothing(events: list[AnyEvent]) -> None:
+    assert interruption(events) is None
+
+
+@pytest.mark.parametrize(
+    ("events", "cut", "calls"),
+    [
+        ([STARTED], None, ()),
+        ([STARTED, ModelAsked(message=MessageId("a"), model="m")], None, ()),
+        ([STARTED, said("a")], "a", ()),
+        ([STARTED, AgentThought(message=MessageId("a"), text="hm")], "a", ()),
+        ([STARTED, said("a"), answered("a")], None, ()),
+        ([STARTED, said("a"), said("local"), answered("local"), said("a")], "a", ()),
+        ([STARTED, said("a"), answered("other")], "a", ()),
+        ([STARTED, called("1"), called("2"), answered("a"), ended("1")], None, ("2",)),
+        ([STARTED, called("1"), ToolStarted(call=CallId("1"))], None, ("1",)),
+        ([STARTED, said("a"), called("1"), ENDED, STARTED], None, ()),
+    ],
+)
+def test_an_open_turn_is_closed_with_what_was_cut_off_in_it(
+    events: list[AnyEvent], cut: str | None, calls: tuple[str, ...]
+) -> None:
+    found = interruption(events)
+    assert found is not None
+    assert (found.turn, found.cut, found.calls) == ("t", cut, calls)
+    assert interruption([*events, found]) is None
