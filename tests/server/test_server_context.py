@@ -32,7 +32,6 @@ def starts_like(before: bytes, after: bytes) -> bool:
     return json.dumps(new["messages"], ensure_ascii=False).startswith(sent)
 
 
-@pytest.mark.covers("P8")
 async def test_instructions_of_the_user_the_parents_and_the_folder_are_in_the_system_prompt(
     opened: OpenSession, home: Path, model_server: ModelServer, workspace_repo: Path
 ) -> None:
@@ -50,7 +49,6 @@ async def test_instructions_of_the_user_the_parents_and_the_folder_are_in_the_sy
     assert str(workspace_repo / "src") in text
 
 
-@pytest.mark.covers("P8")
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
 async def test_every_request_begins_with_the_one_before_across_turns_and_restarts(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, api: Any
@@ -144,7 +142,6 @@ async def test_the_cost_goes_on_where_it_was_after_a_restart(
     assert running.updates(session, "usage_update")[-1]["cost"]["amount"] == pytest.approx(4.0)
 
 
-@pytest.mark.covers("P8")
 async def test_no_secret_that_a_command_prints_reaches_the_model_or_the_editor(
     opened: OpenSession, model_server: ModelServer
 ) -> None:

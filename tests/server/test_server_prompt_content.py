@@ -203,7 +203,7 @@ async def test_a_very_long_prompt_arrives_whole(
     assert text in sent(model_server)
 
 
-@pytest.mark.covers("P1", "P8")
+@pytest.mark.covers("P1", "T4")
 async def test_annotations_and_meta_on_blocks_are_tolerated(
     agent: StartAgent, workspace_repo: Path
 ) -> None:

@@ -199,7 +199,7 @@ async def test_a_plan_is_shown_whole_each_time_it_changes(
     assert {one["priority"] for one in plans[0]} == {"high", "medium"}
 
 
-@pytest.mark.covers("P3", "I6")
+@pytest.mark.covers("P3")
 async def test_reads_run_side_by_side_and_results_go_back_in_the_order_of_the_calls(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
