@@ -21,7 +21,7 @@ from tests.support.hostile import (
     outcomes,
     shown,
 )
-from tests.support.model_server import Call, ModelServer
+from tests.support.model_server import Call, ModelServer, answer
 
 HUGE = 1 << 30
 
@@ -114,6 +114,23 @@ async def test_a_search_beside_a_huge_file_finds_the_rest_in_little_memory(
     assert "huge.txt" in glob
     assert "pipe" in listed
     assert peak_memory(agent.process.pid) < 300 << 20
+
+
+async def test_links_to_files_that_cannot_be_read_are_named_and_the_prompt_goes_on(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    prepare(workspace_repo)
+    agent, session = await opened()
+    uris = [(workspace_repo / name).as_uri() for name in ("folder.py", "huge.txt", "pipe", "gone")]
+    uris += ["file:///etc/passwd", "file://", "file://[", "http://x/y", "", "file:///%00", "\0"]
+    links = [{"type": "resource_link", "name": "a link", "uri": uri} for uri in uris]
+    model_server.add(answer("I see."))
+    assert await agent.prompt(session, "look", *links) == {"stopReason": "end_turn"}
+    body = str(model_server.requests[-1].json["messages"])
+    assert body.count("was not attached") >= 5
+    assert "root:" not in body
+    assert peak_memory(agent.process.pid) < 300 << 20
+    await assert_goes_on(agent, session, model_server)
 
 
 async def test_an_edit_beside_invalid_utf8_changes_no_other_byte_or_nothing_at_all(

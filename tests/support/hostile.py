@@ -14,6 +14,7 @@ from tests.conftest import StartAgent
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Status, answer
+from tests.support.replays import conversation, without_user
 
 MODEL = ("--model", "openai/gpt-5")
 
@@ -147,6 +148,28 @@ def shown(update: Json) -> str:
         for part in update.get("content") or ()
         if part["type"] == "content" and part["content"]["type"] == "text"
     )
+
+
+async def assert_replays(
+    agent: StartAgent,
+    server: ModelServer,
+    session: str,
+    cwd: Path,
+    first: AgentProcess,
+) -> None:
+    """Another process shows all that the first one had shown, and goes on."""
+    shown = conversation(first.updates(session))
+    other = await agent(
+        *MODEL, editor=Editor(offers=first.editor.offers), environ=key_environ(server)
+    )
+    await other.initialize()
+    await other.request("session/load", {"sessionId": session, "cwd": str(cwd), "mcpServers": []})
+    told = without_user(conversation(other.updates(session)))
+    *whole, last = shown
+    assert told[: len(whole)] == whole
+    if isinstance(last.get("content"), dict):  # more of it may have been on its way
+        assert told[len(whole)]["content"]["text"].startswith(last["content"]["text"])
+    await assert_goes_on(other, session, server)
 
 
 async def assert_goes_on(agent: AgentProcess, session: str, server: ModelServer) -> None:
