@@ -46,8 +46,8 @@ def find_command(content: Sequence[ContentBlock]) -> FoundCommand | None:
         text = block.text.strip()
         if not text.startswith("/"):
             continue
-        name, *rest = text[1:].split(maxsplit=1) or [""]
-        return _command(name, "".join(rest))
+        name, *rest = text.split(maxsplit=1)
+        return _command(name.removeprefix("/"), "".join(rest))
     return None
 
 

@@ -1,0 +1,121 @@
+"""Which model may be used: by a key, by the demo, or none."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from acp_agent.config.secrets import Secrets
+from acp_agent.errors import AuthRequiredError, ConfigError
+from acp_agent.models.registry import Models
+from acp_agent.session.account import Account
+from tests.support.model_server import ModelServer, answer
+from tests.support.open_session import Desk, home_paths, open_desk
+
+NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": ""}
+KEY = "sk-of-a-login-0123456789"
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]:
+    """Nothing that could answer: no key, no local server, no session."""
+    async with open_desk(tmp_path, model_server, environ=NOWHERE, flag=None, session=False) as one:
+        yield one
+
+
+def log_in(desk: Desk) -> None:
+    """What `acp-agent login` does, in another process."""
+    path = home_paths(desk.folder.parent).secrets_file
+    Secrets(path, {}).set("openai", KEY)
+
+
+async def test_without_any_model_a_session_cannot_begin(desk: Desk) -> None:
+    with pytest.raises(AuthRequiredError):
+        await desk.manager.create(str(desk.folder), [])
+    with pytest.raises(AuthRequiredError):
+        await desk.services.account.authenticate("configured")
+
+
+async def test_the_demo_needs_no_key(desk: Desk) -> None:
+    await desk.services.account.authenticate("demo")
+    assert (await desk.manager.create(str(desk.folder), [])).model.ref == "demo/demo"
+
+
+async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    log_in(desk)
+    await desk.services.account.authenticate("configured")
+    session = await desk.manager.create(str(desk.folder), [])
+    assert session.model.provider == "openai"
+    desk._session = session
+    model_server.add(answer("Yes."))
+    await desk.say("Hello")
+    assert model_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_configured_model_comes_before_the_demo_again(desk: Desk) -> None:
+    await desk.services.account.authenticate("demo")
+    log_in(desk)
+    await desk.services.account.authenticate("configured")
+    assert (await desk.services.account.choose(None)).provider == "openai"
+
+
+async def test_a_session_keeps_its_own_model_though_the_demo_was_chosen(desk: Desk) -> None:
+    log_in(desk)
+    await desk.services.account.authenticate("configured")
+    await desk.services.account.authenticate("demo")
+    assert (await desk.services.account.choose("openai/blind")).ref == "openai/blind"
+
+
+async def test_logging_out_forgets_the_key_and_uses_no_other_before_the_next_login(
+    desk: Desk,
+) -> None:
+    log_in(desk)
+    await desk.services.account.authenticate("configured")
+    await desk.services.account.log_out()
+    with pytest.raises(AuthRequiredError, match="logged out"):
+        await desk.manager.create(str(desk.folder), [])
+    assert KEY not in home_paths(desk.folder.parent).secrets_file.read_text()
+    with pytest.raises(AuthRequiredError):
+        await desk.services.account.authenticate("configured")
+    await desk.services.account.authenticate("demo")
+    assert (await desk.services.account.choose(None)).ref == "demo/demo"
+
+
+async def test_a_key_that_cannot_be_removed_keeps_no_other_and_the_user_is_told(
+    desk: Desk,
+) -> None:
+    keys = Keys("anthropic", "openai", "zhipu")
+    models = desk.services.models
+    assert isinstance(models, Models)
+    account = Account(models, keys, None, lambda: desk.services.config)
+    await account.authenticate("demo")
+    with pytest.raises(ConfigError, match="anthropic"):
+        await account.log_out()
+    assert keys.stored() == ["anthropic"]
+    assert keys.refreshed
+    with pytest.raises(AuthRequiredError, match="logged out"):
+        await account.choose(None)
+
+
+class Keys:
+    """Keys of which the keyring keeps the first one, whatever it is told."""
+
+    def __init__(self, *providers: str) -> None:
+        self._providers = list(providers)
+        self.refreshed = False
+
+    def stored(self) -> list[str]:
+        return list(self._providers)
+
+    def delete(self, provider: str) -> bool:
+        if provider == "anthropic":
+            raise ConfigError("the keyring keeps the key of anthropic; unlock it")
+        self._providers.remove(provider)
+        return True
+
+    def refresh(self) -> None:
+        self.refreshed = True

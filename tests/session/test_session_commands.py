@@ -1,0 +1,144 @@
+"""Slash commands: what the agent answers by itself, and what the model is asked to do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from acp_agent.content import TextBlock
+from acp_agent.events import AgentText, ConfigChanged, TitleChanged, TurnEnded, UserMessage
+from acp_agent.session.commands import COMMANDS, find_command
+from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.open_session import Desk
+
+
+def told(desk: Desk) -> str:
+    return desk.editor.of(AgentText)[-1].text
+
+
+async def test_help_names_every_command(desk: Desk, model_server: ModelServer) -> None:
+    assert await desk.say("/help") == "end_turn"
+    assert all(f"`/{command.name}" in told(desk) for command in COMMANDS)
+    assert model_server.requests == []
+
+
+async def test_status_tells_the_model_the_mode_and_the_cost(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Yes."))
+    await desk.say("Hello")
+    await desk.say("/status")
+    assert "model openai/gpt-5" in told(desk)
+    assert "mode ask" in told(desk)
+    assert "Cost so far: $0.0001" in told(desk)  # 10 tokens at 1 $/M, and 5 at 10 $/M
+    assert desk.session.session in told(desk)
+
+
+async def test_mode_shows_the_modes_and_switches_them(desk: Desk) -> None:
+    await desk.say("/mode")
+    assert "`ask` (current)" in told(desk)
+    await desk.say("/mode plan")
+    assert "`plan` (current)" in told(desk)
+    assert desk.session.mode == "plan"
+    assert desk.editor.of(ConfigChanged)[-1].value == "plan"
+
+
+async def test_model_switches_the_model_for_the_next_prompt(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Yes."))
+    await desk.say("/model openai/blind")
+    await desk.say("Hello")
+    assert model_server.requests[0].json["model"] == "blind"
+
+
+@pytest.mark.parametrize("text", ["/mode yolo", "/model openai/unheard-of"])
+async def test_a_value_that_does_not_exist_is_answered_with_those_that_do(
+    desk: Desk, text: str
+) -> None:
+    assert await desk.say(text) == "end_turn"
+    assert "it can be" in told(desk)
+    assert (desk.session.mode, desk.session.model.ref) == ("ask", "openai/gpt-5")
+
+
+async def test_init_asks_the_model_and_adds_what_the_user_said(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Written."))
+    await desk.say("/init mind the tests")
+    (words,) = desk.words()
+    assert words.startswith("/init mind the tests\n")
+    assert "Write an AGENTS.md" in words
+    assert "The user adds: mind the tests" in words
+
+
+@pytest.mark.parametrize("text", ["/unheard-of thing", "/etc/hosts is odd", "/", "/ help"])
+async def test_what_is_no_command_of_ours_goes_to_the_model(
+    desk: Desk, model_server: ModelServer, text: str
+) -> None:
+    model_server.add(answer("I see."))
+    await desk.say(text)
+    assert desk.words()[0].startswith(text)
+
+
+@pytest.mark.parametrize("text", ["/help", "  /help  ", "/help\nplease", "/help\tplease"])
+def test_a_command_is_known_by_its_first_word(text: str) -> None:
+    found = find_command([TextBlock(text=text)])
+    assert found is not None
+    assert found.answer is not None
+
+
+def test_a_command_may_come_after_what_an_editor_adds() -> None:
+    found = find_command([TextBlock(text="The open file is a.py"), TextBlock(text="/status")])
+    assert found is not None
+    assert found.answer is not None
+
+
+async def test_the_model_learns_nothing_of_what_the_agent_answered_by_itself(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Yes."))
+    await desk.say("/help")
+    await desk.say("Hello")
+    assert len(desk.sent()) == 1
+    assert "List the commands" not in json.dumps(desk.sent())
+    assert [event.title for event in desk.editor.of(TitleChanged)] == ["Hello"]
+
+
+async def test_a_command_is_answered_at_once_while_a_turn_runs_and_does_not_disturb_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Half", stall, " and half"), answer("Yes."))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    assert await desk.begin("/mode full") is turn
+    assert desk.session.mode == "full"
+    assert "`full` (current)" in told(desk)
+    assert desk.editor.of(UserMessage)[-1].steering
+    stall.release()
+    assert await turn.result() == "end_turn"
+    assert len(model_server.requests) == 1
+    await desk.say("And?")
+    assert desk.sent()[1]["content"] == "Half and half"
+    assert "full" not in json.dumps(desk.sent()[:2])
+
+
+async def test_a_session_with_a_command_in_its_turn_is_still_a_conversation(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Half", stall, " and half"))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    await desk.begin("/help")
+    stall.release()
+    await turn.result()
+    assert [record.turns for record in (await desk.manager.list(None, None)).sessions] == [1]
+
+
+async def test_the_answer_to_a_command_comes_before_the_end_of_its_turn(desk: Desk) -> None:
+    await desk.say("/help")
+    assert isinstance(desk.editor.shown[-1], TurnEnded)
+    assert desk.editor.shown == (await desk.journal())[3:]
