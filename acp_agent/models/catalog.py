@@ -31,6 +31,7 @@ class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class _CatalogFile(Struct, frozen=True, kw_only=True):
     as_of: str
+    unlisted_see: tuple[str, ...]
     models: tuple[_Entry, ...]
 
 
@@ -57,8 +58,13 @@ class Catalog:
 
 
 def unknown(provider: str, model: str) -> ModelInfo:
-    """What is assumed of a model that the catalog does not know."""
-    return ModelInfo(provider=provider, id=model, name=model)
+    """What is assumed of a model that the catalog does not know.
+
+    Where nearly all of a provider's models see pictures, an unlisted one is taken to see them too:
+    the provider's own error is better than a refusal of ours that is wrong.
+    """
+    sees = provider in _file().unlisted_see
+    return ModelInfo(provider=provider, id=model, name=model, vision=sees)
 
 
 def cost(info: ModelInfo, usage: Usage) -> float | None:
@@ -82,9 +88,13 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
 
 
 @cache
-def _shipped() -> tuple[ModelInfo, ...]:
+def _file() -> _CatalogFile:
     data = (Path(__file__).parent / "catalog.json").read_bytes()
-    entries = msgspec.json.decode(data, type=_CatalogFile).models
+    return msgspec.json.decode(data, type=_CatalogFile)
+
+
+@cache
+def _shipped() -> tuple[ModelInfo, ...]:
     return tuple(
         ModelInfo(
             provider=entry.ref.partition("/")[0],
@@ -98,7 +108,7 @@ def _shipped() -> tuple[ModelInfo, ...]:
             reasoning=entry.reasoning,
             price=entry.price,
         )
-        for entry in entries
+        for entry in _file().models
     )
 
 

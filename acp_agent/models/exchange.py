@@ -57,6 +57,7 @@ class Exchanges:
         """Send the request and decode its answer; see the module."""
         begun = False
         body: _Body | None = None
+        events: list[StreamEvent] = []  # decoded and not passed on yet
         try:
             response = await send()  # the SDK raises where the status is an error's
             body = _Body(response)
@@ -67,7 +68,6 @@ class Exchanges:
             sse = SseDecoder()
             async for received in body.batches():
                 begun = True
-                events: list[StreamEvent] = []
                 for data in sse.feed(received):
                     decoder.feed(data, events)
                     if decoder.ended:
@@ -75,9 +75,9 @@ class Exchanges:
                 if decoder.ended:
                     break
                 if events:
-                    yield events
+                    batch, events = events, []
+                    yield batch
             else:
-                events = []
                 for data in sse.end():
                     with suppress(ValueError):  # half an event: `end` sees that the answer is cut
                         decoder.feed(data, events)
@@ -85,9 +85,11 @@ class Exchanges:
             if decoder.ended:
                 self._let_end(body)
                 body = None
-            yield events
+            batch, events = events, []
+            yield batch
         except Exception as error:  # noqa: BLE001 - a stream never raises into the turn
-            yield [failures.from_exception(self._provider, error, model=model, begun=begun)]
+            failed = failures.from_exception(self._provider, error, model=model, begun=begun)
+            yield [*events, failed]  # what came before the fault is as good as ever
         finally:
             if body is not None:
                 await body.close()

@@ -19,7 +19,7 @@ from acp_agent.events import PlanEntry, ToolKind
 from acp_agent.permissions.access import Access, NoAccess
 from acp_agent.workspace.contract import Workspace
 
-RESULT_LIMIT = 50_000  # characters of one result that the model is sent
+RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
 
 Params = TypeVar("Params", bound=BaseModel)
 

@@ -11,17 +11,18 @@ from acp_agent.ids import CallId
 from acp_agent.tools.base import RESULT_LIMIT
 from acp_agent.workspace.disk import replace_file
 
-_NOTE = 600  # characters that the note in the middle may take
+_NOTE = 600  # bytes that the note in the middle may take
 _TAIL = 0.3  # the part of the room that the end of a result gets
 
 
 async def bounded(text: str, outputs: Path, call: CallId) -> str:
-    """A result of at most `RESULT_LIMIT` characters.
+    """A result of at most `RESULT_LIMIT` bytes of UTF-8.
 
     A longer one keeps its head and its tail, cut at line ends where there are any, around a note
     that names the file below `outputs` which holds the whole.
     """
-    if len(text) <= RESULT_LIMIT:
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= RESULT_LIMIT:
         return text
     name = re.sub(r"[^A-Za-z0-9_-]", "_", call)[:100]
     try:
@@ -32,8 +33,8 @@ async def bounded(text: str, outputs: Path, call: CallId) -> str:
         kept = f"the whole is in {path}: use `grep` on it, or `read` with line and limit"
     room = RESULT_LIMIT - _NOTE
     tail_room = int(room * _TAIL)
-    head = _up_to_a_line_end(text[: room - tail_room])
-    tail = _from_a_line_start(text[-tail_room:])
+    head = _up_to_a_line_end(raw[: room - tail_room].decode("utf-8", "ignore"))
+    tail = _from_a_line_start(raw[-tail_room:].decode("utf-8", "ignore"))
     left_out = len(text) - len(head) - len(tail)
     return f"{head}\n[… {left_out:,} characters are left out here; {kept[: _NOTE - 80]} …]\n{tail}"
 

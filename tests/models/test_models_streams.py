@@ -198,9 +198,12 @@ async def test_no_server_at_all_is_a_connection_error_that_names_the_address(
     assert f"127.0.0.1:{server.port}" in failed.message
 
 
-async def test_an_event_that_is_no_json_is_malformed(driver: Driver, server: ModelServer) -> None:
+async def test_an_event_that_is_no_json_is_malformed_and_what_came_before_it_is_kept(
+    driver: Driver, server: ModelServer
+) -> None:
     server.add(answer("begun", Raw(b"data: {nonsense\n\n"), "more"))
     got = await gather(driver.stream(ask()))
+    assert got.text == "begun"
     assert isinstance(got.last, Failed)
     assert got.last.kind == "malformed"
 

@@ -59,3 +59,11 @@ async def test_a_result_that_cannot_be_kept_is_still_cut_and_says_so(tmp_path: P
     result = await bounded("z" * 60_000, tmp_path / "outputs", CALL)
     assert len(result) <= RESULT_LIMIT
     assert "the rest was not kept: " in result
+
+
+async def test_a_result_is_bounded_in_bytes_whatever_its_letters(tmp_path: Path) -> None:
+    text = "\n".join(["好的" * 20] * 1_000)
+    result = await bounded(text, tmp_path, CallId("call_1"))
+    assert RESULT_LIMIT - 1_000 < len(result.encode()) <= RESULT_LIMIT
+    assert result.startswith("好的")
+    assert result.endswith("好的")
