@@ -2,7 +2,7 @@
 
 `rows()` measures and gives back one `Row` a measurement. Each is paired with its floor: the two
 are taken in turn in the same run, so that whatever else the machine does meets both. On its own:
-`python -m benchmarks.journal`.
+`python -m benchmarks journal`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -31,26 +29,12 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.session.store import Store
+from benchmarks.table import Row, row
 
 SESSION = SessionId("sess_benchmark")
 EVENTS = 10_000
 ROUNDS = 15
 APPENDS = 400
-
-
-class Row(NamedTuple):
-    """One measurement: medians in milliseconds, and the goal as a multiple of the floor, if any."""
-
-    name: str
-    ours: float
-    floor_name: str
-    floor: float
-    goal: float | None = None
-
-    @property
-    def ratio(self) -> float:
-        """How many times the floor it takes."""
-        return self.ours / self.floor
 
 
 def long_session() -> list[AnyEvent]:
@@ -92,12 +76,10 @@ async def _timed(run: Callable[[], object]) -> float:
 
 async def _paired(
     ours: Callable[[], object], floor: Callable[[], object], rounds: int
-) -> tuple[float, float]:
-    """The medians of both, in milliseconds, taken in turn."""
-    pairs = [(await _timed(ours), await _timed(floor)) for _ in range(rounds)]
-    return statistics.median(pair[0] for pair in pairs), statistics.median(
-        pair[1] for pair in pairs
-    )
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of both, taken in turn."""
+    found = [(await _timed(ours), await _timed(floor)) for _ in range(rounds)]
+    return [one for one, _ in found], [other for _, other in found]
 
 
 async def _open(folder: Path) -> Row:
@@ -115,10 +97,8 @@ async def _open(folder: Path) -> Row:
         connection.execute("SELECT count(*) FROM sessions").fetchone()
         connection.close()
 
-    return Row(
-        "open and close the journal",
-        *_with("sqlite3 alone", await _paired(ours, floor, ROUNDS * 4)),
-    )
+    pair = await _paired(ours, floor, ROUNDS * 4)
+    return row("open and close the journal", "ms", pair[0], "sqlite3 alone", pair[1])
 
 
 async def _append(folder: Path) -> Row:
@@ -140,7 +120,8 @@ async def _append(folder: Path) -> Row:
     pair = await _paired(lambda: store.append(SESSION, [event]), floor, APPENDS)
     bare.close()
     await store.close()
-    return Row("append an event and have it committed", *_with("sqlite3 alone", pair))
+    name = "append an event and have it committed"
+    return row(name, "ms", pair[0], "sqlite3 alone", pair[1])
 
 
 async def _load(folder: Path) -> Row:
@@ -159,11 +140,7 @@ async def _load(folder: Path) -> Row:
 
     pair = await _paired(lambda: store.read_all(SESSION), floor, ROUNDS)
     await store.close()
-    return Row("load 10,000 events", *_with("json, line by line", pair), goal=2.0)
-
-
-def _with(name: str, pair: tuple[float, float]) -> tuple[float, str, float]:
-    return pair[0], name, pair[1]
+    return row("load 10,000 events", "ms", pair[0], "json, line by line", pair[1], times=2)
 
 
 async def _rows() -> list[Row]:
@@ -174,10 +151,3 @@ async def _rows() -> list[Row]:
 def rows() -> list[Row]:
     """Measure everything here, once; takes some five seconds."""
     return asyncio.run(_rows())
-
-
-if __name__ == "__main__":
-    for row in rows():
-        print(
-            f"{row.name}: {row.ours:.3f} ms, {row.ratio:.2f} x {row.floor_name} ({row.floor:.3f})"
-        )
