@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.permissions.contract import Ask
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
-from tests.support.open_session import Desk, never_answers
+from tests.support.open_session import Desk, is_alive, never_answers
 
 
 async def settled(desk: Desk, model_server: ModelServer) -> None:
@@ -100,7 +99,7 @@ async def test_while_a_command_runs_its_whole_group_ends(
     child = int(output.text.split()[1])
     assert await desk.cancel(turn) == "cancelled"
     async with asyncio.timeout(5):
-        while _runs(child):
+        while is_alive(child):
             await asyncio.sleep(0.01)
     await settled(desk, model_server)
 
@@ -206,11 +205,3 @@ class HeldBuffers:
 
     async def write_text(self, path: Path, text: str) -> None:
         raise AssertionError("not offered")
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][:3]

@@ -151,6 +151,8 @@ async def test_opening_while_it_is_being_closed_waits_and_opens_it_anew(
     await desk.editor.until(AgentText)
     closing = asyncio.create_task(desk.manager.close(opened(desk)))
     await asyncio.sleep(0)
+    with pytest.raises(SessionNotFoundError):
+        desk.manager.get(opened(desk))
     closing.cancel()  # the client took its request back; the closing goes on
     again = await desk.manager.open(opened(desk), str(desk.folder), [])
     assert again is not desk.session

@@ -83,7 +83,7 @@ async def test_a_model_without_levels_has_no_such_option_and_the_level_comes_bac
     await desk.say("Two")
     blind, seeing = (request.json for request in model_server.requests)
     assert (blind["model"], blind.get("reasoning_effort")) == ("blind", None)
-    assert seeing["model"] == "gpt-5"
+    assert (seeing["model"], seeing["reasoning_effort"]) == ("gpt-5", "high")
 
 
 async def test_options_are_the_same_after_the_session_was_closed_and_opened(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from acp_agent.content import ImageBlock, ResourceLinkBlock, TextBlock
 from acp_agent.errors import (
     InvalidInputError,
     SessionBusyError,
+    SessionError,
     SessionNotFoundError,
     StoreError,
 )
@@ -33,7 +35,7 @@ from acp_agent.permissions.contract import Gate
 from acp_agent.session import session as session_module
 from acp_agent.session.manager import SessionManager
 from tests.support.model_server import Call, ModelServer, Stall, answer
-from tests.support.open_session import Desk, never_answers
+from tests.support.open_session import Desk, is_alive, never_answers
 
 
 async def test_words_during_an_answer_reach_the_model_with_the_next_request(
@@ -249,6 +251,22 @@ async def test_a_turn_keeps_its_folders_when_the_session_is_opened_with_others(
     assert f"[The working folder is now {other}.]" in desk.words()[-1]
 
 
+async def test_closing_ends_what_was_started_in_folders_that_the_session_has_left(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    await desk.session.set_option("mode", "full")
+    command = "setsid sleep 300 >/dev/null 2>&1 & echo $!"
+    model_server.add(answer(Call("shell", {"command": command})), answer("Done."))
+    await desk.say("Go")
+    daemon = int(desk.results()[0].split()[0])
+    os.kill(daemon, 0)  # it left its group, and so outlives its command
+    await desk.manager.open(desk.session.session, str(tmp_path), [])
+    await desk.session.close()
+    async with asyncio.timeout(5):
+        while is_alive(daemon):
+            await asyncio.sleep(0.01)
+
+
 async def test_folders_that_could_not_be_kept_are_not_used(desk: Desk, tmp_path: Path) -> None:
     desk.store.full = True
     with pytest.raises(StoreError):
@@ -311,6 +329,25 @@ async def test_closing_while_a_permission_is_open_ends_the_call(
     await desk.session.close()
     assert desk.editor.of(ToolEnded)[0].failed
     assert not (desk.folder / "made").exists()
+
+
+async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = asyncio.Event()
+
+    async def equip() -> None:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise SessionError("a fault on the way out") from None
+
+    monkeypatch.setattr(desk.session, "equip", equip)
+    turn = await desk.begin("Go")
+    await reached.wait()
+    assert await desk.cancel(turn) == "cancelled"
+    assert desk.editor.of(TurnEnded)[0].error == ""
 
 
 async def test_closing_while_the_tools_are_being_set_up_ends_the_turn(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -269,3 +270,15 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part.get("text", f"<{part['type']}>") for part in content)
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        os.kill(process, 0)
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:  # a system without /proc, or it ended in between
+        return Path("/proc/self").exists() is False
+    return state != "Z"
