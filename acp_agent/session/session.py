@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from acp_agent.agent.context import Context
-from acp_agent.content import ContentBlock, ImageBlock, ResourceBlock, ResourceLinkBlock, TextBlock
-from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
+from acp_agent.content import ContentBlock
+from acp_agent.errors import AcpAgentError, SessionNotFoundError
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
@@ -25,19 +24,18 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import SessionId, new_message_id
+from acp_agent.ids import SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
-from acp_agent.session.commands import find_command
 from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
-from acp_agent.session.notes import Notes
+from acp_agent.session.prompter import Prompter
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.store import Lease, UnknownEvent
-from acp_agent.session.turn import Turn, spoken
+from acp_agent.session.turn import Turn
 from acp_agent.session.turn_host import SessionHost
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
@@ -85,8 +83,7 @@ class Session:
         self._lease = lease
         self._journal = Journal(session, services.store, take=self.take, show=self._show)
         self._tools = LazyTools(session, cwd, directories, services=services, editor=editor)
-        self._notes = Notes()
-        self._speaking = asyncio.Lock()
+        self._prompter = Prompter(self)
         self._turn: Turn | None = None
         self._just_read: Sequence[AnyEvent] | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -215,41 +212,15 @@ class Session:
             SessionNotFoundError: the session was closed meanwhile.
             StoreError: the journal could not be written.
         """
-        async with self._speaking:
-            turn = await self._say(content)
-            if cancelled():
-                turn.cancel()
-            return turn
+        return await self._prompter.say(content, cancelled)
 
-    async def _say(self, content: tuple[ContentBlock, ...]) -> Turn:
-        if self.closing:
-            raise SessionNotFoundError(self.session)
-        model = await self.settings.choose_model()
-        if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
-            raise InvalidInputError("prompt: it is empty; say something", field="prompt")
-        if not model.vision and any(isinstance(block, ImageBlock) for block in content):
-            raise InvalidInputError(
-                f"prompt: the model {model.ref} cannot see images; choose one that can",
-                field="prompt",
-            )
-        if any(isinstance(block, ResourceBlock) for block in content):
-            from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
+    async def join_or_begin(self, message: UserMessage, reply: Sequence[AnyEvent]) -> Turn:
+        """Make words part of the turn that runs, or begin one with them.
 
-            content = without_secrets(content, self.services.secrets.values())
-        command = find_command(content)
-        message = UserMessage(message=new_message_id(), content=content)
-        reply: Sequence[AnyEvent] = ()
-        if command is not None and command.answer is not None:
-            message = msgspec.structs.replace(message, local=True)
-            reply = spoken(await command.answer(self))
-        else:
-            ask = None if command is None else command.ask
-            attached = await self._attached(content, ask)
-            message = msgspec.structs.replace(message, attached=attached)
-        return await self._join_or_begin(message, reply)
-
-    async def _join_or_begin(self, message: UserMessage, reply: Sequence[AnyEvent]) -> Turn:
-        """Make the words part of the turn that runs, or begin one with them."""
+        Args:
+            message: the words.
+            reply: the agent's own answer to them; empty where the model is to answer.
+        """
         while (turn := self._turn) is not None:
             if turn.takes_words:
                 await self.emit(msgspec.structs.replace(message, steering=True), *reply)
@@ -261,23 +232,6 @@ class Session:
         turn = self._turn = Turn(self, message, reply)
         turn.start(on_end=self._turn_ended)
         return turn
-
-    async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
-        """What the model is told beside the user's words: a command's, notes, linked files."""
-        told = [] if ask is None else [ask]
-        moved = self._moved and self.context.system_prompt is not None
-        told += self._notes.due(
-            today=datetime.now().astimezone().date(),
-            mode=self.mode,
-            moved_to=(self.cwd, self.directories) if moved else None,
-        )
-        if any(isinstance(block, ResourceLinkBlock) for block in content):
-            workspace = (await self._tools.get()).workspace
-            from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
-
-            secrets = self.services.secrets.values()
-            told += await linked_files(content, workspace, secrets=secrets)
-        return "\n\n".join(told)
 
     async def _close_cut_turn(self) -> None:
         """Close a turn whose end could not be written, as an interrupted one."""
@@ -296,8 +250,14 @@ class Session:
             self._turn.cancel()
 
     async def equip(self) -> SessionHost:
-        """What a turn needs, with the tools set up."""
+        """What a turn needs, with the tools set up; the first time this imports them."""
         return SessionHost(self, await self._tools.get())
+
+    @property
+    def moved_to(self) -> tuple[Path, tuple[Path, ...]] | None:
+        """The folders, where they may be others than those in the system prompt."""
+        moved = self._moved and self.context.system_prompt is not None
+        return (self.cwd, self.directories) if moved else None
 
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider; the first time this loads its SDK, in a thread."""

@@ -1,0 +1,91 @@
+"""What becomes of a prompt before its words are part of a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from acp_agent.content import (
+    ContentBlock,
+    ImageBlock,
+    ResourceBlock,
+    ResourceLinkBlock,
+    TextBlock,
+)
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.events import AnyEvent, UserMessage
+from acp_agent.ids import new_message_id
+from acp_agent.session.commands import find_command
+from acp_agent.session.notes import Notes
+from acp_agent.session.turn import Turn, spoken
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+
+class Prompter:
+    """Takes the prompts of one session, one after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._notes = Notes()
+        self._speaking = asyncio.Lock()
+
+    async def say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Turn:
+        """Check a prompt, add what the model is told with it, and make it part of a turn.
+
+        See `Session.prompt`.
+        """
+        async with self._speaking:
+            turn = await self._say(content)
+            if cancelled():
+                turn.cancel()
+            return turn
+
+    async def _say(self, content: tuple[ContentBlock, ...]) -> Turn:
+        if self._session.closing:
+            raise SessionNotFoundError(self._session.session)
+        model = await self._session.settings.choose_model()
+        if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
+            raise InvalidInputError("prompt: it is empty; say something", field="prompt")
+        if not model.vision and any(isinstance(block, ImageBlock) for block in content):
+            raise InvalidInputError(
+                f"prompt: the model {model.ref} cannot see images; choose one that can",
+                field="prompt",
+            )
+        if any(isinstance(block, ResourceBlock) for block in content):
+            from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
+
+            content = without_secrets(content, self._session.services.secrets.values())
+        command = find_command(content)
+        message = UserMessage(message=new_message_id(), content=content)
+        reply: Sequence[AnyEvent] = ()
+        if command is not None and command.answer is not None:
+            message = msgspec.structs.replace(message, local=True)
+            reply = spoken(await command.answer(self._session))
+        else:
+            ask = None if command is None else command.ask
+            attached = await self._attached(content, ask)
+            message = msgspec.structs.replace(message, attached=attached)
+        return await self._session.join_or_begin(message, reply)
+
+    async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
+        """What the model is told beside the user's words: a command's, notes, linked files."""
+        told = [] if ask is None else [ask]
+        session = self._session
+        told += self._notes.due(
+            today=datetime.now().astimezone().date(),
+            mode=session.mode,
+            moved_to=session.moved_to,
+        )
+        if any(isinstance(block, ResourceLinkBlock) for block in content):
+            workspace = (await session.equip()).workspace
+            from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
+
+            secrets = session.services.secrets.values()
+            told += await linked_files(content, workspace, secrets=secrets)
+        return "\n\n".join(told)
