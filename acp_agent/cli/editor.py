@@ -15,8 +15,7 @@ from acp_agent import __version__
 from protocol.jsonrpc.call import Call
 from protocol.jsonrpc.connection import Connection
 from protocol.transports.stdio import StdioTransport
-from protocol.v1 import methods
-from protocol.v1 import types as acp
+from protocol.v1 import methods, types as acp
 
 EXIT_SECONDS = 8.0  # for the agent to end by itself, whose own limit in mid-turn is 5
 _START_SECONDS = 60.0

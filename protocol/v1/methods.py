@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from protocol.jsonrpc.method import Method
-from protocol.v1 import client_methods as client
-from protocol.v1 import config_options as options
-from protocol.v1 import elicitation, initialization, sessions, updates
+from protocol.v1 import (
+    client_methods as client,
+    config_options as options,
+    elicitation,
+    initialization,
+    sessions,
+    updates,
+)
 
 INITIALIZE: Final = Method(
     "initialize", initialization.InitializeRequest, initialization.InitializeResponse

@@ -12,8 +12,7 @@ from acp_agent.agent.prompts import system_prompt
 from acp_agent.content import ResourceLinkBlock, TextBlock
 from acp_agent.events import SystemPromptWritten
 from acp_agent.session.notes import Notes
-from acp_agent.workspace.instructions import FILE_LIMIT as INSTRUCTIONS_LIMIT
-from acp_agent.workspace.instructions import read_instructions
+from acp_agent.workspace.instructions import FILE_LIMIT as INSTRUCTIONS_LIMIT, read_instructions
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import SECRET, Desk, home_paths
 from tests.support.tool_calls import ToolUser

@@ -7,8 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.permissions.classify import classify
 from acp_agent.permissions.paths import Place
@@ -64,26 +63,26 @@ def test_certain_words_are_what_the_shell_gives_to_the_command(
         ('X="a b"; echo "$X"', ["echo", "a b"]),
         ("echo ~ ~/x", ["echo", "/home/someone", "/home/someone/x"]),
         ('echo "~"', ["echo", "~"]),
-        ("echo $PWD/x", ["echo", "/work/x"]),
+        ("echo $PWD/x", ["echo", "/project/x"]),
         ("echo ${X:-a}", ["echo", "a"]),
         ("echo $(echo a b)", ["echo", "a", "b"]),
         ('echo "$(printf %s-%s a b)"', ["echo", "a-b"]),
     ],
 )
 def test_what_a_line_says_about_its_variables_is_followed(line: str, words: list[str]) -> None:
-    parsed = parse_line(line, cwd="/work", home="/home/someone")
+    parsed = parse_line(line, cwd="/project", home="/home/someone")
     assert [word.text for word in parsed.commands[-1].words] == words
 
 
 def test_a_part_that_only_the_run_shows_is_never_certain() -> None:
     for line in ("echo $X", 'echo "a$X"', "echo $(ls)", "echo `ls`", "echo $((1))", "echo $1"):
-        parsed = parse_line(line, cwd="/work", home="/home/someone")
+        parsed = parse_line(line, cwd="/project", home="/home/someone")
         assert not parsed.commands[-1].words[-1].fixed, line
 
 
 def test_every_command_of_a_here_document_s_line_is_found() -> None:
     line = "cat <<END > out && rm x | sort\nbody\nEND\nls"
-    parsed = parse_line(line, cwd="/work", home="/home/someone")
+    parsed = parse_line(line, cwd="/project", home="/home/someone")
     assert [str(command) for command in parsed.commands] == ["cat", "rm x", "sort", "ls"]
     assert parsed.commands[0].stdin is not None
     assert parsed.commands[0].stdin.text == "body\n"
@@ -91,7 +90,7 @@ def test_every_command_of_a_here_document_s_line_is_found() -> None:
 
 
 def test_words_behind_a_redirection_are_arguments() -> None:
-    parsed = parse_line("rm > log -rf x 2>&1", cwd="/work", home="/home/someone")
+    parsed = parse_line("rm > log -rf x 2>&1", cwd="/project", home="/home/someone")
     (command,) = parsed.commands
     assert str(command) == "rm -rf x"
     assert [(each.operator, each.target.text) for each in command.redirects] == [

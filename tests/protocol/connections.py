@@ -11,8 +11,7 @@ from typing import Any
 from protocol.jsonrpc.call import Handler
 from protocol.jsonrpc.connection import Connection
 from protocol.transports.stdio import StdioTransport
-from protocol.v1 import methods
-from protocol.v1 import types as t
+from protocol.v1 import methods, types as t
 
 LIMIT = 10.0
 ALL = {**methods.AGENT_METHODS, **methods.CLIENT_METHODS}

@@ -19,8 +19,7 @@ from protocol.jsonrpc.call import Call, Reply  # noqa: E402 - the streams are cl
 from protocol.jsonrpc.connection import Connection  # noqa: E402
 from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError  # noqa: E402
 from protocol.transports.stdio import StdioTransport  # noqa: E402
-from protocol.v1 import methods  # noqa: E402
-from protocol.v1 import types as t  # noqa: E402
+from protocol.v1 import methods, types as t  # noqa: E402
 
 # A child that counts the pipes it inherited beyond its standard streams.
 CHILD = """

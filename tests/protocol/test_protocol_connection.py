@@ -16,8 +16,7 @@ from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.transports.stdio import StdioTransport
-from protocol.v1 import methods
-from protocol.v1 import types as t
+from protocol.v1 import methods, types as t
 from tests.protocol.connections import LIMIT, PROMPT, over, serving, text_in, until, update
 
 Pair = Callable[..., Any]

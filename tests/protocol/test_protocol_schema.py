@@ -8,14 +8,12 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protocol.codec import typed_json
 from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
 from protocol.codec.open_union import OpenUnion
-from protocol.v1 import methods
-from protocol.v1 import types as wire
+from protocol.v1 import methods, types as wire
 from tests.protocol.type_strategies import instances, variants
 from tests.support import acp_schema
 

@@ -7,8 +7,7 @@ import socket
 from typing import Any
 
 from protocol.jsonrpc.outbox import HIGH_WATER
-from protocol.v1 import methods
-from protocol.v1 import types as t
+from protocol.v1 import methods, types as t
 from tests.protocol.connections import LIMIT, over, serving, text_in, until, update
 
 

@@ -4,8 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.addresses import check_public, is_public, literal_address

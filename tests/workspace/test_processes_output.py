@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.output import CommandOutput, PlainText
