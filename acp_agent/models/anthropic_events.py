@@ -24,6 +24,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
 
 
@@ -82,7 +83,7 @@ class _Block(Struct):
     pieces: list[str] = field(default_factory=list)
 
 
-_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_event = event_decoder(_Event)
 
 _STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "refusal"]] = {
     "tool_use": "tool_calls",

@@ -25,6 +25,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
 
 Number = int | float | None
@@ -93,7 +94,7 @@ class _Call(Struct):
     seal: JsonObject | None = None
 
 
-_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+_decode_chunk = event_decoder(_Chunk)
 
 _REFUSALS = {"content_filter", "sensitive", "refusal"}
 _BROKEN = {"error", "network_error", "insufficient_system_resource"}

@@ -222,3 +222,10 @@ async def test_the_variables_of_openai_are_for_openai_only(
     assert own["openai-organization"] == "org-1"
     assert not {"openai-organization", "openai-project"} & set(other)
     assert other["x-own"] == "1"
+
+
+def test_a_character_cut_in_half_does_not_break_the_answer() -> None:
+    # json.dumps writes each half as an escape, as a service that cuts by UTF-16 units does.
+    got = read([delta(content="a\ud83d"), delta(content="\ude00b", finish="stop")])
+    assert got.finished is not None
+    assert got.text == "a\ud83d\ude00b"
