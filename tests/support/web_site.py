@@ -117,8 +117,28 @@ class Authority:
             .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + datetime.timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=host is None, path_length=None), critical=True)
+            # Python 3.13 asks for what RFC 5280, sections 4.2.1.1 to 4.2.1.3, wants in them.
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False
+            )
+            .add_extension(_usage(authority=host is None), critical=True)
         )
         if host is not None:
             names = x509.SubjectAlternativeName([x509.DNSName(host)])
             builder = builder.add_extension(names, critical=False)
         return builder.sign(self.key, hashes.SHA256())
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
