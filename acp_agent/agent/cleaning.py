@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from acp_agent.content import CallContent, ContentPart, JsonObject, TextBlock
-from acp_agent.workspace.scrub import scrub
+from acp_agent.content import CallContent, ContentPart, DiffPart, JsonObject, TextBlock
+from acp_agent.workspace.scrub import scrub, scrub_known
 
 
 def clean_content(
@@ -16,7 +16,8 @@ def clean_content(
 ) -> tuple[CallContent, ...] | None:
     """Content whose texts have no secret in them.
 
-    Diffs stay whole: the user reviews them, and they are the file.
+    Diffs are the file that the user reviews, so only values that are known are taken out of them:
+    what merely looks like a key stays as it is.
     """
     if content is None:
         return None
@@ -31,6 +32,9 @@ def clean_object(value: JsonObject | None, secrets: Sequence[str]) -> JsonObject
 
 
 def _clean_part(part: CallContent, secrets: Sequence[str]) -> CallContent:
+    if isinstance(part, DiffPart):
+        old = None if part.old_text is None else scrub_known(part.old_text, secrets)
+        return DiffPart(part.path, scrub_known(part.new_text, secrets), old)
     if not (isinstance(part, ContentPart) and isinstance(part.content, TextBlock)):
         return part
     block = part.content

@@ -30,13 +30,24 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
         text: what is about to be shown, sent or stored.
         secrets: values that must not appear; those shorter than `MIN_SECRET` are ignored.
     """
+    text = scrub_known(text, secrets)
+    for known in _formats():
+        if any(mark in text for mark in known.marks):
+            text = known.pattern.sub(_replace, text)
+    return text
+
+
+def scrub_known(text: str, secrets: Iterable[str]) -> str:
+    """`text` with the known values replaced, and nothing that only looks like a credential.
+
+    Args:
+        text: what is about to be shown or stored.
+        secrets: values that must not appear; those shorter than `MIN_SECRET` are ignored.
+    """
     # The longest first: a value may be part of another one.
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= MIN_SECRET and secret in text:
             text = text.replace(secret, REPLACEMENT)
-    for known in _formats():
-        if any(mark in text for mark in known.marks):
-            text = known.pattern.sub(_replace, text)
     return text
 
 

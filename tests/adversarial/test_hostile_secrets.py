@@ -24,7 +24,7 @@ from tests.support.hostile import (
 from tests.support.model_server import Call, ModelServer, Raw, answer
 from tests.support.wire_client import AnswerError
 
-# Not looked for by the fixture: a diff shows the user the file as it is, with what is in it.
+# Not looked for by the fixture: what only looks like a key stays in the diff that the user reviews.
 IN_A_DIFF = "ghp_" + "9zY8xW7vU6" * 4
 
 
@@ -236,3 +236,26 @@ def test_the_fixture_finds_a_key_that_got_out(home: Path) -> None:
     told.stderr, told.lines = f"it is {KEY}".encode(), []
     with pytest.raises(AssertionError, match="stderr"):
         assert_unharmed(told)
+
+
+async def test_the_agents_own_key_is_in_no_diff_and_stays_in_the_file(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    file = workspace_repo / ".env"
+    file.write_text(f"KEY={KEY}\nDEBUG=0\n")
+    agent, session = await opened(editor=Editor(permission="allow_once"))
+    await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("read", {"path": ".env"}),
+        Call("edit", {"path": ".env", "old": "DEBUG=0", "new": "DEBUG=1"}),
+    )
+    assert file.read_text() == f"KEY={KEY}\nDEBUG=1\n"
+    diffs = [
+        part
+        for update in agent.updates(session, "tool_call_update")
+        for part in update.get("content") or ()
+        if part["type"] == "diff"
+    ]
+    assert [diff["newText"] for diff in diffs] == ["KEY=[secret]\nDEBUG=1\n"]
