@@ -25,7 +25,8 @@ class StdioTransport:
     """One side of a connection over descriptors; see `transports.base.Transport`.
 
     Args:
-        in_fd: Where messages come from.
+        in_fd: Where messages come from. Leave it open: after `close` a thread may still read it,
+            and would then read whatever gets its number.
         out_fd: Where messages go.
         initial: What was read from `in_fd` already.
         limit: The longest line in bytes; longer ones are reported and thrown away.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from protocol.jsonrpc.call import Handler
@@ -31,9 +31,20 @@ def text_in(params: t.SessionNotification) -> str:
 PROMPT = t.PromptRequest(session_id="s", prompt=[t.TextContent(text="hi")])
 
 
+_opened: list[socket.socket] = []
+
+
 def over(sock: socket.socket, handlers: dict[str, Handler], **options: Any) -> Connection:
+    _opened.append(sock.dup())
     transport = StdioTransport(sock.fileno(), sock.fileno())
     return Connection(transport, methods=ALL, handlers=handlers, **options)
+
+
+def end_reading() -> None:
+    """End the threads that read for the connections made so far; closing a socket does not."""
+    while _opened:
+        with _opened.pop() as sock, suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
 
 
 @asynccontextmanager
