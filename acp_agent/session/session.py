@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
-from acp_agent.errors import AcpAgentError, SessionNotFoundError
+from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
@@ -27,6 +26,7 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
+from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
@@ -86,7 +86,7 @@ class Session:
         self._prompter = Prompter(self)
         self._turn: Turn | None = None
         self._just_read: Sequence[AnyEvent] | None = None
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks(f"session {session}")
         self._warm = False
         self._closing: asyncio.Task[None] | None = None
 
@@ -273,10 +273,10 @@ class Session:
         """
         self._just_read = None  # nobody is going to replay it any more
         if mcp_servers:
-            self._in_background(self._tell_of(mcp_servers))
+            self._background.run(self._tell_of(mcp_servers))
         if not self._warm:
             self._warm = True
-            self._in_background(self._warm_up())
+            self._background.run(self._warm_up())
 
     async def _tell_of(self, mcp_servers: Sequence[str]) -> None:
         notice = NoticeShown(
@@ -291,24 +291,6 @@ class Session:
         await asyncio.sleep(WARM_UP_SECONDS)
         await self._tools.get()
         await self.driver(self.model)
-
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something that nobody waits for, until the session is closed at the latest."""
-
-        async def quietly() -> None:
-            try:
-                await work
-            except AcpAgentError as error:
-                _log.info("left out in session %s: %s", self.session, error)
-            except Exception:  # noqa: BLE001 - nobody waits for it whom it could be raised to
-                _log.exception("something in the background of session %s broke", self.session)
-
-        if self.closing:
-            work.close()
-            return
-        task = asyncio.create_task(quietly())
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
 
     # -- its end -----------------------------------------------------------------------------
 
@@ -328,13 +310,11 @@ class Session:
 
     async def _close(self) -> None:
         try:
-            background = [*self._background]
-            for task in background:
-                task.cancel()
+            self._background.cancel()
             self.cancel()
             if self._turn is not None:
                 await self._turn.wait()
-            await asyncio.gather(*background, return_exceptions=True)
+            await self._background.wait()
             await self._tools.aclose()
             await self._journal.flush()
         finally:
