@@ -20,6 +20,7 @@ class ClientProfile(Struct, frozen=True, kw_only=True):
     terminals: bool = False
     forms: bool = False
     notices: bool = False
+    compactions: bool = False
     terminal_output: bool = False
 
 
@@ -31,5 +32,6 @@ def client_profile(params: dict[str, Any]) -> ClientProfile:
         terminals=client_flag(params, "terminal"),
         forms=client_flag(params, "elicitation", "form"),
         notices=client_flag(params, "session", "notices"),
+        compactions=client_flag(params, "session", "compaction"),
         terminal_output=client_flag(params, "_meta", "terminal_output"),
     )

@@ -17,8 +17,9 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.core import Core
+from acp_agent.server.v1.conversion import places, raw_input, shown
 from acp_agent.server.v1.options import config_options
-from acp_agent.server.v1.projection import Projector, places, raw_input, shown
+from acp_agent.server.v1.projection import Projector
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp

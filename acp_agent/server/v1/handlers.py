@@ -10,11 +10,11 @@ from acp_agent.errors import AcpAgentError, InvalidInputError
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.errors import to_rpc_error
+from acp_agent.server.v1.conversion import from_acp
 from acp_agent.server.v1.editor import ClientEditor
 from acp_agent.server.v1.handshake import Handshake
 from acp_agent.server.v1.lanes import Lanes
 from acp_agent.server.v1.options import config_options, mode_state
-from acp_agent.server.v1.projection import from_acp
 from acp_agent.session.commands import COMMANDS
 from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session

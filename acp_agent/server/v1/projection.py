@@ -6,15 +6,15 @@ Source: Agent Client Protocol v1, SessionUpdate.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
-import msgspec
-
-from acp_agent import content as ours
+from acp_agent.content import Location, text_part
 from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    CompactionChanged,
+    CompactionSummaryText,
     NoticeShown,
     PlanChanged,
     TitleChanged,
@@ -29,14 +29,11 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId
 from acp_agent.server.client import ClientProfile
-from protocol.codec import typed_json
+from acp_agent.server.v1.compactions import compaction_line, compaction_update, summary_chunk
+from acp_agent.server.v1.conversion import places, raw_input, shown, to_acp
 from protocol.v1 import types as acp
 
-_OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
-
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
-# Levels of what a model wrote. Parsers of JSON give up at some depth, serde_json at 128.
-DEEPEST = 64
 
 INTERRUPTED_TITLE = "The agent was stopped here before it had finished."
 INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."
@@ -71,7 +68,10 @@ class Projector:
             TitleChanged: _title,
             NoticeShown: self._notice,
             TurnInterrupted: self._interrupted,
+            CompactionChanged: self._compaction,
         }
+        if client.compactions:
+            self._by_type[CompactionSummaryText] = summary_chunk
 
     def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
         """The updates that show `event`; none for what only the journal needs."""
@@ -106,7 +106,7 @@ class Projector:
             return [_update(event.call, meta={"terminal_output": data})]
         tail = (self._live_output.get(event.call, "") + event.text)[-TAIL:]
         self._live_output[event.call] = tail
-        return [_update(event.call, content=[_shown(ours.text_part(_console(tail)))])]
+        return [_update(event.call, content=shown([text_part(_console(tail))]))]
 
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         ran_command = self._live_output.pop(event.call, None) is not None
@@ -146,60 +146,23 @@ class Projector:
         text = f"{title} {description}".strip()
         return acp.AgentThoughtChunk(content=_text(f"\n\n_{text}_\n\n"))
 
+    def _compaction(self, event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
+        if self._client.compactions:
+            return [compaction_update(event)]
+        line = compaction_line(event)
+        return [] if line is None else [self._note("info", line, "")]
+
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         updates: list[acp.SessionUpdate] = []
         for call in event.calls:
             self._live_output.pop(call, None)
-            updates.append(
-                _update(call, status="failed", content=[_shown(ours.text_part(CUT_CALL))])
-            )
+            updates.append(_update(call, status="failed", content=shown([text_part(CUT_CALL)])))
         if self._client.notices:
             updates.append(self._note("warning", INTERRUPTED_TITLE, INTERRUPTED_TEXT))
         else:
             note = f"_{INTERRUPTED_TITLE} {INTERRUPTED_TEXT}_"
             updates.append(acp.AgentMessageChunk(content=_text(note), message_id=event.message))
         return updates
-
-
-def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
-    """A block of ours as one of the protocol's; they have the same JSON."""
-    expected = cast("type[acp.ContentBlock]", acp.ContentBlock)
-    return typed_json.decode(msgspec.json.encode(block), expected)
-
-
-def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
-    """A block of the protocol's as one of ours; they have the same JSON."""
-    return _OURS.decode(typed_json.encode(block))
-
-
-def raw_input(arguments: str) -> Any:
-    """A call's arguments as JSON values, or as they are where they are no JSON.
-
-    So are those that nest deeper than `DEEPEST`: a client that cannot read one line loses all.
-    """
-    try:
-        decoded = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {"arguments": arguments}
-    return {"arguments": arguments} if _nests(decoded, DEEPEST) else decoded
-
-
-def _nests(value: object, levels: int) -> bool:
-    """Whether a JSON value nests deeper than so many levels."""
-    if not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_nests(item, levels - 1) for item in items)
-
-
-def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
-    """What a call shows, as the protocol's content."""
-    return [_shown(part) for part in content]
-
-
-def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
-    """Places in files, as the protocol's locations."""
-    return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
 
 
 def _text(text: str) -> acp.TextContent:
@@ -226,16 +189,6 @@ def _plan(event: PlanChanged) -> Sequence[acp.SessionUpdate]:
 
 def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
     return [acp.SessionInfoUpdate(title=event.title)]
-
-
-def _shown(part: ours.CallContent) -> acp.ToolCallContent:
-    match part:
-        case ours.DiffPart():
-            return acp.Diff(path=part.path, old_text=part.old_text, new_text=part.new_text)
-        case ours.TerminalPart():
-            return acp.Terminal(terminal_id=part.terminal_id)
-        case ours.ContentPart():
-            return acp.Content(content=to_acp(part.content))
 
 
 def _console(text: str) -> str:
@@ -277,7 +230,7 @@ def _update(
     status: acp.ToolCallStatus | None = None,
     title: str | None = None,
     content: Sequence[acp.ToolCallContent] | None = None,
-    locations: Sequence[ours.Location] | None = None,
+    locations: Sequence[Location] | None = None,
     raw_output: Any = None,
     meta: dict[str, Any] | None = None,
 ) -> acp.ToolCallProgress:

@@ -1,0 +1,40 @@
+"""How a compaction shows, to clients that advertise it and to those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from acp_agent.events import CompactionChanged, CompactionSummaryText
+from protocol.v1 import types as acp
+
+_LINES = {
+    "completed": "Earlier parts of the conversation were summed up for the model.",
+    "failed": "Earlier parts of the conversation could not be summed up for the model.",
+}
+
+
+def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
+    """The state of a compaction (Agent Client Protocol v1, CompactionUpdate)."""
+    return acp.CompactionUpdate(
+        compaction_id=event.compaction,
+        status=event.status,
+        summary=[acp.TextContent(text=event.summary)] if event.summary else UNSET,
+        error=event.error or UNSET,
+    )
+
+
+def compaction_line(event: CompactionChanged) -> str | None:
+    """A line for a client that shows no compactions; None where there is nothing to say yet."""
+    line = _LINES.get(event.status)
+    return f"{line} {event.error}".strip() if line is not None else None
+
+
+def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
+    """A piece of the summary (Agent Client Protocol v1, CompactionSummaryChunk)."""
+    return [
+        acp.CompactionSummaryChunk(
+            compaction_id=event.compaction, content=acp.TextContent(text=event.text)
+        )
+    ]

@@ -1,0 +1,68 @@
+"""Content of ours as the protocol's, and back: blocks, diffs, places, arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from acp_agent import content as ours
+from protocol.codec import typed_json
+from protocol.v1 import types as acp
+
+_OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
+
+# Levels of what a model wrote. Parsers of JSON give up at some depth, serde_json at 128.
+DEEPEST = 64
+
+
+def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
+    """A block of ours as one of the protocol's; they have the same JSON."""
+    expected = cast("type[acp.ContentBlock]", acp.ContentBlock)
+    return typed_json.decode(msgspec.json.encode(block), expected)
+
+
+def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
+    """A block of the protocol's as one of ours; they have the same JSON."""
+    return _OURS.decode(typed_json.encode(block))
+
+
+def raw_input(arguments: str) -> Any:
+    """A call's arguments as JSON values, or as they are where they are no JSON.
+
+    So are those that nest deeper than `DEEPEST`: a client that cannot read one line loses all.
+    """
+    try:
+        decoded = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {"arguments": arguments}
+    return {"arguments": arguments} if _nests(decoded, DEEPEST) else decoded
+
+
+def _nests(value: object, levels: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_nests(item, levels - 1) for item in items)
+
+
+def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+    """What a call shows, as the protocol's content."""
+    return [_shown(part) for part in content]
+
+
+def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+    """Places in files, as the protocol's locations."""
+    return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
+
+
+def _shown(part: ours.CallContent) -> acp.ToolCallContent:
+    match part:
+        case ours.DiffPart():
+            return acp.Diff(path=part.path, old_text=part.old_text, new_text=part.new_text)
+        case ours.TerminalPart():
+            return acp.Terminal(terminal_id=part.terminal_id)
+        case ours.ContentPart():
+            return acp.Content(content=to_acp(part.content))
