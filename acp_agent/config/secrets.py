@@ -11,11 +11,11 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.config.secret import Secret
+from acp_agent.config.secret_names import is_secret_name
 from acp_agent.config.stored_keys import StoredKeys, changing_stored_keys, read_stored_keys
 from acp_agent.errors import ConfigError, InvalidInputError
 
 _SHORTEST = 8  # characters; shorter values would be scrubbed out of ordinary words
-_TELLING_ENDS = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_SECRET_KEY", "_ACCESS_KEY")
 
 _log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ class Secrets:
             if self._file is not None:
                 found.update(self._file.keys.values())
             named = list(self._environ.items())
-        found.update(value.strip() for name, value in named if name.upper().endswith(_TELLING_ENDS))
+        found.update(value.strip() for name, value in named if is_secret_name(name))
         return sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)
 
     def _from_environment(self, key_env: Sequence[str]) -> Secret | None:

@@ -1,6 +1,6 @@
 """The environment that commands run in: the user's, without keys and with nothing that waits.
 
-Left out are variables whose name ends in one of `SECRET_ENDINGS`: a command that the model writes
+Left out are variables whose name says that they hold a credential: a command that the model writes
 needs no credential to build or to test, and `env | curl` would give them all away. A variable that
 only names a file or a socket (SSH_AUTH_SOCK, GOOGLE_APPLICATION_CREDENTIALS, KUBECONFIG) stays, and
 so does every program's own configuration, so that git, cloud tools and package managers that are
@@ -11,22 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-SECRET_ENDINGS = (
-    "API_KEY",
-    "API_KEYS",
-    "APIKEY",
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "SECRET_KEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "ENCRYPTION_KEY",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-)
+from acp_agent.config.secret_names import is_secret_name
 
 # Nothing may wait for a person: no pager, no editor, no question on a terminal. `true` as git's
 # editor keeps a message that is there already and lets a commit without one fail at once.
@@ -41,12 +26,6 @@ QUIET = {
 }
 
 _FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE"})
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a credential: a whole-word ending, in any case."""
-    upper = name.upper()
-    return any(upper == ending or upper.endswith("_" + ending) for ending in SECRET_ENDINGS)
 
 
 def command_environ(

@@ -21,6 +21,7 @@ from acp_agent.config.private_file import write_private
 from acp_agent.config.secret import Secret
 from acp_agent.config.secrets import Origin, Secrets
 from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.workspace.environment import command_environ
 
 KEY = "sk-test-0123456789abcdef"
 OTHER = "sk-test-fedcba9876543210"
@@ -309,3 +310,10 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(ConfigError, match="cannot write"):
         Secrets(tmp_path / "secrets.json", {}).set("openai", KEY)
+
+
+@pytest.mark.parametrize("name", ["DEPLOY_PASSPHRASE", "NPM_TOKENS", "signing_private_key"])
+def test_a_variable_that_commands_do_not_get_is_scrubbed_too(tmp_path: Path, name: str) -> None:
+    environ = {name: "open-sesame-4711", "HOME": "/home/someone"}
+    assert name not in command_environ(environ)
+    assert Secrets(tmp_path / "secrets.json", environ).values() == ["open-sesame-4711"]
