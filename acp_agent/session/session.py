@@ -24,7 +24,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import SessionId
-from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
+from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.editor import Editor
@@ -158,11 +158,6 @@ class Session:
     def model(self) -> ModelInfo:
         """The chosen model."""
         return self.settings.model
-
-    @property
-    def thought_level(self) -> ThoughtLevel | None:
-        """How much the model is to reason."""
-        return self.settings.thought_level
 
     async def set_option(self, option: str, value: str) -> None:
         """Set an option of the session.

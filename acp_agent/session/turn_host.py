@@ -58,7 +58,7 @@ class SessionHost:
     @property
     def thought_level(self) -> ThoughtLevel | None:
         """How much the model is to reason."""
-        return self._session.thought_level
+        return self._session.settings.thought_level
 
     @property
     def workspace(self) -> Workspace:

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
+from acp_agent.permissions.access import WriteAccess
+from acp_agent.tools.base import Prepared, Run
 from acp_agent.workspace.contract import Files, TextFile
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
 
@@ -42,6 +44,17 @@ class Change(Struct, frozen=True, kw_only=True):
     def location(self) -> Location:
         """Where the change begins."""
         return Location(path=str(self.opened), line=self.line)
+
+
+def prepared(change: Change, *, title: str, run: Run) -> Prepared:
+    """A call that makes the change: what it shows and what it will touch."""
+    return Prepared(
+        title=title,
+        run=run,
+        access=WriteAccess(paths=(str(change.path),)),
+        locations=(change.location,),
+        content=(change.diff,),
+    )
 
 
 def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:

@@ -9,10 +9,9 @@ from pydantic import Field
 
 from acp_agent.content import JsonObject
 from acp_agent.events import ToolKind
-from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.arguments import path_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.changes import Change, make
+from acp_agent.tools.changes import Change, make, prepared
 from acp_agent.tools.replacement import replace_text
 from acp_agent.workspace.names import display_path
 
@@ -64,10 +63,4 @@ class EditTool(Tool[EditParams]):
             )
             return Outcome(text=f"{shown} edited: {times} in line {result.line}.{note}")
 
-        return Prepared(
-            title=f"Edit {shown}",
-            run=run,
-            access=WriteAccess(paths=(str(path),)),
-            locations=(change.location,),
-            content=(change.diff,),
-        )
+        return prepared(change, title=f"Edit {shown}", run=run)

@@ -10,10 +10,9 @@ from pydantic import Field
 from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError
 from acp_agent.events import ToolKind
-from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.arguments import path_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.changes import Change, make
+from acp_agent.tools.changes import Change, make, prepared
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.text import BYTE_ORDER_MARK, with_lf, with_newline
 
@@ -63,13 +62,7 @@ class WriteTool(Tool[WriteParams]):
             done = "replaced" if before else "created"
             return Outcome(text=f"{shown} {done}, {_count_lines(text)}.{note}")
 
-        return Prepared(
-            title=f"{'Write' if before else 'Create'} {shown}",
-            run=run,
-            access=WriteAccess(paths=(str(path),)),
-            locations=(change.location,),
-            content=(change.diff,),
-        )
+        return prepared(change, title=f"{'Write' if before else 'Create'} {shown}", run=run)
 
 
 def _first_difference(old: str, new: str) -> int:
