@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct
 from acp_agent import __version__
 from protocol.jsonrpc.call import Call
 from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.surface import Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as acp
 
@@ -56,11 +57,13 @@ class AgentClient:
         self._unshown: OSError | None = None
         self._connection = Connection(
             StdioTransport(process.stdout.fileno(), process.stdin.fileno()),
-            methods=methods.CLIENT_METHODS,
-            handlers={
-                methods.SESSION_UPDATE.name: self._updated,
-                methods.REQUEST_PERMISSION.name: self._asked,
-            },
+            Surface(
+                methods.CLIENT_METHODS,
+                {
+                    methods.SESSION_UPDATE.name: self._updated,
+                    methods.REQUEST_PERMISSION.name: self._asked,
+                },
+            ),
         )
         self._running = asyncio.create_task(self._connection.run())
 

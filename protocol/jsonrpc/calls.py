@@ -14,8 +14,7 @@ from protocol.jsonrpc.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
 from protocol.jsonrpc.log import log
 from protocol.jsonrpc.method import Method
 from protocol.jsonrpc.outbox import Outbox
-
-MapError = Callable[[Exception], RpcError | None]
+from protocol.jsonrpc.surface import MapError
 
 _LAST_WAIT = 1.0  # seconds for handlers that were cancelled for good
 
@@ -23,9 +22,8 @@ _LAST_WAIT = 1.0  # seconds for handlers that were cancelled for good
 class Calls:
     """Runs handlers in tasks, sends what they answer, and ends them."""
 
-    def __init__(self, outbox: Outbox, map_error: MapError | None) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._map_error = map_error
         self._calls: dict[asyncio.Task[None], Call] = {}
         self._by_id: dict[messages.RequestId, Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()  # of notifications
@@ -40,10 +38,12 @@ class Calls:
         method: Method[Any, Any],
         handler: Handler,
         params: object,
+        *,
+        map_error: MapError | None,
     ) -> None:
         """Begin to answer a request; handlers begin in the order of these calls."""
         call = Call(message.id, message.method)
-        work = self._answer(call, message.raw_id, method, handler, params)
+        work = self._answer(call, message.raw_id, method, handler, params, map_error=map_error)
         task = asyncio.get_running_loop().create_task(work)
         call.attach(task)
         self._calls[task] = call
@@ -93,6 +93,8 @@ class Calls:
         method: Method[Any, Any],
         handler: Handler,
         params: object,
+        *,
+        map_error: MapError | None,
     ) -> None:
         then: Callable[[], None] | None = None
         try:
@@ -105,28 +107,12 @@ class Calls:
         except asyncio.CancelledError:
             line = messages.failure(raw_id, RpcError(REQUEST_CANCELLED, "request cancelled"))
         except Exception as error:  # noqa: BLE001 - the border: every failure becomes an answer
-            line = messages.failure(raw_id, self.error_for(error, call.method))
+            line = messages.failure(raw_id, error_for(error, call.method, map_error))
         # The id is free before its answer is out: the peer may use it again at once.
         self._release(call)
         self._outbox.send(line)
         if then is not None:
             then()
-
-    def error_for(self, error: Exception, method: str) -> RpcError:
-        """The error to answer when answering `method` failed with `error`."""
-        if isinstance(error, RpcError):
-            return error
-        if self._map_error is not None:
-            try:
-                mapped = self._map_error(error)
-            except Exception as second:  # noqa: BLE001 - a mistake there must not cost the answer
-                log("an error could not be mapped", second)
-                mapped = None
-            if mapped is not None:
-                return mapped
-        reference = os.urandom(4).hex()
-        log(f"{method} failed, reference {reference}", error)
-        return RpcError(INTERNAL_ERROR, f"internal error, see the log for reference {reference}")
 
     def _release(self, call: Call) -> None:
         if self._by_id.get(call.id) is call:
@@ -150,3 +136,20 @@ async def _result_of(
     if isawaitable(outcome):
         await outcome
     return None
+
+
+def error_for(error: Exception, method: str, map_error: MapError | None) -> RpcError:
+    """The error to answer when answering `method` failed with `error`."""
+    if isinstance(error, RpcError):
+        return error
+    if map_error is not None:
+        try:
+            mapped = map_error(error)
+        except Exception as second:  # noqa: BLE001 - a mistake there must not cost the answer
+            log("an error could not be mapped", second)
+            mapped = None
+        if mapped is not None:
+            return mapped
+    reference = os.urandom(4).hex()
+    log(f"{method} failed, reference {reference}", error)
+    return RpcError(INTERNAL_ERROR, f"internal error, see the log for reference {reference}")

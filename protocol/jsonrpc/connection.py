@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
@@ -12,7 +12,7 @@ from msgspec import Raw
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
 from protocol.jsonrpc.call import Handler, NotificationHandler
-from protocol.jsonrpc.calls import Calls, MapError
+from protocol.jsonrpc.calls import Calls, error_for
 from protocol.jsonrpc.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -21,8 +21,9 @@ from protocol.jsonrpc.errors import (
 )
 from protocol.jsonrpc.log import log
 from protocol.jsonrpc.method import Method
-from protocol.jsonrpc.outbox import Merge, Outbox, Trace
+from protocol.jsonrpc.outbox import Outbox, Trace
 from protocol.jsonrpc.requests import CANCEL_REQUEST, Requests
+from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Oversize, Transport
 
 P = TypeVar("P")
@@ -46,15 +47,14 @@ class Connection:
 
     Args:
         transport: What carries the messages.
-        methods: What this side answers, by name.
-        handlers: How, by name; a method without one counts as unknown.
-        map_error: Turns an exception of a handler into an error response; None for one that it
-            does not know, which becomes an internal error that tells nothing but a reference to
-            the log.
-        admit: Called with a method's name when it arrives; raises `RpcError` to refuse it. A
-            refused notification is ignored. The handler of what arrived before may not have begun
-            by then, so what one message permits to the next ones is to be noted here.
-        merge: Joins two notifications of one method while the first waits for a slow reader.
+        surface: What this side answers, until `serve` says otherwise.
+        admit: Called when a request or a notification arrives, before its method is looked up, with
+            the method's name and the parameters as they came (`{}` where there are none). It may
+            call `serve`, or raise `RpcError` to refuse the message; a refused notification is
+            ignored. Not called for a request's method that comes without an id, which is ignored
+            as well. The handler of what arrived before may not have begun by then, so what one
+            message permits to the next ones is to be noted here. Called again where parameters
+            with a lone surrogate had to be mended.
         trace: Sees every line: as it came in, and as it goes out.
         linger: Seconds that running handlers get to answer by themselves after the peer closed
             its side.
@@ -64,26 +64,23 @@ class Connection:
     def __init__(
         self,
         transport: Transport,
+        surface: Surface,
         *,
-        methods: Mapping[str, Method[Any, Any]],
-        handlers: Mapping[str, Handler],
-        map_error: MapError | None = None,
-        admit: Callable[[str], None] | None = None,
-        merge: Merge | None = None,
+        admit: Callable[[str, Raw], None] | None = None,
         trace: Trace | None = None,
         linger: float = 0.25,
         grace: float = 2.0,
     ) -> None:
         self._transport = transport
-        self._methods = methods
-        self._handlers = handlers
+        self._surface = surface
         self._admit = admit
         self._trace = trace
         self._linger = linger
         self._grace = grace
-        self._outbox = Outbox(transport, merge, trace)
+        self._outbox = Outbox(transport, trace)
+        self._outbox.merge_with(surface.merge)
         self._requests = Requests(self._outbox)
-        self._calls = Calls(self._outbox, map_error)
+        self._calls = Calls(self._outbox)
         self._closed = asyncio.Event()
         self._closing = False
         self._running = False
@@ -97,6 +94,14 @@ class Connection:
     def queued(self) -> int:
         """Bytes that wait for the peer to read."""
         return self._outbox.queued
+
+    def serve(self, surface: Surface) -> None:
+        """Answer by `surface` from now on; called in `admit`, from the admitted message on.
+
+        Handlers that run already are not touched, and their errors are mapped as before.
+        """
+        self._surface = surface
+        self._outbox.merge_with(surface.merge)
 
     async def wait_closed(self) -> None:
         """Wait until `run` has returned."""
@@ -178,7 +183,7 @@ class Connection:
     def _on_request(self, message: messages.Request, line: bytes) -> None:
         try:
             if self._admit is not None:
-                self._admit(message.method)
+                self._admit(message.method, message.params)
             method, handler = self._lookup(message)
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
@@ -186,14 +191,14 @@ class Connection:
         except RpcError as error:
             self._outbox.send(messages.failure(message.raw_id, error))
         except Exception as error:  # noqa: BLE001 - whatever fails, a request is answered
-            failure = self._calls.error_for(error, message.method)
+            failure = error_for(error, message.method, self._surface.map_error)
             self._outbox.send(messages.failure(message.raw_id, failure))
         else:
-            self._calls.start(message, method, handler, params)
+            self._calls.start(message, method, handler, params, map_error=self._surface.map_error)
 
     def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:
-        handler = self._handlers.get(message.method)
-        method = self._methods.get(message.method)
+        handler = self._surface.handlers.get(message.method)
+        method = self._surface.methods.get(message.method)
         if handler is None or method is None:
             name = message.method[:_LONGEST_NAME]
             raise RpcError(METHOD_NOT_FOUND, f"method not found: {name}")
@@ -215,13 +220,16 @@ class Connection:
         if message.method == CANCEL_REQUEST:
             self._cancel(message.params)
             return
-        method = self._methods.get(message.method)
-        handler = self._handlers.get(message.method)
-        if method is None or handler is None or not method.is_notification:
+        method = self._surface.methods.get(message.method)
+        if method is not None and not method.is_notification:
             return
         try:
             if self._admit is not None:
-                self._admit(message.method)
+                self._admit(message.method, message.params)
+                method = self._surface.methods.get(message.method)
+            handler = self._surface.handlers.get(message.method)
+            if method is None or handler is None or not method.is_notification:
+                return
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
             self._receive_mended(line, error)

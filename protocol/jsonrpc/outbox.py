@@ -26,9 +26,9 @@ class Outbox:
     A notification that still waits may be merged with the next one.
     """
 
-    def __init__(self, transport: Transport, merge: Merge | None, trace: Trace | None) -> None:
+    def __init__(self, transport: Transport, trace: Trace | None) -> None:
         self._transport = transport
-        self._merge = merge
+        self._merge: Merge | None = None
         self._trace = trace
         self._lines: deque[bytes] = deque()
         self._size = 0
@@ -41,6 +41,11 @@ class Outbox:
     def queued(self) -> int:
         """Bytes not yet passed on to the system."""
         return self._size + self._transport.queued
+
+    def merge_with(self, merge: Merge | None) -> None:
+        """Merge by `merge` what is queued from now on, and nothing that waits already."""
+        self._merge = merge
+        self._last = None
 
     def send(self, line: bytes) -> None:
         """Queue a line; it is not merged with anything."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from protocol.jsonrpc.call import Handler
 from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.surface import Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
 
@@ -34,10 +35,12 @@ PROMPT = t.PromptRequest(session_id="s", prompt=[t.TextContent(text="hi")])
 _opened: list[socket.socket] = []
 
 
-def over(sock: socket.socket, handlers: dict[str, Handler], **options: Any) -> Connection:
+def over(sock: socket.socket, answers: dict[str, Handler] | Surface, **options: Any) -> Connection:
+    """A connection that answers by a surface, or by handlers of version 1."""
     _opened.append(sock.dup())
     transport = StdioTransport(sock.fileno(), sock.fileno())
-    return Connection(transport, methods=ALL, handlers=handlers, **options)
+    surface = answers if isinstance(answers, Surface) else Surface(ALL, answers)
+    return Connection(transport, surface, **options)
 
 
 def end_reading() -> None:

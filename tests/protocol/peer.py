@@ -15,9 +15,12 @@ from protocol.transports.claim import claim_stdio
 
 IN_FD, OUT_FD = claim_stdio()
 
-from protocol.jsonrpc.call import Call, Reply  # noqa: E402 - the streams are claimed first
+from msgspec import Raw  # noqa: E402 - the streams are claimed first
+
+from protocol.jsonrpc.call import Call, Reply  # noqa: E402
 from protocol.jsonrpc.connection import Connection  # noqa: E402
 from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError  # noqa: E402
+from protocol.jsonrpc.surface import Surface  # noqa: E402
 from protocol.transports.stdio import StdioTransport  # noqa: E402
 from protocol.v1 import methods, types as t  # noqa: E402
 
@@ -42,21 +45,23 @@ class Peer:
         self.stops: dict[str, asyncio.Event] = {}
         self.connection = Connection(
             StdioTransport(IN_FD, OUT_FD, limit=limit),
-            methods=methods.AGENT_METHODS,
-            handlers={
-                "initialize": self.initialize,
-                "session/new": self.new_session,
-                "session/prompt": self.prompt,
-                "session/cancel": self.cancel,
-            },
-            admit=self.admit,
-            merge=self.merge,
-            map_error=lambda error: (
-                RpcError(-32002, str(error)) if isinstance(error, LookupError) else None
+            Surface(
+                methods.AGENT_METHODS,
+                {
+                    "initialize": self.initialize,
+                    "session/new": self.new_session,
+                    "session/prompt": self.prompt,
+                    "session/cancel": self.cancel,
+                },
+                merge=self.merge,
+                map_error=lambda error: (
+                    RpcError(-32002, str(error)) if isinstance(error, LookupError) else None
+                ),
             ),
+            admit=self.admit,
         )
 
-    def admit(self, method: str) -> None:
+    def admit(self, method: str, params: Raw) -> None:
         self.initialized = self.initialized or method == "initialize"
         if not self.initialized:
             raise RpcError(INVALID_REQUEST, "send initialize first")

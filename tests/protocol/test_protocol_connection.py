@@ -11,13 +11,15 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.surface import Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
-from tests.protocol.connections import LIMIT, PROMPT, over, serving, text_in, until, update
+from tests.protocol.connections import ALL, LIMIT, PROMPT, over, serving, text_in, until, update
 
 Pair = Callable[..., Any]
 
@@ -28,7 +30,7 @@ async def pair() -> AsyncIterator[Pair]:
     async with AsyncExitStack() as stack:
 
         async def make(
-            agent: dict[str, Handler], client: dict[str, Handler], **options: Any
+            agent: dict[str, Handler] | Surface, client: dict[str, Handler], **options: Any
         ) -> tuple[Connection, Connection]:
             ours, theirs = socket.socketpair()
             stack.callback(ours.close)
@@ -119,7 +121,8 @@ async def test_an_error_mapping_that_fails_still_leaves_an_answer(
     def map_error(error: Exception) -> RpcError:
         raise ValueError("second")
 
-    _, client = await pair({"session/prompt": prompt}, {}, map_error=map_error)
+    surface = Surface(ALL, {"session/prompt": prompt}, map_error=map_error)
+    _, client = await pair(surface, {})
     with pytest.raises(RpcError, match=r"^internal error, see the log for reference [0-9a-f]{8}$"):
         await client.request(methods.SESSION_PROMPT, PROMPT)
     assert "first" in caplog.text
@@ -137,7 +140,7 @@ async def test_a_result_that_cannot_be_encoded_is_an_internal_error(pair: Pair) 
 
 
 async def test_an_admission_that_fails_by_mistake_is_answered_too(pair: Pair) -> None:
-    def admit(method: str) -> None:
+    def admit(method: str, params: Raw) -> None:
         raise KeyError(method)
 
     async def prompt(params: t.PromptRequest, call: Call) -> object:

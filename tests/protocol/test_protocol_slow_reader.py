@@ -7,8 +7,9 @@ import socket
 from typing import Any
 
 from protocol.jsonrpc.outbox import HIGH_WATER
+from protocol.jsonrpc.surface import Surface
 from protocol.v1 import methods, types as t
-from tests.protocol.connections import LIMIT, over, serving, text_in, until, update
+from tests.protocol.connections import ALL, LIMIT, over, serving, text_in, until, update
 
 
 async def test_drain_waits_for_a_reader_that_lags_and_no_longer_than_that() -> None:
@@ -43,7 +44,7 @@ async def test_only_notifications_that_still_wait_are_merged_and_never_across_ot
         return update(text_in(before) + text_in(after))
 
     with ours, theirs:
-        agent = over(ours, {}, merge=merge)
+        agent = over(ours, Surface(ALL, {}, merge=merge))
         async with serving(agent):
             for letter in "abc":  # the reader does not lag: all go out as they are
                 agent.notify(methods.SESSION_UPDATE, update(letter))
@@ -78,7 +79,9 @@ async def test_a_notification_that_is_on_its_way_already_is_not_merged_with_the_
 
     with ours, theirs:
         theirs.settimeout(LIMIT)
-        agent = over(ours, {}, merge=merge, trace=lambda direction, line: traced.append(line))
+        agent = over(
+            ours, Surface(ALL, {}, merge=merge), trace=lambda direction, line: traced.append(line)
+        )
         async with serving(agent):
             for letter in "abc":  # each far more than a socket holds
                 agent.notify(methods.SESSION_UPDATE, update(letter * 4_000_000))
