@@ -2,6 +2,7 @@
 
 Names are the schema's: a type `X` is `$defs/X`, attributes are its properties in snake_case. A
 field that is None is left out; where leaving out and null mean different things, left out is UNSET.
+What a docstring or comment calls UNSTABLE is in the unstable schema only, and may change.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ SessionConfigGroupId: TypeAlias = str
 AuthMethodId: TypeAlias = str
 ElicitationId: TypeAlias = str
 CompactionId: TypeAlias = str
+PlanId: TypeAlias = str  # UNSTABLE, as the two below
+McpServerAcpId: TypeAlias = str
+ProviderId: TypeAlias = str
 RequestId: TypeAlias = int | str | None
 
 UInt16 = Annotated[int, Meta(ge=0, le=2**16 - 1)]

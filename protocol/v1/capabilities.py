@@ -21,6 +21,7 @@ class McpCapabilities(Wire, frozen=True, kw_only=True):
 
     http: Lenient[bool] = False
     sse: Lenient[bool] = False
+    acp: Lenient[bool] = False  # UNSTABLE
 
 
 class SessionListCapabilities(Wire, frozen=True, kw_only=True):
@@ -43,6 +44,38 @@ class SessionCloseCapabilities(Wire, frozen=True, kw_only=True):
     """The agent has `session/close`."""
 
 
+class SessionSystemPromptOverrideCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent takes a system prompt that replaces its own."""
+
+
+class SessionSystemPromptModeCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. What a client's system prompt may do beyond being appended."""
+
+    override: Lenient[SessionSystemPromptOverrideCapabilities | None] = None
+
+
+class SessionSystemPromptCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent takes a system prompt for a session."""
+
+    mode: Lenient[SessionSystemPromptModeCapabilities | None] = None
+
+
+class SessionForkCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent has `session/fork`."""
+
+
+class SessionArchiveCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent has `session/archive` and `session/unarchive`."""
+
+
+class SessionStatusCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent has `session/status`."""
+
+
+class SessionTitleCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent has `session/set_title`."""
+
+
 class SessionCapabilities(Wire, frozen=True, kw_only=True):
     """What the agent can do with sessions beyond making and prompting them."""
 
@@ -51,16 +84,31 @@ class SessionCapabilities(Wire, frozen=True, kw_only=True):
     additional_directories: Lenient[SessionAdditionalDirectoriesCapabilities | None] = None
     resume: Lenient[SessionResumeCapabilities | None] = None
     close: Lenient[SessionCloseCapabilities | None] = None
+    # UNSTABLE from here on.
+    system_prompt: Lenient[SessionSystemPromptCapabilities | None] = None
+    fork: Lenient[SessionForkCapabilities | None] = None
+    archive: Lenient[SessionArchiveCapabilities | None] = None
+    status: Lenient[SessionStatusCapabilities | None] = None
+    title: Lenient[SessionTitleCapabilities | None] = None
 
 
 class LogoutCapabilities(Wire, frozen=True, kw_only=True):
     """The agent has `logout`."""
 
 
+class AuthStatusCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent has `auth/status`."""
+
+
 class AgentAuthCapabilities(Wire, frozen=True, kw_only=True):
     """What the agent can do about authentication."""
 
     logout: Lenient[LogoutCapabilities | None] = None
+    status: Lenient[AuthStatusCapabilities | None] = None  # UNSTABLE
+
+
+class ProvidersCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The agent has `providers/list`, `providers/set` and `providers/disable`."""
 
 
 class AgentCapabilities(Wire, frozen=True, kw_only=True):
@@ -71,6 +119,7 @@ class AgentCapabilities(Wire, frozen=True, kw_only=True):
     mcp_capabilities: Lenient[McpCapabilities] = field(default_factory=McpCapabilities)
     session_capabilities: Lenient[SessionCapabilities] = field(default_factory=SessionCapabilities)
     auth: Lenient[AgentAuthCapabilities] = field(default_factory=AgentAuthCapabilities)
+    providers: Lenient[ProvidersCapabilities | None] = None  # UNSTABLE
 
 
 class FileSystemCapabilities(Wire, frozen=True, kw_only=True):
@@ -127,6 +176,14 @@ class ElicitationCapabilities(Wire, frozen=True, kw_only=True):
     url: Lenient[ElicitationUrlCapabilities | None] = None
 
 
+class SubagentCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The client shows sessions of subagents."""
+
+
+class PlanCapabilities(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. The client shows plans with ids, and all kinds of them."""
+
+
 class ClientCapabilities(Wire, frozen=True, kw_only=True):
     """What the client can do."""
 
@@ -135,3 +192,6 @@ class ClientCapabilities(Wire, frozen=True, kw_only=True):
     session: Lenient[ClientSessionCapabilities | None] = None
     auth: Lenient[AuthCapabilities] = field(default_factory=AuthCapabilities)
     elicitation: Lenient[ElicitationCapabilities | None] = None
+    # UNSTABLE from here on.
+    subagents: Lenient[SubagentCapabilities | None] = None
+    plan: Lenient[PlanCapabilities | None] = None

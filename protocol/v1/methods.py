@@ -93,12 +93,13 @@ CANCEL_REQUEST: Final[Method[sessions.CancelRequestNotification, None]] = Method
 )
 
 
-def _table(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
+def table(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
+    """A table of methods by their names."""
     return {method.name: method for method in methods}
 
 
 # What the agent answers.
-AGENT_METHODS: Final = _table(
+AGENT_METHODS: Final = table(
     INITIALIZE,
     AUTHENTICATE,
     LOGOUT,
@@ -114,7 +115,7 @@ AGENT_METHODS: Final = _table(
     SESSION_CANCEL,
 )
 # What the client answers.
-CLIENT_METHODS: Final = _table(
+CLIENT_METHODS: Final = table(
     FS_READ_TEXT_FILE,
     FS_WRITE_TEXT_FILE,
     REQUEST_PERMISSION,
@@ -128,4 +129,4 @@ CLIENT_METHODS: Final = _table(
     ELICITATION_COMPLETE,
 )
 # What either side may send; the connection itself handles it.
-PROTOCOL_METHODS: Final = _table(CANCEL_REQUEST)
+PROTOCOL_METHODS: Final = table(CANCEL_REQUEST)

@@ -7,13 +7,17 @@ from typing import Any, Literal, TypeAlias
 
 from protocol.codec.marks import Lenient, LenientItems, NullAsDefault
 from protocol.codec.open_union import OpenUnion
-from protocol.v1.base import RequestId, SessionId, Wire
+from protocol.v1.base import RequestId, SessionId, UInt64, Wire
 from protocol.v1.config_options import SessionConfigOption, SessionModeState
 from protocol.v1.content import ContentBlock
 
 StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
 ]
+# UNSTABLE: "append", "override", or a word that later versions add.
+SystemPromptMode: TypeAlias = str
+# UNSTABLE: "exclude", "include", "only", or a word that later versions add.
+SessionArchiveFilter: TypeAlias = str
 
 
 class HttpHeader(Wire, frozen=True, kw_only=True):
@@ -31,7 +35,10 @@ class EnvVariable(Wire, frozen=True, kw_only=True):
 
 
 class McpServer(OpenUnion):
-    """An MCP server to use: `McpServerStdio`, `McpServerHttp` or `McpServerSse`."""
+    """An MCP server to use: `McpServerStdio`, `McpServerHttp`, `McpServerSse` or `McpServerAcp`.
+
+    The last one is UNSTABLE, and in `protocol.v1.mcp`.
+    """
 
     __slots__ = ()
 
@@ -45,8 +52,12 @@ class McpServer(OpenUnion):
                 return McpServerSse
             case "stdio":
                 return McpServerStdio
+            case "acp":
+                from protocol.v1.mcp import McpServerAcp  # noqa: PLC0415 - rare, and not at start
+
+                return McpServerAcp
             case _:
-                raise ValueError("type: expected http, sse or stdio")
+                raise ValueError("type: expected acp, http, sse or stdio")
 
 
 class McpServerHttp(Wire, McpServer, frozen=True, kw_only=True, tag_field="type", tag="http"):
@@ -74,12 +85,34 @@ class McpServerStdio(Wire, McpServer, frozen=True, kw_only=True):
     env: NullAsDefault[Sequence[EnvVariable]]
 
 
+class SystemPrompt(OpenUnion):
+    """UNSTABLE. What the client adds to the agent's instructions, or puts in their place.
+
+    There is one variant, `system_prompt.GivenSystemPrompt`. A struct here would make every start
+    pay for the decoding of content blocks, with the first `session/new`.
+    """
+
+    __slots__ = ()
+
+    mode: SystemPromptMode
+    content: Sequence[ContentBlock]
+
+    @classmethod
+    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+        """The only one; modes not known yet are told apart by the agent, which refuses them."""
+        del value
+        from protocol.v1.system_prompt import GivenSystemPrompt  # noqa: PLC0415 - as it says above
+
+        return GivenSystemPrompt
+
+
 class NewSessionRequest(Wire, frozen=True, kw_only=True):
     """Make a session in an absolute folder."""
 
     cwd: str
     mcp_servers: NullAsDefault[Sequence[McpServer]]
     additional_directories: NullAsDefault[Sequence[str]] = ()
+    system_prompt: SystemPrompt | None = None  # UNSTABLE
 
 
 class NewSessionResponse(Wire, frozen=True, kw_only=True):
@@ -97,6 +130,7 @@ class LoadSessionRequest(Wire, frozen=True, kw_only=True):
     cwd: str
     mcp_servers: NullAsDefault[Sequence[McpServer]]
     additional_directories: NullAsDefault[Sequence[str]] = ()
+    system_prompt: SystemPrompt | None = None  # UNSTABLE
 
 
 class LoadSessionResponse(Wire, frozen=True, kw_only=True):
@@ -113,6 +147,7 @@ class ResumeSessionRequest(Wire, frozen=True, kw_only=True):
     cwd: str
     additional_directories: NullAsDefault[Sequence[str]] = ()
     mcp_servers: NullAsDefault[Sequence[McpServer]] = ()
+    system_prompt: SystemPrompt | None = None  # UNSTABLE
 
 
 class ResumeSessionResponse(Wire, frozen=True, kw_only=True):
@@ -127,6 +162,7 @@ class ListSessionsRequest(Wire, frozen=True, kw_only=True):
 
     cwd: str | None = None
     cursor: str | None = None
+    archived: SessionArchiveFilter | None = None  # UNSTABLE
 
 
 class SessionInfo(Wire, frozen=True, kw_only=True):
@@ -137,6 +173,7 @@ class SessionInfo(Wire, frozen=True, kw_only=True):
     additional_directories: LenientItems[Sequence[str]] = ()
     title: Lenient[str | None] = None
     updated_at: Lenient[str | None] = None
+    archived: Lenient[bool | None] = None  # UNSTABLE
 
 
 class ListSessionsResponse(Wire, frozen=True, kw_only=True):
@@ -173,10 +210,22 @@ class PromptRequest(Wire, frozen=True, kw_only=True):
     prompt: Sequence[ContentBlock]
 
 
+class Usage(Wire, frozen=True, kw_only=True):
+    """UNSTABLE. Tokens that were used; those with a None are not counted apart."""
+
+    total_tokens: UInt64
+    input_tokens: UInt64
+    output_tokens: UInt64
+    thought_tokens: Lenient[UInt64 | None] = None
+    cached_read_tokens: Lenient[UInt64 | None] = None
+    cached_write_tokens: Lenient[UInt64 | None] = None
+
+
 class PromptResponse(Wire, frozen=True, kw_only=True):
     """The turn is over, and why."""
 
     stop_reason: StopReason
+    usage: Lenient[Usage | None] = None  # UNSTABLE
 
 
 class CancelNotification(Wire, frozen=True, kw_only=True):

@@ -1,4 +1,8 @@
-"""Every stable type of version 1, in one place to import from."""
+"""Every stable type of version 1, in one place to import from.
+
+With them come the unstable types that stable ones hold. The others are in `unstable_types`, apart,
+so that a start does not pay for them.
+"""
 
 # ruff: noqa: PLC0414 - an alias of the same name is how a module says that it exports a name
 
@@ -11,8 +15,11 @@ from protocol.v1.base import (
     ElicitationId as ElicitationId,
     Int64 as Int64,
     JsonObject as JsonObject,
+    McpServerAcpId as McpServerAcpId,
     MessageId as MessageId,
     PermissionOptionId as PermissionOptionId,
+    PlanId as PlanId,
+    ProviderId as ProviderId,
     RequestId as RequestId,
     SessionConfigGroupId as SessionConfigGroupId,
     SessionConfigId as SessionConfigId,
@@ -29,6 +36,7 @@ from protocol.v1.capabilities import (
     AgentAuthCapabilities as AgentAuthCapabilities,
     AgentCapabilities as AgentCapabilities,
     AuthCapabilities as AuthCapabilities,
+    AuthStatusCapabilities as AuthStatusCapabilities,
     BooleanConfigOptionCapabilities as BooleanConfigOptionCapabilities,
     ClientCapabilities as ClientCapabilities,
     ClientSessionCapabilities as ClientSessionCapabilities,
@@ -40,14 +48,24 @@ from protocol.v1.capabilities import (
     LogoutCapabilities as LogoutCapabilities,
     McpCapabilities as McpCapabilities,
     NoticeCapabilities as NoticeCapabilities,
+    PlanCapabilities as PlanCapabilities,
     PromptCapabilities as PromptCapabilities,
+    ProvidersCapabilities as ProvidersCapabilities,
     SessionAdditionalDirectoriesCapabilities as SessionAdditionalDirectoriesCapabilities,
+    SessionArchiveCapabilities as SessionArchiveCapabilities,
     SessionCapabilities as SessionCapabilities,
     SessionCloseCapabilities as SessionCloseCapabilities,
     SessionConfigOptionsCapabilities as SessionConfigOptionsCapabilities,
     SessionDeleteCapabilities as SessionDeleteCapabilities,
+    SessionForkCapabilities as SessionForkCapabilities,
     SessionListCapabilities as SessionListCapabilities,
     SessionResumeCapabilities as SessionResumeCapabilities,
+    SessionStatusCapabilities as SessionStatusCapabilities,
+    SessionSystemPromptCapabilities as SessionSystemPromptCapabilities,
+    SessionSystemPromptModeCapabilities as SessionSystemPromptModeCapabilities,
+    SessionSystemPromptOverrideCapabilities as SessionSystemPromptOverrideCapabilities,
+    SessionTitleCapabilities as SessionTitleCapabilities,
+    SubagentCapabilities as SubagentCapabilities,
 )
 from protocol.v1.client_methods import (
     CancelledPermissionOutcome as CancelledPermissionOutcome,
@@ -143,6 +161,18 @@ from protocol.v1.initialization import (
     LogoutResponse as LogoutResponse,
     ProtocolVersion as ProtocolVersion,
 )
+from protocol.v1.plans import (
+    Plan as Plan,
+    PlanEntry as PlanEntry,
+    PlanEntryPriority as PlanEntryPriority,
+    PlanEntryStatus as PlanEntryStatus,
+    PlanFile as PlanFile,
+    PlanItems as PlanItems,
+    PlanMarkdown as PlanMarkdown,
+    PlanRemoved as PlanRemoved,
+    PlanUpdate as PlanUpdate,
+    PlanUpdateContent as PlanUpdateContent,
+)
 from protocol.v1.sessions import (
     CancelNotification as CancelNotification,
     CancelRequestNotification as CancelRequestNotification,
@@ -166,8 +196,20 @@ from protocol.v1.sessions import (
     PromptResponse as PromptResponse,
     ResumeSessionRequest as ResumeSessionRequest,
     ResumeSessionResponse as ResumeSessionResponse,
+    SessionArchiveFilter as SessionArchiveFilter,
     SessionInfo as SessionInfo,
     StopReason as StopReason,
+    SystemPrompt as SystemPrompt,
+    SystemPromptMode as SystemPromptMode,
+    Usage as Usage,
+)
+from protocol.v1.subagents import (
+    SessionCancelCapabilities as SessionCancelCapabilities,
+    SessionMessage as SessionMessage,
+    SessionMessageChunk as SessionMessageChunk,
+    StateUpdate as StateUpdate,
+    SubagentSessionCapabilities as SubagentSessionCapabilities,
+    SubagentUpdate as SubagentUpdate,
 )
 from protocol.v1.tool_calls import (
     Content as Content,
@@ -196,10 +238,6 @@ from protocol.v1.updates import (
     CurrentModeUpdate as CurrentModeUpdate,
     Notice as Notice,
     NoticeSeverity as NoticeSeverity,
-    Plan as Plan,
-    PlanEntry as PlanEntry,
-    PlanEntryPriority as PlanEntryPriority,
-    PlanEntryStatus as PlanEntryStatus,
     SessionInfoUpdate as SessionInfoUpdate,
     SessionNotification as SessionNotification,
     SessionUpdate as SessionUpdate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -11,10 +11,10 @@ from protocol.codec.marks import Lenient, LenientItems
 from protocol.v1.base import CompactionId, MessageId, SessionId, SessionModeId, UInt64, Wire
 from protocol.v1.config_options import SessionConfigOption
 from protocol.v1.content import ContentBlock
+from protocol.v1.plans import Plan, PlanRemoved, PlanUpdate
+from protocol.v1.subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
 from protocol.v1.tool_calls import ToolCall, ToolCallProgress
 
-PlanEntryPriority: TypeAlias = Literal["high", "medium", "low"]
-PlanEntryStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
 NoticeSeverity: TypeAlias = str  # "info", "warning", "error", or a word that later versions add
 # "in_progress", "completed", "failed", "cancelled", or a word that later versions add.
 CompactionStatus: TypeAlias = str
@@ -43,20 +43,6 @@ class AgentThoughtChunk(
     ContentChunk, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="agent_thought_chunk"
 ):
     """A piece of what the agent thinks."""
-
-
-class PlanEntry(Wire, frozen=True, kw_only=True):
-    """One task of a plan."""
-
-    content: str
-    priority: PlanEntryPriority
-    status: PlanEntryStatus
-
-
-class Plan(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="plan"):
-    """The whole plan; it replaces the one before."""
-
-    entries: LenientItems[Sequence[PlanEntry]]
 
 
 class UnstructuredCommandInput(Wire, frozen=True, kw_only=True):
@@ -167,6 +153,12 @@ SessionUpdate: TypeAlias = (
     | Notice
     | CompactionUpdate
     | CompactionSummaryChunk
+    # UNSTABLE from here on.
+    | PlanUpdate
+    | PlanRemoved
+    | SubagentUpdate
+    | SessionMessage
+    | SessionMessageChunk
 )
 
 

@@ -205,7 +205,7 @@ async def test_an_unknown_notification_is_ignored(peer: PeerProcess) -> None:
             "session/new",
             {"cwd": "/", "mcpServers": [{"type": "carrier-pigeon"}]},
             "mcpServers[0].type",
-            "expected http, sse or stdio",
+            "expected acp, http, sse or stdio",
         ),
         (
             "session/prompt",

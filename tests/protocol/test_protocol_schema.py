@@ -1,151 +1,113 @@
-"""The types of version 1 against the protocol's own schema, both ways."""
+"""The types of both versions against the protocol's own schemas, both ways."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protocol.codec import typed_json
 from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
-from protocol.codec.open_union import OpenUnion
-from protocol.v1 import methods, types as wire
+from protocol.jsonrpc.method import Method
+from protocol.v1 import methods as v1_methods, unstable_methods as v1_unstable
+from tests.protocol.schema_types import says_unstable
 from tests.protocol.type_strategies import instances, variants
-from tests.support import acp_schema
+from tests.protocol.versions import V1
 
-# What JSON-RPC wraps around the messages; protocol.jsonrpc speaks it.
-ENVELOPES = {
-    *("AgentRequest", "AgentResponse", "AgentNotification"),
-    *("ClientRequest", "ClientResponse", "ClientNotification"),
+VERSIONS = {"v1": V1}
+# Fields of a type that its definition has elsewhere: in the union that it is a variant of, or in
+# another part of itself.
+ALLOWED = {
+    ("v1", "AuthMethodAgent"): {"type"},
+    ("v1", "SetSessionConfigOptionRequest"): {"type", "value"},
+    ("v1", "ElicitationAcceptAction"): {"_meta"},
+    ("v1", "ElicitationFormMode"): {"sessionId", "toolCallId", "requestId"},
+    ("v1", "ElicitationUrlMode"): {"sessionId", "toolCallId", "requestId"},
 }
-# Any JSON: whoever defines an extension method gives it a type.
-EXTENSIONS = {"ExtRequest", "ExtResponse", "ExtNotification"}
-# Parts of other types, which hold their fields.
-MERGED = {
-    "ElicitationSessionScope": wire.ElicitationFormMode,
-    "ElicitationRequestScope": wire.ElicitationFormMode,
-}
-EXPORTED = {name for name in vars(wire) if not name.startswith("_")} - {"annotations"}
-# Aliases of plain values, or of unions of types that are compared by themselves.
-STRUCTS = {
-    name: kind
-    for name in EXPORTED
-    if isinstance(kind := getattr(wire, name), type)
-    and issubclass(kind, msgspec.Struct | OpenUnion)
-}
-# Which definition a type of ours is an instance of, where the schema has none of that name.
-PLACES = {
-    "UserMessageChunk": "SessionUpdate",
-    "AgentMessageChunk": "SessionUpdate",
-    "AgentThoughtChunk": "SessionUpdate",
-    "ToolCallProgress": "SessionUpdate",
-    "CancelledPermissionOutcome": "RequestPermissionOutcome",
-    "ElicitationDeclineAction": "CreateElicitationResponse",
-    "ElicitationCancelAction": "CreateElicitationResponse",
-    "ElicitationFormMode": "CreateElicitationRequest",
-    "ElicitationUrlMode": "CreateElicitationRequest",
-    "SessionConfigSelect": "SessionConfigOption",
-    "SessionConfigBoolean": "SessionConfigOption",
-    "SessionConfigSelectEntry": None,  # the items of SessionConfigSelectOptions
-}
-# Aliases of another type's definition are compared under that type's name.
-NAMES = sorted(
-    name for name, kind in STRUCTS.items() if name == kind.__name__ and not name.startswith("Other")
-)
+EVERY_TYPE = [(version, name) for version, types in VERSIONS.items() for name in types.names]
+EVERY_STRUCT = [
+    (version, name)
+    for version, name in EVERY_TYPE
+    if issubclass(VERSIONS[version].structs[name], msgspec.Struct)
+]
+each_version = pytest.mark.parametrize("version", VERSIONS)
+each_type = pytest.mark.parametrize(("version", "name"), EVERY_TYPE)
+each_struct = pytest.mark.parametrize(("version", "name"), EVERY_STRUCT)
 
 
-def schema_of(name: str) -> dict[str, Any]:
-    return acp_schema.load()["$defs"][name]
+@each_version
+def test_every_definition_of_the_schema_has_a_type_of_its_name(version: str) -> None:
+    assert VERSIONS[version].missing() == set()
 
 
-@cache
-def validator(name: str) -> jsonschema_rs.Validator:
-    return jsonschema_rs.validator_for(
-        {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$ref": f"#/$defs/{name}",
-            "$defs": acp_schema.load()["$defs"],
-            "unevaluatedProperties": False,
-        }
-    )
+@each_version
+def test_every_type_is_in_the_schema_or_says_where_it_belongs(version: str) -> None:
+    types = VERSIONS[version]
+    assert set(types.names) - set(types.defs) - set(types.places) == set()
+    assert set(types.untyped) <= set(types.defs)
+    for definition, holders in types.merged.items():
+        for holder in holders:
+            ours = {field.encode_name for field in msgspec.structs.fields(types.structs[holder])}
+            assert set(types.defs[definition]["properties"]) <= ours
 
 
-def place_of(name: str) -> str | None:
-    """The definition that values of a type validate against: a union's where it holds the tag."""
-    if name in PLACES:
-        return PLACES[name]
-    kind = STRUCTS[name]
-    if not issubclass(kind, msgspec.Struct) or kind.__struct_config__.tag is None:
-        return name
-    for union, definition in acp_schema.load()["$defs"].items():
-        for variant in definition.get("anyOf", []) + definition.get("oneOf", []):
-            tagged = any("const" in each for each in variant.get("properties", {}).values())
-            if tagged and {"$ref": f"#/$defs/{name}"} in variant.get("allOf", []):
-                return union
-    return name
-
-
-def test_every_definition_of_the_schema_has_a_type_of_its_name() -> None:
-    missing = set(acp_schema.load()["$defs"]) - EXPORTED
-    assert missing == ENVELOPES | EXTENSIONS | set(MERGED) | {"ErrorCode"}
-
-
-def test_every_type_is_in_the_schema_or_says_where_it_belongs() -> None:
-    strangers = set(NAMES) - set(acp_schema.load()["$defs"]) - set(PLACES)
-    assert strangers == set()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_type_has_the_fields_of_its_definition(name: str) -> None:
-    kind = STRUCTS[name]
-    if not issubclass(kind, msgspec.Struct) or name not in acp_schema.load()["$defs"]:
+@each_struct
+def test_a_type_has_the_fields_of_its_definition(version: str, name: str) -> None:
+    types = VERSIONS[version]
+    definition = types.definition_of(name)
+    if definition is None:
         return
-    definition = schema_of(name)
-    ours = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    theirs = definition.get("properties", {})
+    ours = {field.encode_name: field for field in msgspec.structs.fields(types.structs[name])}
+    theirs = definition["properties"]
     extra = set(ours) - set(theirs)
-    if name in PLACES:  # a variant also holds what all variants share
-        extra -= set(schema_of(PLACES[name] or "")["properties"])
-    allowed = {
-        "AuthMethodAgent": {"type"},
-        "SetSessionConfigOptionRequest": {"type", "value"},
-        "ElicitationAcceptAction": {"_meta"},
-        "ElicitationFormMode": {"sessionId", "toolCallId", "requestId"},
-        "ElicitationUrlMode": {"sessionId", "toolCallId", "requestId"},
-    }
-    assert extra == allowed.get(name, set())
+    place = types.places.get(name)
+    if place is not None:  # a variant also holds what all variants share
+        extra -= set(types.defs[place].get("properties", {}))
+    assert extra == ALLOWED.get((version, name), set())
     assert set(theirs) <= set(ours)
     required = {field for field in theirs if ours[field].required}
-    assert required == set(definition.get("required", []))
+    assert required == set(definition["required"])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_type_is_as_tolerant_as_its_definition(name: str) -> None:
-    kind = STRUCTS[name]
-    if not issubclass(kind, msgspec.Struct) or name not in acp_schema.load()["$defs"]:
+@each_struct
+def test_a_type_is_as_tolerant_as_its_definition(version: str, name: str) -> None:
+    types = VERSIONS[version]
+    definition = types.definition_of(name)
+    if definition is None:
         return
-    ours = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    for field, definition in schema_of(name).get("properties", {}).items():
+    ours = {field.encode_name: field for field in msgspec.structs.fields(types.structs[name])}
+    for field, schema in definition["properties"].items():
         marks: set[str] = set()
         for meta in getattr(ours[field].type, "__metadata__", ()):
             marks |= set((meta.extra or {}) if isinstance(meta, msgspec.Meta) else {})
         theirs = {
             mark
             for mark in (ON_ERROR, ON_NULL, SKIP_ITEMS)
-            if definition.get(f"x-deserialize-{mark}")
+            if isinstance(schema, dict) and schema.get(f"x-deserialize-{mark}")
         }
         assert marks == theirs, field
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_we_encode_validates_and_comes_back_the_same(name: str) -> None:
-    kind = STRUCTS[name]
-    place = place_of(name)
-    members = variants(kind) if not issubclass(kind, msgspec.Struct) else [kind]
+@each_struct
+def test_what_is_unstable_says_so(version: str, name: str) -> None:
+    types = VERSIONS[version]
+    definition = types.definition_of(name)
+    if definition is None:
+        return
+    theirs, ours = types.unstable_fields(name)
+    assert ours == theirs
+    if types.definitions.get(name, name) not in types.stable_defs:
+        assert says_unstable(types.structs[name])
+
+
+@each_type
+def test_what_we_encode_validates_and_comes_back_the_same(version: str, name: str) -> None:
+    types = VERSIONS[version]
+    kind = types.structs[name]
+    place = types.place_of(name)
 
     @settings(
         max_examples=12,
@@ -153,26 +115,27 @@ def test_what_we_encode_validates_and_comes_back_the_same(name: str) -> None:
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(st.one_of(*map(instances, members)))
+    @given(_values(kind))
     def check(value: object) -> None:
         encoded = typed_json.encode(value)
         assert b"\n" not in encoded
         if place is not None:
-            validator(place).validate(msgspec.json.decode(encoded))
+            types.validator(place).validate(msgspec.json.decode(encoded))
         again = typed_json.decode(encoded, kind)
         assert typed_json.encode(again) == encoded
 
     check()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(name: str) -> None:
-    kind = STRUCTS[name]
-    members = variants(kind) if not issubclass(kind, msgspec.Struct) else [kind]
+@each_type
+def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(version: str, name: str) -> None:
+    kind = VERSIONS[version].structs[name]
 
-    @settings(max_examples=3, deadline=None, database=None)
-    @given(st.one_of(*map(instances, members)))
+    @settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(_values(kind))
     def check(value: Any) -> None:
+        if not isinstance(value, msgspec.Struct):
+            return
         plain = msgspec.json.decode(typed_json.encode(value))
         meta = {"vendor.example/x": [1, None, {"y": "z"}], "": None}
         keeps = "_meta" in {each.encode_name for each in msgspec.structs.fields(type(value))}
@@ -184,20 +147,45 @@ def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(name: str) -> No
     check()
 
 
-def test_the_method_tables_are_the_schema_s() -> None:
-    theirs: dict[str, dict[str, set[str]]] = {"agent": {}, "client": {}, "protocol": {}}
-    for name, definition in acp_schema.load()["$defs"].items():
-        if "x-method" in definition:
-            theirs[definition["x-side"]].setdefault(definition["x-method"], set()).add(name)
-    ours = {
-        "agent": methods.AGENT_METHODS,
-        "client": methods.CLIENT_METHODS,
-        "protocol": methods.PROTOCOL_METHODS,
-    }
-    for side, table in ours.items():
-        named = {
-            name: {kind.__name__ for kind in (method.params, method.result) if kind is not None}
-            for name, method in table.items()
-        }
-        assert named == theirs[side]
-        assert all(name == method.name for name, method in table.items())
+def _values(kind: type) -> st.SearchStrategy[Any]:
+    members = [kind] if issubclass(kind, msgspec.Struct) else variants(kind)
+    return st.one_of(*map(instances, members or [kind]))
+
+
+# The tables by version, whether they are of the unstable part, and side.
+TABLES: dict[tuple[str, bool], dict[str, list[Mapping[str, Method[Any, Any]]]]] = {
+    ("v1", False): {
+        "agent": [v1_methods.AGENT_METHODS],
+        "client": [v1_methods.CLIENT_METHODS],
+        "protocol": [v1_methods.PROTOCOL_METHODS],
+    },
+    ("v1", True): {
+        "agent": [v1_unstable.UNSTABLE_AGENT_METHODS],
+        "client": [v1_unstable.UNSTABLE_CLIENT_METHODS],
+        "proxy": [v1_unstable.PROXY_METHODS, v1_unstable.PROXY_NOTIFICATIONS],
+    },
+}
+
+
+@pytest.mark.parametrize(("version", "unstable"), TABLES)
+def test_the_method_tables_are_the_schema_s(version: str, *, unstable: bool) -> None:
+    types = VERSIONS[version]
+    theirs = types.methods(unstable=unstable)
+    if unstable:
+        for side, methods in types.methods(unstable=False).items():
+            for name in methods:
+                assert name not in TABLES[version, True].get(side, [{}])[0]
+                del theirs[side][name]
+    ours: dict[str, dict[str, set[str]]] = {}
+    for side, tables in TABLES[version, unstable].items():
+        for table in tables:
+            for name, method in table.items():
+                assert name == method.name
+                ours.setdefault(side, {}).setdefault(name, set()).update(_names(method))
+    assert ours == {side: methods for side, methods in theirs.items() if methods}
+
+
+def _names(method: Method[Any, Any]) -> set[str]:
+    if method.result is object:  # the result of a method that this one only wraps
+        return {method.params.__name__, method.params.__name__.replace("Request", "Response")}
+    return {kind.__name__ for kind in (method.params, method.result) if kind is not None}

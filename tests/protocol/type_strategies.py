@@ -20,6 +20,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
+MCP_ERRORS = st.fixed_dictionaries(
+    {"code": st.integers(-(2**31), 2**31 - 1), "message": TEXT}, optional={"data": JSON, "x": JSON}
+)
 OBJECTS = st.dictionaries(TEXT, JSON, max_size=2)
 
 
@@ -29,6 +32,8 @@ def instances(kind: Any) -> st.SearchStrategy[Any]:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return st.deferred(lambda: _structs(kind))
     if isinstance(kind, type) and issubclass(kind, OpenUnion):
+        if issubclass(kind, UnknownVariant):
+            return st.builds(kind, MCP_ERRORS)
         return st.deferred(lambda: st.one_of(*map(instances, variants(kind))))
     return _plain(kind, {})
 
