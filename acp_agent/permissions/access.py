@@ -36,10 +36,25 @@ class FetchAccess(Struct, frozen=True):
     url: str
 
 
+class McpAccess(Struct, frozen=True, kw_only=True):
+    """Calls a tool of an MCP server.
+
+    `server` and `tool` are what the user sees. `identity` says which server it is, whatever it is
+    called, and `definition` what the tool was said to do when the call was made; both are digests.
+    `read_only` is the server's own word for that the tool changes nothing.
+    """
+
+    server: str
+    tool: str
+    identity: str
+    definition: str
+    read_only: bool = False
+
+
 class NoAccess(Struct, frozen=True):
     """Touches nothing outside the session."""
 
 
-Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | NoAccess
+Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | NoAccess
 
 Mode = Literal["ask", "accept-edits", "plan", "full"]

@@ -11,7 +11,9 @@ from typing import Literal
 
 from msgspec import Struct, convert
 
+from acp_agent.permissions.access import McpAccess
 from acp_agent.permissions.contract import Choice, Grant
+from acp_agent.permissions.mcp_grants import any_tool, defined_tool
 
 Language = Literal["en", "zh"]
 
@@ -28,6 +30,9 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     whole_project: str
     fetch: str
     never_fetch: str
+    tool: str
+    never_tool: str
+    changed_tool: str
     warning: str
     separator: str
     last_separator: str
@@ -87,6 +92,36 @@ def for_host(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
         always=texts.fetch.format(host=host),
         never=texts.never_fetch.format(host=host),
         grants=(Grant(project=project, kind="fetch", pattern=host),),
+    )
+
+
+def for_tool(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...]:
+    """The buttons of a question about a call of an MCP server's tool.
+
+    "Always" is about the tool as it is described now, "never" about the tool whatever it says.
+    """
+    names = {
+        "tool": texts.quote.format(access.tool),
+        "server": texts.quote.format(access.server),
+    }
+    allow, reject = once(texts)
+    always = Grant(project=project, kind="mcp", pattern=defined_tool(access))
+    never = Grant(project=project, kind="mcp", pattern=any_tool(access), allow=False)
+    return (
+        allow,
+        Choice(
+            id="allow_always",
+            label=texts.tool.format(**names),
+            kind="allow_always",
+            grants=(always,),
+        ),
+        reject,
+        Choice(
+            id="reject_always",
+            label=texts.never_tool.format(**names),
+            kind="reject_always",
+            grants=(never,),
+        ),
     )
 
 

@@ -15,11 +15,12 @@ class Grant(Struct, frozen=True, kw_only=True):
     """A narrow rule that the user chose to remember, for one project folder.
 
     `kind` says what `pattern` is: the leading words of a command, a folder below which files may
-    be edited, or a host that may be fetched from. `allow` is false for "never".
+    be edited, a host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`).
+    `allow` is false for "never".
     """
 
     project: str
-    kind: Literal["command", "edit", "fetch"]
+    kind: Literal["command", "edit", "fetch", "mcp"]
     pattern: str
     allow: bool = True
 

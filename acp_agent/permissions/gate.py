@@ -12,6 +12,7 @@ from acp_agent.permissions.access import (
     Access,
     CommandAccess,
     FetchAccess,
+    McpAccess,
     Mode,
     NoAccess,
     ReadAccess,
@@ -22,6 +23,7 @@ from acp_agent.permissions.choices import (
     for_commands,
     for_edits,
     for_host,
+    for_tool,
     once,
     texts_in,
 )
@@ -42,6 +44,7 @@ from acp_agent.permissions.contract import (
     Verdict,
 )
 from acp_agent.permissions.grants import GrantStore
+from acp_agent.permissions.mcp_grants import any_tool, defined_tool, is_of_tool
 from acp_agent.permissions.paths import Place, is_below
 
 # Files below these run by themselves: git's hooks and settings, an editor's tasks, a shell's start.
@@ -83,6 +86,8 @@ class PolicyGate(Gate):
                 return self._command(access, mode, folder)
             case FetchAccess():
                 return self._fetch(access, mode, folder)
+            case McpAccess():
+                return self._tool(access, mode, folder)
             case _:
                 assert_never(access)
 
@@ -169,6 +174,29 @@ class PolicyGate(Gate):
         if not host:
             return Ask(choices=once(self._texts))
         return Ask(choices=for_host(self._texts, project, host))
+
+    # -- tools of MCP servers
+
+    def _tool(self, access: McpAccess, mode: Mode, project: str) -> Verdict:
+        grants = [
+            grant
+            for grant in self._grants.of(project)
+            if grant.kind == "mcp" and is_of_tool(grant.pattern, access)
+        ]
+        if any(not grant.allow and grant.pattern == any_tool(access) for grant in grants):
+            return Refuse(by="grant", why=f"the user never allows {access.tool} of {access.server}")
+        allowed = any(grant.allow and grant.pattern == defined_tool(access) for grant in grants)
+        # What the server says of its tool counts only where the user believes it.
+        if mode == "plan" and not (allowed and access.read_only):
+            return Refuse(by="mode", why=_PLAN)
+        if mode == "full":
+            return Allow(by="mode", why="full access")
+        if allowed:
+            return Allow(by="grant", why="the user always allows this tool as it is")
+        warning = ""
+        if any(grant.allow for grant in grants):
+            warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
+        return Ask(choices=for_tool(self._texts, project, access), warning=warning)
 
 
 def explain(

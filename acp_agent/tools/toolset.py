@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from acp_agent.errors import ToolError
 from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.base import AnyTool
+from acp_agent.tools.described import DescribedTool, GivenArguments
 from acp_agent.tools.edit import EditTool
 from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
@@ -41,14 +42,17 @@ class Toolset:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are named {tool.name}")
             self._tools[tool.name] = tool
-        self._specs = [
-            ToolSpec(
-                name=tool.name,
-                description=tool.description(),
-                parameters=parameters_schema(tool.params),
-            )
-            for tool in self._tools.values()
-        ]
+        self._specs = [_spec(tool) for tool in self._tools.values()]
+
+    def with_more(self, tools: Iterable[AnyTool]) -> Toolset:
+        """These tools, then others; one whose name is taken already is left out."""
+        both = Toolset(())
+        both._tools, both._specs = dict(self._tools), list(self._specs)
+        for tool in tools:
+            if tool.name not in both._tools:
+                both._tools[tool.name] = tool
+                both._specs.append(_spec(tool))
+        return both
 
     def specs(self) -> list[ToolSpec]:
         """The tools as a model sees them: the same bytes each time, for the provider's cache."""
@@ -85,10 +89,27 @@ class Toolset:
             raise ToolError(
                 f"the arguments of {tool.name} must be a JSON object, not {_kind(decoded)}"
             )
+        if isinstance(tool, DescribedTool):
+            mistakes = tool.mistakes(decoded)
+            if mistakes:
+                names = ", ".join(tool.parameters().get("properties", {}))
+                raise ToolError(
+                    f"wrong arguments of {tool.name}: {'; '.join(mistakes)}. "
+                    f"Its parameters are {names}"
+                )
+            return GivenArguments(values=decoded)
         try:
             return tool.params.model_validate(decoded)
         except ValidationError as error:
             raise ToolError(_explain(tool, error)) from error
+
+
+def _spec(tool: AnyTool) -> ToolSpec:
+    if isinstance(tool, DescribedTool):
+        parameters = tool.parameters()
+    else:
+        parameters = parameters_schema(tool.params)
+    return ToolSpec(name=tool.name, description=tool.description(), parameters=parameters)
 
 
 def _explain(tool: AnyTool, error: ValidationError) -> str:

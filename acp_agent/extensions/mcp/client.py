@@ -1,0 +1,267 @@
+"""One connection to a server: agreeing on a version, listing what it offers, asking it.
+
+The package's client is entered and left in the task that runs `connected`, as its task groups
+demand; every other task may ask it meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp.client._transport import TransportStreams
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from acp_agent import __version__
+from acp_agent.elicitation import Page
+from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramServer, ServerConfig
+from acp_agent.extensions.mcp.elicitation import Asker, answered
+from acp_agent.extensions.mcp.http import HttpTrouble, http_transport
+from acp_agent.extensions.mcp.listing import Offer, list_offer
+from acp_agent.extensions.mcp.over_acp import acp_transport
+from acp_agent.extensions.mcp.patience import Patience
+from acp_agent.extensions.mcp.program import Program, program_transport
+from acp_agent.extensions.mcp.reasons import reason_of
+from acp_agent.extensions.mcp.watched import watched
+
+T = TypeVar("T")
+
+# What says that a server knows only the newer way to begin.
+_NOT_THIS_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
+_SESSION_GONE = "Session terminated"  # what the package makes of HTTP 404 within a session
+
+_log = logging.getLogger(__name__)
+
+
+class McpClient:
+    """A connected server."""
+
+    def __init__(self, config: ServerConfig, asker: Asker) -> None:
+        self._config = config
+        self._asker = asker
+        self._client: Client | None = None
+        self._program: Program | None = None
+        self._trouble = HttpTrouble()
+        self.patience = Patience()
+        self._busy = 0  # requests of ours that the server is answering
+        self.ended = asyncio.Event()
+        self.changed = asyncio.Event()  # the server said that its lists are others now
+
+    # -- asking ----------------------------------------------------------------------------
+
+    async def list_offer(self) -> Offer:
+        """Everything the server has, as far as the bounds let it in."""
+        self.changed.clear()
+        return await list_offer(self._connected)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT
+    ) -> types.CallToolResult:
+        """Call a tool.
+
+        Raises:
+            MCPError: the server answered with an error, or is gone.
+            ValueError: its answer has the wrong shape.
+        """
+        return await self._ask(
+            self._connected.call_tool(name, arguments, progress_callback=on_progress)
+        )
+
+    async def get_prompt(self, name: str, arguments: dict[str, str]) -> types.GetPromptResult:
+        """Fetch a prompt. Raises as `call_tool` does."""
+        return await self._ask(self._connected.get_prompt(name, arguments))
+
+    async def read_resource(self, uri: str) -> types.ReadResourceResult:
+        """Read a resource. Raises as `call_tool` does."""
+        return await self._ask(self._connected.read_resource(uri))
+
+    async def _ask(self, request: Awaitable[T]) -> T:
+        """Wait for an answer in a task of its own.
+
+        Who is cancelled does not wait until the server was told: the turn must end at once.
+        """
+        task = asyncio.ensure_future(request)
+        self._busy += 1
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            task.add_done_callback(_retrieved)
+            raise
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED or error.message == _SESSION_GONE:
+                self.ended.set()
+            raise
+        finally:
+            self._busy -= 1
+
+    @property
+    def _connected(self) -> Client:
+        assert self._client is not None, "only while `connected` runs"
+        return self._client
+
+    # -- the connection --------------------------------------------------------------------
+
+    def ending(self) -> str:
+        """Why the connection ended, as far as is known."""
+        if self._program is not None:
+            return self._program.ending()
+        return self._trouble.ending() or "the connection ended"
+
+    def why(self, error: Exception, clean: Callable[[str], str]) -> str:
+        """What went wrong, in one line without secrets."""
+        if isinstance(error, MCPError):
+            if error.code == types.CONNECTION_CLOSED:
+                return self.ending()
+            return self._trouble.ending() or reason_of(error, clean)
+        return reason_of(error, clean)
+
+    @asynccontextmanager
+    async def connected(
+        self,
+        *,
+        label: str,
+        cwd: Path,
+        environ: Mapping[str, str],
+        clean: Callable[[str], str],
+    ) -> AsyncIterator[None]:
+        """Be connected; see `program_transport` for the arguments.
+
+        Every server there is knows the handshake; some end when anything else comes first. A
+        server that says it does not know it is asked the newer way. The carrier of MCP over ACP has
+        no notifications to the server, which only the newer way does without.
+        """
+        _quieten()
+
+        def transport() -> AbstractAsyncContextManager[TransportStreams]:
+            match self._config:
+                case ProgramServer():
+                    return program_transport(
+                        self._config,
+                        label=label,
+                        cwd=cwd,
+                        environ=environ,
+                        clean=clean,
+                        on_start=self._started,
+                    )
+                case HttpServer():
+                    return http_transport(self._config, self._trouble)
+                case ChannelServer():
+                    return acp_transport(self._config)
+
+        newer_first = isinstance(self._config, ChannelServer)
+        client = self._new_client(transport(), newer=newer_first)
+        try:
+            await client.__aenter__()
+        except MCPError as error:
+            if newer_first or error.code not in _NOT_THIS_HANDSHAKE:
+                raise
+            client = self._new_client(transport(), newer=True)
+            await client.__aenter__()
+        self._client = client
+        following = asyncio.create_task(self._follow(client))
+        try:
+            yield
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+            await client.__aexit__(None, None, None)
+
+    def _new_client(
+        self, transport: AbstractAsyncContextManager[TransportStreams], *, newer: bool
+    ) -> Client:
+        return Client(
+            watched(transport, self.ended),
+            mode="auto" if newer else "legacy",
+            client_info=types.Implementation(name="acp-agent", version=__version__),
+            elicitation_callback=self._elicited,
+            message_handler=self._told,
+            cache=None,
+        )
+
+    def _started(self, program: Program) -> None:
+        self._program = program
+
+    # -- what the server says by itself ----------------------------------------------------
+
+    async def _told(self, message: IncomingMessage) -> None:
+        match message:
+            case (
+                types.ToolListChangedNotification()
+                | types.PromptListChangedNotification()
+                | types.ResourceListChangedNotification()
+            ):
+                self.changed.set()
+            case types.ElicitCompleteNotification():
+                self._asker.page_done(message.params.elicitation_id)
+            case _:
+                pass
+
+    async def _follow(self, client: Client) -> None:
+        """With the newer version, changes of the lists are told only to who asks for them."""
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        offers = client.server_capabilities
+        tools = bool(offers.tools and offers.tools.list_changed)
+        prompts = bool(offers.prompts and offers.prompts.list_changed)
+        resources = bool(offers.resources and offers.resources.list_changed)
+        if not (tools or prompts or resources):
+            return
+        try:
+            async with client.listen(
+                tools_list_changed=tools,
+                prompts_list_changed=prompts,
+                resources_list_changed=resources,
+            ) as events:
+                async for _ in events:
+                    self.changed.set()
+        except (MCPError, RuntimeError, TimeoutError) as error:
+            _log.info("a server's changes are not followed any more: %s", type(error).__name__)
+
+    async def _elicited(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        del context
+        if not self._busy:
+            # Nobody asked this server for anything: the user must not be asked out of the blue.
+            return types.ElicitResult(action="decline")
+        with self.patience.asking():
+            return await answered(params, self._asker)
+
+    async def visit(self, error: MCPError) -> bool:
+        """Send the user to the pages that an error says are needed; whether they went to all.
+
+        Source: Model Context Protocol, Elicitation, URL mode (`URL_ELICITATION_REQUIRED`).
+        """
+        if error.code != types.URL_ELICITATION_REQUIRED:
+            return False
+        try:
+            needed = types.ElicitationRequiredErrorData.model_validate(error.data).elicitations
+        except ValueError:
+            return False
+        for one in needed[:3]:
+            page = Page(message=one.message, url=one.url, id=one.elicitation_id or "")
+            response = await self._asker.ask_page(page)
+            if response is None or response.action != "accept":
+                return False
+        return bool(needed)
+
+
+def _retrieved(task: asyncio.Future[Any]) -> None:
+    if not task.cancelled():
+        task.exception()  # of no interest any more
+
+
+def _quieten() -> None:
+    """Keep the package from writing what servers send, and addresses, to the log."""
+    for name in ("mcp", "client", "httpx2"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,0 +1,129 @@
+"""A server as the editor names it, whichever version of the protocol it came in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from acp_agent.config.secret_names import is_secret_name
+from acp_agent.content import JsonObject
+
+Deliver = Callable[[str, str, JsonObject | None], Awaitable[None]]
+
+# Headers that say nothing worth hiding; every other one may carry a credential.
+_PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+
+
+class Channel(Protocol):
+    """The way to servers that a client runs itself: MCP over ACP."""
+
+    async def request(
+        self, server_id: str, request_id: str, method: str, params: JsonObject | None
+    ) -> JsonObject:
+        """Ask a server; gives `{"result": …}` or `{"error": {"code", "message", "data"}}`.
+
+        Cancelling the call cancels the request.
+
+        Raises:
+            ConnectionError: the client is gone, or could not pass the request on.
+        """
+        ...
+
+    def listen(self, server_id: str, deliver: Deliver) -> Callable[[], None]:
+        """Hand a server's notifications to `deliver` (request id, method, params).
+
+        Returns:
+            What ends it.
+        """
+        ...
+
+
+class ProgramServer(Struct, frozen=True, kw_only=True):
+    """A program that speaks over its stdin and stdout."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+
+
+class HttpServer(Struct, frozen=True, kw_only=True):
+    """A server behind streamable HTTP, or with `sse` behind its predecessor."""
+
+    name: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    sse: bool = False
+
+
+class ChannelServer(Struct, frozen=True, kw_only=True):
+    """A server that the client runs, reached over the protocol itself."""
+
+    name: str
+    server_id: str
+    channel: Channel
+
+
+ServerConfig = ProgramServer | HttpServer | ChannelServer
+
+
+def identity(server: ServerConfig) -> str:
+    """What the user's "always" is about: the program and its arguments, or the address.
+
+    A digest, since an address or an argument may hold a credential. The name is only what the
+    editor calls it, and says nothing of what is behind it, except where the editor itself is.
+    """
+    parts: tuple[str, ...]
+    match server:
+        case ProgramServer():
+            parts = ("program", server.command, *server.args)
+        case HttpServer():
+            parts = ("http", server.url)
+        case ChannelServer():
+            parts = ("client", server.name)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def all_values(server: ServerConfig) -> tuple[str, ...]:
+    """Everything that may be a secret: no message about the server may have any of it."""
+    match server:
+        case ProgramServer():
+            return tuple(value for _, value in server.env)
+        case HttpServer():
+            return (*_with_words([value for _, value in server.headers]), *_in_address(server.url))
+        case ChannelServer():
+            return ()
+
+
+def credentials(server: ServerConfig) -> tuple[str, ...]:
+    """What is a secret by its place: the whole session is kept free of it.
+
+    A variable counts by its name: one that holds a folder's path must not make that path unreadable
+    wherever the session shows it.
+    """
+    match server:
+        case ProgramServer():
+            return tuple(value for name, value in server.env if is_secret_name(name))
+        case HttpServer():
+            values = [value for name, value in server.headers if name.lower() not in _PLAIN_HEADERS]
+            return (*_with_words(values), *_in_address(server.url))
+        case ChannelServer():
+            return ()
+
+
+def _with_words(values: list[str]) -> list[str]:
+    """The values, and of `Bearer abc` also `abc`."""
+    return [*values, *(value.rpartition(" ")[2] for value in values if " " in value)]
+
+
+def _in_address(url: str) -> list[str]:
+    """The password and the query of an address."""
+    try:
+        parts = urlsplit(url)
+        return [text for text in (parts.password, parts.query) if text]
+    except ValueError:
+        return []

@@ -1,0 +1,110 @@
+"""The HTTP transports: streamable HTTP, and the older one with server-sent events.
+
+Source: Model Context Protocol, Transports. They are the package's own; here are the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from acp_agent.extensions.mcp.config import HttpServer
+
+BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
+_CONNECT_SECONDS = 30.0
+_SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has a limit of its own
+
+
+class HttpTrouble:
+    """What the server last refused with, for the user: the package keeps the status to itself."""
+
+    def __init__(self) -> None:
+        self._status: int | None = None
+
+    def seen(self, status: int) -> None:
+        """Note the status of a response."""
+        self._status = status if status >= 400 else self._status
+
+    def ending(self) -> str:
+        """What went wrong, in words; empty where no response was an error."""
+        match self._status:
+            case None:
+                return ""
+            case 401 | 403:
+                return f"it wants other credentials (HTTP {self._status}): check its headers"
+            case _:
+                return f"it answered with HTTP {self._status}"
+
+
+@asynccontextmanager
+async def http_transport(
+    server: HttpServer, trouble: HttpTrouble
+) -> AsyncIterator[TransportStreams]:
+    """Reach a server over HTTP. Redirects are followed only within its own origin.
+
+    Args:
+        server: where it is.
+        trouble: is told the status of every response.
+    """
+    timeout = httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS)
+
+    def client(
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = timeout,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            headers=headers,
+            timeout=timeout,
+            auth=auth,
+            event_hooks={"response": [bounded]},
+        )
+
+    async def bounded(response: httpx2.Response) -> None:
+        trouble.seen(response.status_code)
+        kind = response.headers.get("content-type", "").lower()
+        if not kind.startswith("text/event-stream") and isinstance(
+            response.stream, httpx2.AsyncByteStream
+        ):
+            response.stream = _BoundedStream(response.stream)
+
+    if server.sse:
+        async with sse_client(
+            server.url,
+            headers=dict(server.headers),
+            timeout=_CONNECT_SECONDS,
+            sse_read_timeout=_SILENCE_SECONDS,
+            httpx_client_factory=client,
+        ) as streams:
+            yield streams
+        return
+    async with (
+        client(dict(server.headers)) as http,
+        streamable_http_client(
+            server.url, http_client=http, max_sse_event_size=BODY_LIMIT
+        ) as streams,
+    ):
+        yield streams
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is longer than the limit."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        count = 0
+        async for piece in self._stream:
+            count += len(piece)
+            if count > BODY_LIMIT:
+                raise httpx2.StreamError(f"the answer is longer than {BODY_LIMIT // 1_000_000} MB")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,61 @@
+"""Names of servers and tools that every model provider takes: `mcp__server__tool`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+LONGEST = 64  # characters of a tool's name; what Anthropic and OpenAI take: ^[a-zA-Z0-9_-]{1,64}$
+_LONGEST_LABEL = 24
+_DIGEST = 8  # hex digits
+
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """A short name for each server, in their order, all different, made of letters that fit."""
+    given: list[str] = []
+    for name in names:
+        base = _plain(name)[:_LONGEST_LABEL] or "server"
+        label, number = base, 2
+        while label in given:
+            label, number = f"{base}-{number}", number + 1
+        given.append(label)
+    return given
+
+
+def tool_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """A name for each (server's label, tool's own name), all different.
+
+    A name that is too long, or that another tool would have too, ends in a digest of what it stands
+    for. It depends on no order, so a tool keeps its name when others come and go, unless one comes
+    whose name is spelled alike.
+    """
+    plain = [f"mcp__{label}__{_plain(tool) or 'tool'}" for label, tool in pairs]
+    count = Counter(plain)
+    return [
+        name if len(name) <= LONGEST and count[name] == 1 else _with_digest(name, label, tool)
+        for name, (label, tool) in zip(plain, pairs, strict=True)
+    ]
+
+
+def command_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """A slash command for each (server's label, prompt's own name), all different."""
+    plain = [f"{label}:{_plain(prompt) or 'prompt'}" for label, prompt in pairs]
+    count = Counter(plain)
+    return [
+        name if len(name) <= LONGEST and count[name] == 1 else _with_digest(name, label, prompt)
+        for name, (label, prompt) in zip(plain, pairs, strict=True)
+    ]
+
+
+def _plain(name: str) -> str:
+    return _REFUSED.sub("_", name).strip("_")
+
+
+def _with_digest(name: str, label: str, own: str) -> str:
+    text = f"{label}\0{own}".encode("utf-8", "replace")
+    digest = hashlib.sha256(text).hexdigest()[:_DIGEST]
+    return f"{name[: LONGEST - _DIGEST - 1]}_{digest}"

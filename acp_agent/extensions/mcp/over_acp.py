@@ -1,0 +1,131 @@
+"""MCP over ACP: requests to a server that the client itself runs, over the protocol's connection.
+
+Source: Agent Client Protocol, `mcp/message`. The carrier has requests to the server, and
+notifications from it that belong to a request which is open. There is no notification to the
+server: a cancelled request is cancelled as the carrier's own request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from pydantic import ValidationError
+
+from acp_agent.content import JsonObject
+from acp_agent.extensions.mcp.config import ChannelServer
+
+_QUEUE = 64  # messages that may wait to be sent
+
+
+@asynccontextmanager
+async def acp_transport(server: ChannelServer) -> AsyncIterator[TransportStreams]:
+    """Reach a server through the client's connection."""
+    incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_QUEUE)
+    carrier = _Carrier(server, incoming_send)
+    stop = server.channel.listen(server.server_id, carrier.deliver)
+    sending = asyncio.create_task(carrier.send_all(outgoing_receive))
+    try:
+        yield incoming, outgoing
+    finally:
+        stop()
+        await carrier.close(sending)
+        for stream in (incoming_send, incoming, outgoing, outgoing_receive):
+            stream.close()
+
+
+class _Carrier:
+    """Carries each request as one of the connection's, and its outcome back."""
+
+    def __init__(
+        self, server: ChannelServer, incoming: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        self._server = server
+        self._incoming = incoming
+        self._open: dict[str, asyncio.Task[None]] = {}
+        self._prefix = uuid.uuid4().hex[:12]
+
+    def _name(self, request_id: RequestId | None) -> str:
+        """A request's name on the carrier, which other sessions' requests share with it.
+
+        The package's names of subscriptions stay, since the server puts them into what it sends;
+        they are different in the whole process.
+        """
+        return request_id if isinstance(request_id, str) else f"{self._prefix}-{request_id}"
+
+    async def send_all(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async for item in outgoing:
+            message = item.message
+            if isinstance(message, JSONRPCRequest):
+                self._open[self._name(message.id)] = asyncio.create_task(self._ask(message))
+            elif (
+                isinstance(message, JSONRPCNotification)
+                and message.method == "notifications/cancelled"
+                and (
+                    task := self._open.get(
+                        self._name(cancelled_request_id_from_params(message.params))
+                    )
+                )
+            ):
+                task.cancel()
+
+    async def deliver(self, request_id: str, method: str, params: JsonObject | None) -> None:
+        """Take in a notification; one for a request that is not open is dropped."""
+        if request_id not in self._open:
+            return
+        try:
+            message = JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
+            await self._incoming.send(SessionMessage(message))
+        except (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return
+
+    async def close(self, sending: asyncio.Task[None]) -> None:
+        tasks = [sending, *self._open.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    async def _ask(self, request: JSONRPCRequest) -> None:
+        name = self._name(request.id)
+        try:
+            outcome = await self._server.channel.request(
+                self._server.server_id, name, request.method, request.params
+            )
+            answer = _answer(request, outcome)
+        except ConnectionError:
+            self._incoming.close()  # the client is gone, and its server with it
+            return
+        finally:
+            self._open.pop(name, None)
+        try:
+            await self._incoming.send(SessionMessage(answer))
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return
+
+
+def _answer(request: JSONRPCRequest, outcome: JsonObject) -> JSONRPCResponse | JSONRPCError:
+    """The outcome as the message it would be on another transport; `result` wins over `error`."""
+    try:
+        if "result" in outcome:
+            return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=outcome["result"] or {})
+        error = ErrorData.model_validate(outcome.get("error"))
+    except ValidationError:
+        error = ErrorData(code=INTERNAL_ERROR, message="the client's answer has the wrong shape")
+    return JSONRPCError(jsonrpc="2.0", id=request.id, error=error)

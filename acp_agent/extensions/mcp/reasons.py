@@ -1,0 +1,33 @@
+"""Why a server cannot be used, in one line for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_LONGEST = 300  # characters
+
+
+def reason_of(error: BaseException, clean: Callable[[str], str]) -> str:
+    """One line that says what went wrong, without secrets.
+
+    Args:
+        error: what was raised; of a group of errors, the first one that is not a group.
+        clean: takes secrets out of a text.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, FileNotFoundError):
+        text = f"there is no program {error.filename}" if error.filename else str(error)
+    elif isinstance(error, PermissionError) and error.filename:
+        text = f"{error.filename} may not be started"
+    elif isinstance(error, TimeoutError):
+        text = str(error) or "it took too long"
+    else:
+        text = str(error) or type(error).__name__
+    return one_line(clean(text))
+
+
+def one_line(text: str) -> str:
+    """`text` on one line of moderate length, nothing in it that cannot be printed."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

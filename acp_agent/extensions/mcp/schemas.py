@@ -1,0 +1,162 @@
+"""A tool's JSON Schema as a model may be sent it, and as its arguments are checked.
+
+A server's schema is somebody else's text: it is bounded, what refers to elsewhere is replaced, and
+what only some providers take is left out. What is left out, the server has to check by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from referencing import Registry
+
+from acp_agent.content import JsonObject
+
+SIZE_LIMIT = 24_000  # bytes of a schema as JSON
+_DEPTH = 24  # levels of a schema
+_NODES = 4_000  # schemas in a schema, those that are repeated for a reference counted each time
+_MISTAKES = 5  # that are told at once
+
+_PROPERTY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")  # what Anthropic takes
+
+_SCHEMAS = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames"})
+_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_MAPS = frozenset({"properties", "dependentSchemas"})
+_VALUES = frozenset(
+    {
+        "type",
+        "enum",
+        "const",
+        "required",
+        "description",
+        "title",
+        "default",
+        "examples",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "dependentRequired",
+    }
+)
+# At the top, providers take an object's keywords only.
+_NOT_AT_THE_TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const"})
+
+
+class UnusableSchemaError(Exception):
+    """A schema that no tool can be offered with; the message says why."""
+
+
+class ToolSchema:
+    """A usable schema.
+
+    Raises:
+        UnusableSchemaError: there is no sense in it, or it is out of bounds.
+    """
+
+    def __init__(self, schema: JsonObject) -> None:
+        try:
+            whole = _Cleaner(schema).clean()
+        except RecursionError:
+            raise UnusableSchemaError("its schema is too deep") from None
+        if whole.get("type", "object") != "object":
+            raise UnusableSchemaError("its parameters are no object")
+        whole["type"] = "object"
+        try:
+            Draft202012Validator.check_schema(whole)
+        except SchemaError as error:
+            raise UnusableSchemaError(f"its schema is wrong at {_place(error.path)}") from None
+        for name in whole.get("properties", {}):
+            if not _PROPERTY.match(name):
+                raise UnusableSchemaError("a parameter's name has characters that no model takes")
+        self.for_model = {key: value for key, value in whole.items() if key not in _NOT_AT_THE_TOP}
+        self.for_model.setdefault("properties", {})
+        if len(msgspec.json.encode(self.for_model)) > SIZE_LIMIT:
+            raise UnusableSchemaError(f"its schema is larger than {SIZE_LIMIT // 1_000} kB")
+        # No reference is left; the empty registry makes sure that none is ever followed.
+        self._validator = Draft202012Validator(whole, registry=Registry())
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters."""
+        return list(self.for_model["properties"])
+
+    def mistakes(self, arguments: JsonObject) -> list[str]:
+        """What is wrong with arguments, for the model to mend it; empty where nothing is."""
+        found: list[str] = []
+        for error in self._validator.iter_errors(arguments):
+            if len(found) == _MISTAKES:
+                found.append("and more")
+                break
+            place = _place(error.absolute_path)
+            found.append(
+                f"{place}: {error.message[:200]}" if error.absolute_path else error.message[:200]
+            )
+        return found
+
+
+class _Cleaner:
+    """Copies a schema keyword by keyword, references replaced by what they name."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._root = schema
+        self._nodes = 0
+
+    def clean(self) -> JsonObject:
+        cleaned = self._schema(self._root, 0, ())
+        if not isinstance(cleaned, dict):
+            raise UnusableSchemaError("its schema is no object")
+        return cleaned
+
+    def _schema(self, schema: Any, depth: int, within: tuple[str, ...]) -> Any:  # JSON, any kind
+        self._nodes += 1
+        if depth > _DEPTH or self._nodes > _NODES:
+            raise UnusableSchemaError("its schema is too deep or too large")
+        if isinstance(schema, bool):
+            return schema
+        if not isinstance(schema, dict):
+            raise UnusableSchemaError("its schema has something in it that is no schema")
+        cleaned: JsonObject = {}
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            target = self._target(reference)
+            # One that leads to itself, or elsewhere, may be anything.
+            if isinstance(target, dict) and reference not in within:
+                cleaned = self._schema(target, depth + 1, (*within, reference))
+        for key, value in schema.items():
+            if key in _VALUES:
+                cleaned[key] = value
+            elif key in _SCHEMAS:
+                cleaned[key] = self._schema(value, depth + 1, within)
+            elif key in _LISTS and isinstance(value, list):
+                cleaned[key] = [self._schema(one, depth + 1, within) for one in value]
+            elif key in _MAPS and isinstance(value, dict):
+                cleaned[key] = {
+                    name: self._schema(one, depth + 1, within) for name, one in value.items()
+                }
+        return cleaned
+
+    def _target(self, reference: str) -> Any:
+        if not reference.startswith("#"):
+            return None
+        target: Any = self._root
+        for step in reference[1:].split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            target = target.get(key) if isinstance(target, dict) else None
+        return target
+
+
+def _place(path: Any) -> str:  # a deque of keys and positions
+    return ".".join(str(step)[:60] for step in path) or "the top"

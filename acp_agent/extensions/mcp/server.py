@@ -1,0 +1,201 @@
+"""A server's life: connected in the background, connected again when it dies, ended in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from acp_agent.errors import ToolError
+from acp_agent.extensions.mcp.config import ServerConfig
+
+if TYPE_CHECKING:  # these bring the `mcp` package
+    from acp_agent.extensions.mcp.client import McpClient
+    from acp_agent.extensions.mcp.elicitation import Asker
+    from acp_agent.extensions.mcp.listing import Offer
+
+RESTARTS = 3  # in a row, before a server that dies is given up
+_STEADY_SECONDS = 60.0  # a server that lived so long dies anew, not again
+_BACKOFF_SECONDS = (0.5, 2.0, 8.0)
+_SETTLE_SECONDS = 0.1  # after a change, before the lists are asked for: changes come in bunches
+_BETWEEN_LISTINGS = 1.0  # seconds, for a server that says "changed" without end
+_CLOSE_SECONDS = 1.2
+_CANCELLED_SECONDS = 0.3
+
+_log = logging.getLogger(__name__)
+
+
+class Owner(Protocol):
+    """Whose servers they are."""
+
+    def changed(self) -> None:
+        """What the servers offer is something else now."""
+        ...
+
+    async def tell(self, title: str, description: str = "") -> None:
+        """Let the user know."""
+        ...
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """Where and how servers are started; `connect` is in seconds, `clean` takes secrets out."""
+
+    cwd: Path
+    environ: Mapping[str, str]
+    connect: float
+    clean: Callable[[str], str]
+
+
+class McpServer:
+    """One server of a session. `label` is what it is called, `config.name` what the user sees.
+
+    Everything of its connection happens in one task of its own.
+    """
+
+    def __init__(
+        self, config: ServerConfig, label: str, *, setting: Setting, owner: Owner, asker: Asker
+    ) -> None:
+        self.config = config
+        self.label = label
+        self.offer: Offer | None = None
+        self._setting = setting
+        self._owner = owner
+        self._asker = asker
+        self._client: McpClient | None = None
+        self._settled = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def client(self) -> McpClient:
+        """The connection.
+
+        Raises:
+            ToolError: there is none at the moment.
+        """
+        if self._client is None:
+            raise ToolError(f"the MCP server {self.config.name!r} is not connected at the moment")
+        return self._client
+
+    async def settled(self) -> None:
+        """Wait until it is known whether the server can be used."""
+        await self._settled.wait()
+
+    async def aclose(self) -> None:
+        """End the connection, and the program behind it. Takes two seconds at most."""
+        self._stop.set()
+        if self._client is None:
+            self._task.cancel()  # it connects, or waits to connect again
+        await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=_CANCELLED_SECONDS)
+
+    # -- the task --------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        try:
+            # In a thread: it imports the `mcp` package.
+            await asyncio.to_thread(import_module, f"{__package__}.client")
+            await self._stay_connected()
+        except Exception:  # noqa: BLE001 - a fault of ours must not stay unseen
+            _log.exception("the MCP server %s broke", self.label)
+            await self._owner.tell(f"The MCP server {self.config.name!r} cannot be used.")
+        finally:
+            self._settled.set()
+
+    async def _stay_connected(self) -> None:
+        loop = asyncio.get_running_loop()
+        restarts = 0
+        while True:
+            began = loop.time()
+            why = await self._live()
+            if self._stop.is_set():
+                return
+            if not self._settled.is_set():
+                await self._owner.tell(
+                    f"The MCP server {self.config.name!r} could not be connected.", f"{why}."
+                )
+                return
+            self.offer = None
+            self._owner.changed()
+            if loop.time() - began > _STEADY_SECONDS:
+                restarts = 0
+            if restarts == RESTARTS:
+                await self._owner.tell(
+                    f"The MCP server {self.config.name!r} ended again and is given up.", f"{why}."
+                )
+                return
+            await self._owner.tell(
+                f"The MCP server {self.config.name!r} ended and is started again.", f"{why}."
+            )
+            await asyncio.sleep(_BACKOFF_SECONDS[restarts])
+            restarts += 1
+
+    async def _live(self) -> str:
+        """Connect and stay connected until the connection ends; gives the reason."""
+        from acp_agent.extensions.mcp.client import McpClient  # noqa: PLC0415 - imported by now
+
+        client = McpClient(self.config, self._asker)
+        setting = self._setting
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(setting.connect):
+                    await stack.enter_async_context(
+                        client.connected(
+                            label=self.label,
+                            cwd=setting.cwd,
+                            environ=setting.environ,
+                            clean=setting.clean,
+                        )
+                    )
+                    self.offer = await client.list_offer()
+                self._client = client
+                self._settled.set()
+                self._owner.changed()
+                await self._until_ended(client)
+        except TimeoutError:
+            return f"it did not answer within {setting.connect:g} s"
+        except Exception as error:  # noqa: BLE001 - whatever a server does is told to the user
+            _log.info("the MCP server %s failed", self.label, exc_info=error)
+            return client.why(error, setting.clean)
+        finally:
+            self._client = None
+        return client.ending()
+
+    async def _until_ended(self, client: McpClient) -> None:
+        """Keep the lists up to date while the connection lives."""
+        loop = asyncio.get_running_loop()
+        listed = loop.time()
+        while await self._first(client.changed) is client.changed:
+            pause = max(_SETTLE_SECONDS, listed + _BETWEEN_LISTINGS - loop.time())
+            if await self._first(client.ended, limit=pause) is not None:
+                return
+            try:
+                async with asyncio.timeout(self._setting.connect):
+                    self.offer = await client.list_offer()
+            except Exception as error:  # noqa: BLE001 - the old lists stay
+                why = client.why(error, self._setting.clean)
+                _log.warning("the MCP server %s did not list what it has: %s", self.label, why)
+            listed = loop.time()
+            self._owner.changed()
+
+    async def _first(
+        self, event: asyncio.Event, *, limit: float | None = None
+    ) -> asyncio.Event | None:
+        """Wait for `event`, or for the connection's end; gives what came, None for nothing."""
+        assert self._client is not None
+        events = [self._stop, self._client.ended, event]
+        waits = [asyncio.create_task(one.wait()) for one in events]
+        try:
+            await asyncio.wait(waits, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return next((one for one in events if one.is_set()), None)

@@ -1,0 +1,177 @@
+"""The resources of MCP servers: two tools, for as long as some server has any."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.extensions.mcp.config import identity
+from acp_agent.extensions.mcp.server import McpServer
+from acp_agent.permissions.access import McpAccess
+from acp_agent.tools.arguments import text_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.mcp_result import resource_outcome
+from acp_agent.tools.mcp_tool import asked
+from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.workspace.contract import Workspace
+
+_LISTED = 200  # resources of one server
+_TEXT = 300  # characters of a name, an address or a description
+_SHOWN = 2_000  # characters
+READING = "resources/read"  # what the gate is asked about: reading is one permission a server
+
+Servers = Callable[[], Sequence[McpServer]]
+
+
+class ListResourcesParams(ToolParams):
+    """The list_mcp_resources tool's parameters."""
+
+    server: Annotated[str | None, Field(description="Only this server's.")] = None
+
+
+class ListMcpResourcesTool(Tool[ListResourcesParams]):
+    """Lists what the servers have said they have; asks no server."""
+
+    name: ClassVar[str] = "list_mcp_resources"
+    kind: ClassVar[ToolKind] = "search"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[ListResourcesParams]] = ListResourcesParams
+
+    def __init__(self, workspace: Workspace, servers: Servers) -> None:
+        """Args: servers: gives those that are connected."""
+        super().__init__(workspace)
+        self._servers = servers
+
+    @classmethod
+    def description(cls) -> str:
+        """What the model is told."""
+        return "Lists the resources of the connected MCP servers, and templates of their addresses."
+
+    def title(self, arguments: JsonObject) -> str:
+        """Whose resources."""
+        server = text_argument(arguments, "server")
+        return f"List resources of {server}" if server else "List resources of MCP servers"
+
+    async def prepare(self, params: ListResourcesParams) -> Prepared:
+        """Nothing to look at."""
+        servers = self._servers()
+        if params.server is not None:
+            servers = [server_named(params.server, servers)]
+
+        async def run(progress: Progress) -> Outcome:
+            del progress
+            text = "\n\n".join(_listed(server) for server in servers if has_resources(server))
+            shown = text_part(fenced(shorten(text or "none", _SHOWN), ""))
+            return Outcome(text=text or "[there are none]", content=(shown,))
+
+        return Prepared(title=self.title(params.model_dump()), run=run)
+
+
+class ReadResourceParams(ToolParams):
+    """The read_mcp_resource tool's parameters."""
+
+    server: Annotated[str, Field(min_length=1)]
+    uri: Annotated[str, Field(min_length=1, max_length=4_000)]
+
+
+class ReadMcpResourceTool(Tool[ReadResourceParams]):
+    """Reads a resource of a server."""
+
+    name: ClassVar[str] = "read_mcp_resource"
+    kind: ClassVar[ToolKind] = "read"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[ReadResourceParams]] = ReadResourceParams
+
+    def __init__(self, workspace: Workspace, servers: Servers, *, seconds: float) -> None:
+        """Make the tool.
+
+        Args:
+            workspace: the session's.
+            servers: gives those that are connected.
+            seconds: how long reading may take.
+        """
+        super().__init__(workspace)
+        self._servers = servers
+        self._seconds = seconds
+
+    @classmethod
+    def description(cls) -> str:
+        """What the model is told."""
+        return "Reads a resource of an MCP server by its address (list_mcp_resources has them)."
+
+    def title(self, arguments: JsonObject) -> str:
+        """The server and the address."""
+        server, uri = text_argument(arguments, "server"), text_argument(arguments, "uri")
+        return f"{server}: read {uri}" if server and uri else "Read a resource"
+
+    async def prepare(self, params: ReadResourceParams) -> Prepared:
+        """Show the whole address: it is what would be sent."""
+        server = server_named(params.server, self._servers())
+        return Prepared(
+            title=self.title(params.model_dump()),
+            run=functools.partial(self._run, server, params.uri),
+            access=McpAccess(
+                server=server.config.name,
+                tool=READING,
+                identity=identity(server.config),
+                definition=READING,
+                read_only=True,
+            ),
+            content=(text_part(fenced(one_line(params.uri, 4_000), "")),),
+        )
+
+    async def _run(self, server: McpServer, uri: str, progress: Progress) -> Outcome:
+        del progress
+        result = await asked(
+            server, lambda: server.client.read_resource(uri), seconds=self._seconds
+        )
+        return resource_outcome(result.contents)
+
+
+def has_resources(server: McpServer) -> bool:
+    """Whether a server has resources, or templates of their addresses."""
+    offer = server.offer
+    return offer is not None and bool(offer.resources or offer.templates)
+
+
+def server_named(name: str, servers: Sequence[McpServer]) -> McpServer:
+    """The server of this label, or of this name where only one has it.
+
+    Raises:
+        ToolError: there is none; the message has those there are.
+    """
+    for server in servers:
+        if server.label == name:
+            return server
+    named = [server for server in servers if server.config.name == name]
+    if len(named) == 1:
+        return named[0]
+    known = ", ".join(server.label for server in servers) or "none"
+    raise ToolError(f"there is no connected MCP server {name!r}; the servers are {known}")
+
+
+def _listed(server: McpServer) -> str:
+    offer = server.offer
+    assert offer is not None
+    lines = [f"# {server.label}"]
+    for one in offer.resources[:_LISTED]:
+        about = one.title or one.description or ""
+        lines.append(_line(one.uri, one.name, about))
+    for template in offer.templates[:_LISTED]:
+        about = template.title or template.description or ""
+        lines.append("template " + _line(template.uri_template, template.name, about))
+    left_out = max(0, len(offer.resources) - _LISTED) + max(0, len(offer.templates) - _LISTED)
+    if left_out:
+        lines.append(f"[{left_out} more are left out]")
+    return "\n".join(lines)
+
+
+def _line(uri: str, name: str, about: str) -> str:
+    text = f"{one_line(uri, 1_000)} ({one_line(name, _TEXT)})"
+    return f"{text}: {one_line(about, _TEXT)}" if about else text

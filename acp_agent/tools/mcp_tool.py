@@ -1,0 +1,203 @@
+"""A tool of an MCP server, as one of the session's tools."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Literal, TypeVar
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.extensions.mcp.config import identity
+from acp_agent.extensions.mcp.reasons import one_line as plain_line
+from acp_agent.extensions.mcp.schemas import ToolSchema
+from acp_agent.extensions.mcp.server import McpServer
+from acp_agent.permissions.access import McpAccess
+from acp_agent.tools.base import Outcome, Prepared, Progress
+from acp_agent.tools.described import DescribedTool, GivenArguments
+from acp_agent.tools.mcp_result import tool_outcome
+from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.workspace.contract import Workspace
+
+DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
+_SHOWN_ARGUMENTS = 4_000  # characters of the arguments that the call shows
+_TITLE = 80  # characters
+_PROGRESS_SECONDS = 0.5  # between two changes of a running call's title
+_PROGRESS_COUNT = 500  # changes of one call's title, at most
+
+T = TypeVar("T")
+
+
+class McpTool(DescribedTool):
+    """Calls a tool of a server. One class a tool, since a tool's name and kind are its class's.
+
+    Nothing that the server says of its tool decides anything: the gate asks the user.
+    """
+
+    remote: ClassVar[types.Tool]
+    schema: ClassVar[ToolSchema]
+    server: ClassVar[McpServer]
+    seconds: ClassVar[float]
+
+    @classmethod
+    def description(cls) -> str:
+        """What the server says, cut where it is long."""
+        text = cls.remote.description or _title_of(cls.remote)
+        return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
+
+    def parameters(self) -> JsonObject:
+        """The server's schema, cleaned."""
+        return self.schema.for_model
+
+    def mistakes(self, arguments: JsonObject) -> list[str]:
+        """What the server's schema says is wrong."""
+        return self.schema.mistakes(arguments)
+
+    def title(self, arguments: JsonObject) -> str:
+        """The server's and the tool's own name: what it calls itself may be misleading."""
+        del arguments
+        return f"{one_line(self.server.config.name, _TITLE)}: {_title_of(self.remote)}"
+
+    async def prepare(self, params: GivenArguments) -> Prepared:
+        """Show the arguments: they are what would be sent."""
+        shown = json.dumps(params.values, indent=2, ensure_ascii=False)
+        return Prepared(
+            title=self.title(params.values),
+            run=functools.partial(self._run, params.values),
+            access=McpAccess(
+                server=self.server.config.name,
+                tool=self.remote.name,
+                identity=identity(self.server.config),
+                definition=definition(self.remote),
+                read_only=self.effect == "reads",
+            ),
+            content=(text_part(fenced(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
+            if params.values
+            else (),
+        )
+
+    async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:
+        show = _Shown(progress, self.title(arguments))
+        result = await asked(
+            self.server,
+            lambda: self.server.client.call_tool(self.remote.name, arguments, show),
+            seconds=self.seconds,
+        )
+        return tool_outcome(result)
+
+
+def mcp_tool(
+    remote: types.Tool,
+    name: str,
+    *,
+    server: McpServer,
+    workspace: Workspace,
+    seconds: float,
+) -> McpTool:
+    """A tool of a server as one of ours.
+
+    Args:
+        remote: the tool as the server describes it.
+        name: what the model calls it.
+        server: whose it is.
+        workspace: the session's.
+        seconds: how long a call may take.
+
+    Raises:
+        UnusableSchemaError: its schema cannot be used.
+    """
+    hints = remote.annotations or types.ToolAnnotations()
+    schema = ToolSchema(remote.input_schema)
+    namespace: dict[str, Any] = {
+        "name": name,
+        "kind": _kind(hints),
+        "effect": _effect(hints),
+        "remote": remote,
+        "schema": schema,
+        "server": server,
+        "seconds": seconds,
+    }
+    made: type[McpTool] = type("McpTool", (McpTool,), namespace)
+    return made(workspace)
+
+
+def definition(remote: types.Tool) -> str:
+    """A digest of all that the server says of a tool, so that a change of it is noticed."""
+    said = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
+    text = json.dumps(said, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+async def asked(
+    server: McpServer, request: Callable[[], Awaitable[T]], *, seconds: float, again: bool = True
+) -> T:
+    """Ask a server and wait for at most `seconds`; the time that the user takes does not count.
+
+    Raises:
+        ToolError: it failed, is gone, or did not answer in time.
+    """
+    name = server.config.name
+    client = server.client
+    try:
+        async with client.patience.limit(seconds):
+            return await request()
+    except TimeoutError:
+        raise ToolError(
+            f"the MCP server {name!r} did not answer within {seconds:g} s; the call was cancelled"
+        ) from None
+    except MCPError as error:
+        if again and await client.visit(error):
+            return await asked(server, request, seconds=seconds, again=False)
+        why = client.why(error, str)
+        raise ToolError(f"the MCP server {name!r} failed: {why}") from None
+    except (ValueError, RuntimeError) as error:
+        why = plain_line(str(error).split("\n", maxsplit=1)[0])
+        raise ToolError(
+            f"the MCP server {name!r} gave an answer of the wrong shape: {why}"
+        ) from None
+
+
+class _Shown:
+    """Shows a call's progress in its title, now and then."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        self._title = title
+        self._next = 0.0
+        self._count = 0
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        now = asyncio.get_running_loop().time()
+        if now < self._next or self._count == _PROGRESS_COUNT:
+            return
+        self._next = now + _PROGRESS_SECONDS
+        self._count += 1
+        share = f"{min(progress / total, 1):.0%}" if total and total > 0 else ""
+        said = one_line(message, _TITLE) if message else ""
+        state = ", ".join(part for part in (share, said) if part)
+        if state:
+            await self._progress.show(title=f"{self._title} ({state})")
+
+
+def _title_of(remote: types.Tool) -> str:
+    """The tool's own name, and beside it the title that it gives itself."""
+    said = remote.title or (remote.annotations.title if remote.annotations else None) or ""
+    name, title = one_line(remote.name, _TITLE), one_line(said, _TITLE)
+    return f"{title} ({name})" if title and title != name else name
+
+
+def _kind(hints: types.ToolAnnotations) -> ToolKind:
+    if not hints.read_only_hint:
+        return "other"
+    return "fetch" if hints.open_world_hint else "read"
+
+
+def _effect(hints: types.ToolAnnotations) -> Literal["reads", "writes"]:
+    return "reads" if hints.read_only_hint else "writes"
