@@ -5,9 +5,13 @@ A message is one line that a person understands: what was wrong, then what to do
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class AcpAgentError(Exception):
-    """Anything that this program raises on purpose."""
+    """Anything that this program raises on purpose; `kind` names its sort in the journal."""
+
+    kind: ClassVar[str] = "internal"
 
 
 class InvalidInputError(AcpAgentError):
@@ -24,6 +28,8 @@ class ConfigError(AcpAgentError):
 
 class AuthRequiredError(AcpAgentError):
     """No model can be used until the user gives a key, starts a local server or picks the demo."""
+
+    kind = "auth_required"
 
 
 class SessionError(AcpAgentError):
@@ -45,6 +51,8 @@ class SessionBusyError(SessionError):
 class StoreError(AcpAgentError):
     """The journal cannot be read or written."""
 
+    kind = "store"
+
 
 class StoreDamagedError(StoreError):
     """The journal's file is not a journal, or is broken. It is left as it is."""
@@ -56,6 +64,8 @@ class StoreNewerError(StoreError):
 
 class ModelError(AcpAgentError):
     """A model provider failed; the message says which, with what status, and what to do."""
+
+    kind = "model"
 
     def __init__(self, message: str, *, provider: str, status: int | None = None) -> None:
         super().__init__(message)

@@ -12,13 +12,16 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.content import CallContent, ContentBlock, JsonObject, Location
-from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 
 ToolKind = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 Severity = Literal["info", "warning", "error"]
+Activity = Literal["running", "requires_action", "idle", "unknown"]
+
+PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -103,13 +106,31 @@ class ThoughtSealed(Event, frozen=True, kw_only=True, tag="thought_sealed"):
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens that one model request took. `input` counts everything sent, the cached part too."""
+    """Tokens that model requests took.
+
+    `input` counts everything sent, what was read from and written to a cache too; `output` counts
+    everything answered, reasoning too.
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
     reasoning: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether anything was counted."""
+        return bool(self.input or self.output)
+
+    def __add__(self, other: Usage) -> Usage:
+        """What two requests took together."""
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            reasoning=self.reasoning + other.reasoning,
+        )
 
 
 class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
@@ -175,12 +196,14 @@ class ToolShown(Event, frozen=True, kw_only=True, tag="tool_shown"):
 class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     """A call ended. `result` and `images` are for the model; the rest is for the user.
 
+    `cancelled` where the user stopped the call, or the turn that it was in; it is `failed` as well.
     `content` and `locations` are whole lists, None where what was shown before stays.
     `exit_code` and `signal` are set where a command ran.
     """
 
     call: CallId
     failed: bool = False
+    cancelled: bool = False
     result: str = ""
     images: tuple[ContentBlock, ...] = ()
     content: tuple[CallContent, ...] | None = None
@@ -218,6 +241,13 @@ class PlanChanged(Event, frozen=True, kw_only=True, tag="plan_changed"):
     """The whole plan as it is now."""
 
     entries: tuple[PlanEntry, ...]
+    plan_id: str = PLAN
+
+
+class PlanRemoved(Event, frozen=True, kw_only=True, tag="plan_removed"):
+    """There is no plan any more."""
+
+    plan_id: str = PLAN
 
 
 class TitleChanged(Event, frozen=True, kw_only=True, tag="title_changed"):
@@ -251,12 +281,58 @@ class CompactionSummaryText(Event, frozen=True, kw_only=True, tag="compaction_su
     text: str
 
 
+class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
+    """A child session of this one began, or is no longer as it was.
+
+    None leaves a field as it was; a text or a list that is empty takes what was there away. What
+    `state` says replaces the whole state: `stop_reason` and `error` say why an idle child stopped.
+    `can_cancel` says whether the user may stop the child's work alone.
+    """
+
+    session: SessionId
+    title: str | None = None
+    description: str | None = None
+    cwd: str | None = None
+    directories: tuple[str, ...] | None = None
+    can_cancel: bool | None = None
+    state: Activity | None = None
+    stop_reason: StopReason | None = None
+    error: str = ""
+
+
+class SessionMessageSent(Event, frozen=True, kw_only=True, tag="session_message_sent"):
+    """A message between this session and another, as this session's transcript has it.
+
+    `other` is the same message's id in the other session's transcript, where that is known. None
+    leaves a field as it was; `content` replaces what came before, in pieces too.
+    """
+
+    message: MessageId
+    sender: SessionId | None = None
+    recipient: SessionId | None = None
+    other: MessageId | None = None
+    content: tuple[ContentBlock, ...] | None = None
+
+
+class SessionMessageText(Event, frozen=True, kw_only=True, tag="session_message_text"):
+    """A piece of a message between sessions."""
+
+    message: MessageId
+    text: str
+
+
 class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
-    """A turn ended with a stop reason, or with an `error` that the user was told."""
+    """A turn ended with a stop reason, or with an `error` that the user was told.
+
+    `error_kind` is what kind of error it was, as `acp_agent.errors.AcpAgentError.kind` names it,
+    "" where nobody said. `usage` is what all requests of the turn took; None where no model said.
+    """
 
     turn: TurnId
     stop_reason: StopReason | None = None
     error: str = ""
+    error_kind: str = ""
+    usage: Usage | None = None
 
 
 class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
@@ -292,10 +368,14 @@ AnyEvent = (
     | PermissionAsked
     | PermissionDecided
     | PlanChanged
+    | PlanRemoved
     | TitleChanged
     | NoticeShown
     | CompactionChanged
     | CompactionSummaryText
+    | SubagentChanged
+    | SessionMessageSent
+    | SessionMessageText
     | TurnEnded
     | TurnInterrupted
 )

@@ -133,6 +133,7 @@ class _Writer:
                 call=new_call_id(), name=done.name, arguments=done.arguments or "{}"
             )
             self.calls.append(proposed)
+            host.open_calls.add(proposed.call)
             title, kind = label(host.toolset, proposed.name, proposed.arguments)
             events.append(
                 ToolCalled(
@@ -147,7 +148,7 @@ class _Writer:
             )
         usage = finished.usage
         events.append(ModelAnswered(message=self.message, model=self._model.ref, usage=usage))
-        if usage.input or usage.output:
+        if usage:
             events.append(
                 UsageReported(
                     used=usage.input + usage.output,

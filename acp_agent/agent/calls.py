@@ -11,9 +11,11 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from acp_agent.agent.answer import ProposedCall
 from acp_agent.agent.cleaning import clean_content, clean_object
-from acp_agent.agent.endings import DISMISSED, REJECTED, cancelled
+from acp_agent.agent.endings import DISMISSED, REJECTED, cancelled, stopped
 from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.progress import CallProgress
@@ -27,7 +29,6 @@ from acp_agent.events import (
     ToolShown,
     ToolStarted,
 )
-from acp_agent.ids import CallId
 from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
 from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
@@ -38,12 +39,20 @@ from acp_agent.workspace.scrub import scrub
 _log = logging.getLogger(__name__)
 
 
+class _Place(Struct, frozen=True, eq=False):
+    """A call's place in the order: `free` when it may begin, `judged` when a read may follow it."""
+
+    call: ProposedCall
+    writes: bool
+    free: asyncio.Event
+    judged: asyncio.Event
+
+
 class CallRunner:
-    """Runs the calls of one answer."""
+    """Runs the calls of one answer, each in a task of its own, so that it can be stopped alone."""
 
     def __init__(self, host: TurnHost) -> None:
         self._host = host
-        self._open: dict[CallId, ProposedCall] = {}
         self._readers = asyncio.Semaphore(host.limits.concurrent_reads)
         self._end_turn = False
 
@@ -53,29 +62,67 @@ class CallRunner:
         Returns:
             Whether a tool asked for the turn to end here, to let the user answer.
         """
-        self._open = {call.call: call for call in calls}
+        for call in calls:
+            self._host.open_calls.add(call.call)
         try:
-            async with asyncio.TaskGroup() as reads:
-                running: list[asyncio.Task[None]] = []
-                for call in calls:
-                    writes = self._writes(call.name)
-                    if writes and running:
-                        await asyncio.wait(running)
-                        running.clear()
-                    prepared = await self._prepare(call)
-                    if prepared is None:
-                        continue
-                    if writes:
-                        await self._execute(call, prepared)
-                    else:
-                        running.append(reads.create_task(self._read(call, prepared)))
-        except BaseExceptionGroup as group:
-            await self._close_open()
-            raise group.exceptions[0] from group
+            async with asyncio.TaskGroup() as group:
+                await self._in_order(group, calls)
+        except BaseExceptionGroup as failures:
+            await self._close_open(calls)
+            raise failures.exceptions[0] from failures
         except asyncio.CancelledError:
-            await self._close_open()
+            await self._close_open(calls)
             raise
         return self._end_turn
+
+    async def _in_order(self, group: asyncio.TaskGroup, calls: Sequence[ProposedCall]) -> None:
+        """Let each call begin when those before it are as far as it needs them to be."""
+        places = [
+            _Place(call, self._writes(call.name), asyncio.Event(), asyncio.Event())
+            for call in calls
+        ]
+        # All tasks are there from the beginning: a call that still waits can be stopped at once.
+        tasks = [group.create_task(self._take(place)) for place in places]
+        reading: list[asyncio.Task[None]] = []
+        for place, task in zip(places, tasks, strict=True):
+            if place.writes and reading:
+                await asyncio.wait(reading)
+                reading.clear()
+            place.free.set()
+            if place.writes:
+                await asyncio.wait([task])
+            else:
+                await place.judged.wait()
+                reading.append(task)
+
+    async def _take(self, place: _Place) -> None:
+        """All of one call. It ends alone where the user stops it; the turn's end goes further."""
+        call, task = place.call, asyncio.current_task()
+        assert task is not None
+        try:
+            if not self._host.open_calls.runs_in(call.call, task):
+                await self._end_stopped(call)
+                return
+            await place.free.wait()
+            prepared = await self._prepare(call)
+            if prepared is None:
+                return
+            if place.writes:
+                await self._execute(call, prepared)
+            else:
+                place.judged.set()
+                async with self._readers:
+                    await self._execute(call, prepared)
+        except asyncio.CancelledError:
+            if not self._host.open_calls.was_stopped(call.call):
+                raise
+            await self._end_stopped(call)
+        finally:
+            place.judged.set()
+
+    async def _end_stopped(self, call: ProposedCall) -> None:
+        if self._host.open_calls.remove(call.call):
+            await self._host.emit(stopped(call.call))
 
     def _writes(self, name: str) -> bool:
         try:
@@ -83,11 +130,10 @@ class CallRunner:
         except ToolError:
             return False
 
-    async def _close_open(self) -> None:
+    async def _close_open(self, calls: Sequence[ProposedCall]) -> None:
         """End what did not end by itself; the editor must not show a call running for ever."""
-        events = cancelled(self._open)
-        self._open.clear()
-        await self._host.emit(*events)
+        removed = [call.call for call in calls if self._host.open_calls.remove(call.call)]
+        await self._host.emit(*cancelled(removed))
 
     async def _prepare(self, call: ProposedCall) -> Prepared | None:
         """Everything before the call may run. None: it ended here."""
@@ -175,14 +221,11 @@ class CallRunner:
             title = f"“{choice.label}” was not remembered: {error}"
             await self._host.emit(NoticeShown(severity="warning", title=title))
 
-    async def _read(self, call: ProposedCall, prepared: Prepared) -> None:
-        async with self._readers:
-            await self._execute(call, prepared)
-
     async def _execute(self, call: ProposedCall, prepared: Prepared) -> None:
         cwd = prepared.access.cwd if isinstance(prepared.access, CommandAccess) else None
+        stop = None if cwd is None else self._host.open_calls.has_command(call.call)
         await self._host.emit(ToolStarted(call=call.call, cwd=cwd))
-        progress = CallProgress(self._host, call.call)
+        progress = CallProgress(self._host, call.call, stop)
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
@@ -193,7 +236,7 @@ class CallRunner:
             await self._failed(call, error)
         else:
             self._end_turn = self._end_turn or outcome.end_turn
-            self._open.pop(call.call, None)
+            self._host.open_calls.remove(call.call)
             await self._host.emit(ended)
 
     async def _ended(self, call: ProposedCall, outcome: Outcome) -> ToolEnded:
@@ -231,7 +274,7 @@ class CallRunner:
 
     async def _fail(self, call: ProposedCall, why: str) -> None:
         why = scrub(why, self._host.secrets)
-        self._open.pop(call.call, None)
+        self._host.open_calls.remove(call.call)
         await self._host.emit(
             ToolEnded(call=call.call, failed=True, result=why, content=(text_part(why),))
         )

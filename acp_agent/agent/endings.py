@@ -8,10 +8,19 @@ from acp_agent.events import ToolEnded
 from acp_agent.ids import CallId
 
 CANCELLED = "The user stopped the turn before this call ended; it may have taken effect in part."
+STOPPED = (
+    "The user stopped this call before it ended; it may have taken effect in part. Do not make it "
+    "again unless they ask for it."
+)
 DISMISSED = "The user dismissed the question without an answer, so the call did not run."
 REJECTED = "The user refused this call. Do not try it again in another form; ask what they want."
 
 
 def cancelled(calls: Iterable[CallId]) -> list[ToolEnded]:
     """The ends of calls that are open while the turn is stopped."""
-    return [ToolEnded(call=call, failed=True, result=CANCELLED) for call in calls]
+    return [ToolEnded(call=call, failed=True, cancelled=True, result=CANCELLED) for call in calls]
+
+
+def stopped(call: CallId) -> ToolEnded:
+    """The end of a call that the user stopped while the turn goes on."""
+    return ToolEnded(call=call, failed=True, cancelled=True, result=STOPPED)

@@ -16,6 +16,7 @@ from acp_agent.permissions.access import Mode
 from acp_agent.permissions.contract import Ask, Choice, Gate
 
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
+    from acp_agent.agent.open_calls import OpenCalls
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.contract import Workspace
@@ -83,6 +84,11 @@ class TurnHost(Protocol):
     @property
     def gate(self) -> Gate:
         """What decides about side effects."""
+        ...
+
+    @property
+    def open_calls(self) -> OpenCalls:
+        """The turn's calls that have not ended."""
         ...
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from acp_agent.agent.cleaning import clean_content
@@ -12,6 +13,7 @@ from acp_agent.events import (
     ModelAnswered,
     PlanChanged,
     PlanEntry,
+    PlanRemoved,
     ToolOutput,
     ToolShown,
 )
@@ -23,9 +25,11 @@ from acp_agent.workspace.scrub import scrub
 class CallProgress:
     """The `Progress` of one call. What it shows has no secret in it."""
 
-    def __init__(self, host: TurnHost, call: CallId) -> None:
+    def __init__(self, host: TurnHost, call: CallId, stop: asyncio.Event | None = None) -> None:
+        """Args: stop: set when the user stops the command of the call, if it runs one."""
         self._host = host
         self._call = call
+        self.stop = stop or asyncio.Event()
         self._held = ""  # the end of the output, while it may be the beginning of a secret
 
     async def output(self, text: str) -> None:
@@ -69,8 +73,9 @@ class CallProgress:
         )
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
-        """Show the whole plan as it is now."""
-        await self._host.emit(PlanChanged(entries=tuple(entries)))
+        """Show the whole plan as it is now; without entries there is none any more."""
+        changed = PlanChanged(entries=tuple(entries)) if entries else PlanRemoved()
+        await self._host.emit(changed)
 
     async def ask(self, question: Question) -> Answer | None:
         """Ask the user and wait. None: this editor cannot show a question."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from acp_agent.content import (
     ContentBlock,
@@ -18,13 +19,24 @@ from acp_agent.content import (
 )
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import AnyEvent, UserMessage
-from acp_agent.ids import new_message_id
+from acp_agent.ids import MessageId, new_message_id
 from acp_agent.session.commands import find_command
 from acp_agent.session.notes import Notes
 from acp_agent.session.turn import Turn, spoken
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What became of a prompt: a message of a turn.
+
+    `began` where the turn began with it, rather than was steered by it.
+    """
+
+    turn: Turn
+    message: MessageId
+    began: bool
 
 
 class Prompter:
@@ -35,18 +47,18 @@ class Prompter:
         self._notes = Notes()
         self._speaking = asyncio.Lock()
 
-    async def say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Turn:
+    async def say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Said:
         """Check a prompt, add what the model is told with it, and make it part of a turn.
 
         See `Session.prompt`.
         """
         async with self._speaking:
-            turn = await self._say(content)
+            said = await self._say(content)
             if cancelled():
-                turn.cancel()
-            return turn
+                said.turn.cancel()
+            return said
 
-    async def _say(self, content: tuple[ContentBlock, ...]) -> Turn:
+    async def _say(self, content: tuple[ContentBlock, ...]) -> Said:
         if self._session.closing:
             raise SessionNotFoundError(self._session.session)
         model = await self._session.settings.choose_model()
@@ -71,7 +83,8 @@ class Prompter:
             ask = None if command is None else command.ask
             attached = await self._attached(content, ask)
             message = msgspec.structs.replace(message, attached=attached)
-        return await self._session.join_or_begin(message, reply)
+        turn = await self._session.join_or_begin(message, reply)
+        return Said(turn=turn, message=message.message, began=turn.began_with(message.message))
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
         """What the model is told beside the user's words: a command's, notes, linked files."""

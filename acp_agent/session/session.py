@@ -15,15 +15,17 @@ from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
+    ModelAnswered,
     NoticeShown,
     TitleChanged,
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    Usage,
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import SessionId
+from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
@@ -31,11 +33,11 @@ from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
-from acp_agent.session.prompter import Prompter
+from acp_agent.session.prompter import Prompter, Said
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.store import Lease, UnknownEvent
-from acp_agent.session.turn import Turn
+from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
 from acp_agent.session.turn_host import SessionHost
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
@@ -78,6 +80,7 @@ class Session:
         self.title: str | None = None
         self.settings = Settings(services, model)
         self._cost: float | None = None
+        self._turn_usage: Usage | None = None
         self._moved = False
         self._turn_is_open = False  # in the journal
         self._lease = lease
@@ -104,6 +107,9 @@ class Session:
                     self._cost = event.cost if event.cost is not None else self._cost
                 case TurnStarted():
                     self._turn_is_open = True
+                    self._turn_usage = None
+                case ModelAnswered() if event.usage:
+                    self._turn_usage = (self._turn_usage or Usage()) + event.usage
                 case TurnEnded() | TurnInterrupted():
                     self._turn_is_open = False
                 case DirectoriesChanged():
@@ -126,10 +132,13 @@ class Session:
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, take them in, and show them (`TurnHost.emit`)."""
-        if not events:
-            return
+        if events:
+            await self.write(*events)
+
+    def write(self, *events: AnyEvent) -> asyncio.Future[None]:
+        """Queue events to be written, taken in and shown; `emit` waits for that."""
         self._just_read = None
-        await self._journal.write(events)
+        return self._journal.write(events)
 
     async def settled(self) -> None:
         """Wait until everything that anyone emitted is taken in and shown."""
@@ -146,6 +155,11 @@ class Session:
     def cost(self) -> float | None:
         """What the session cost so far, in US dollars; None where no price is known."""
         return self._cost
+
+    @property
+    def turn_usage(self) -> Usage | None:
+        """What the requests of the last turn took so far; None where no model said."""
+        return self._turn_usage
 
     # -- settings --------------------------------------------------------------------------
 
@@ -188,7 +202,7 @@ class Session:
 
     async def prompt(
         self, content: tuple[ContentBlock, ...], *, cancelled: Callable[[], bool]
-    ) -> Turn:
+    ) -> Said:
         """Say something to the agent.
 
         While a turn runs, it steers that turn: the words reach the model with its next request, and
@@ -199,7 +213,8 @@ class Session:
             cancelled: whether it was cancelled before a turn could begin.
 
         Returns:
-            The turn that the words are part of; its result is the prompt's.
+            The message, and the turn that it is part of. The turn's result is the prompt's; words
+            that began it are in the conversation when `Turn.inserted` says so, others are already.
 
         Raises:
             InvalidInputError: the model cannot take a block of the content.
@@ -243,6 +258,28 @@ class Session:
         """Stop the turn that runs. Silent when idle."""
         if self._turn is not None:
             self._turn.cancel()
+
+    def cancel_call(self, call: CallId) -> None:
+        """Stop one call of the turn that runs; the turn goes on, and so do its other calls.
+
+        Accepted is not ended: that is seen by the call's end in the journal.
+
+        Raises:
+            InvalidInputError: there is no such call, or it has ended.
+        """
+        if self._turn is None:
+            raise no_such_call(call)
+        self._turn.cancel_call(call)
+
+    def cancel_terminal(self, terminal: str) -> None:
+        """Stop the command of a call, whose id is also its terminal's; the call ends with it.
+
+        Raises:
+            InvalidInputError: there is no such command, or it has ended.
+        """
+        if self._turn is None:
+            raise no_such_terminal(terminal)
+        self._turn.cancel_terminal(terminal)
 
     async def equip(self) -> SessionHost:
         """What a turn needs, with the tools set up; the first time this imports them."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acp_agent.content import TextBlock
-from acp_agent.errors import AcpAgentError, StoreError
+from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -17,12 +17,14 @@ from acp_agent.events import (
     TitleChanged,
     TurnEnded,
     TurnStarted,
+    Usage,
     UserMessage,
 )
-from acp_agent.ids import new_message_id, new_turn_id
+from acp_agent.ids import CallId, MessageId, new_message_id, new_turn_id
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
+    from acp_agent.session.turn_host import SessionHost
 
 TITLE_LENGTH = 80
 
@@ -52,15 +54,30 @@ class Turn:
         self._first = first
         self._reply = reply
         self._id = new_turn_id()
+        self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
+        self._host: SessionHost | None = None
+        self._usage: Usage | None = None
         self._begun = False
         self._cancelled = False
         self._closing = False
 
     def start(self, *, on_end: Callable[[], None]) -> None:
         """Begin; `on_end` is called when the turn has ended, before any prompt is answered."""
+        # Queued here and in one step: what the user said is kept even if they stop at once.
+        self._insertion = self._session.write(TurnStarted(turn=self._id), self._first)
+        self._insertion.add_done_callback(_retrieved)
         self._task = asyncio.create_task(self._run(on_end))
         self._task.add_done_callback(_retrieved)
+
+    async def inserted(self) -> None:
+        """Wait until the words that began the turn are in the conversation.
+
+        Raises:
+            StoreError: they could not be written.
+        """
+        assert self._insertion is not None
+        await asyncio.shield(self._insertion)
 
     async def result(self) -> StopReason:
         """Wait for the end.
@@ -83,6 +100,33 @@ class Turn:
         self._cancelled = True
         if self._begun:  # a task that has not begun would never see the cancellation
             self._task.cancel()
+
+    def cancel_call(self, call: CallId) -> None:
+        """Stop one call and let the turn go on.
+
+        Raises:
+            InvalidInputError: there is no such call, or it has ended.
+        """
+        if self._host is None or not self._host.open_calls.stop(call):
+            raise no_such_call(call)
+
+    def cancel_terminal(self, terminal: str) -> None:
+        """Stop the command that a call runs; see `Session.cancel_terminal`.
+
+        Raises:
+            InvalidInputError: there is no such command, or it has ended.
+        """
+        if self._host is None or not self._host.open_calls.stop_command(CallId(terminal)):
+            raise no_such_terminal(terminal)
+
+    def began_with(self, message: MessageId) -> bool:
+        """Whether these were its first words."""
+        return self._first.message == message
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the turn took; None while it runs, and where no model said."""
+        return self._usage
 
     @property
     def takes_words(self) -> bool:
@@ -114,9 +158,15 @@ class Turn:
                     # Whatever broke while it was being stopped is no news to who stopped it
                     # (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
+            await session.settled()  # what the turn took is counted from the journal
+            self._usage = session.turn_usage
             title = self._title()
             ended = TurnEnded(
-                turn=self._id, stop_reason=stop, error="" if error is None else str(error)
+                turn=self._id,
+                stop_reason=stop,
+                error="" if error is None else str(error),
+                error_kind="" if error is None else error.kind,
+                usage=self._usage,
             )
             try:
                 await session.emit(*title, ended)
@@ -131,14 +181,13 @@ class Turn:
 
     async def _work(self) -> StopReason:
         session = self._session
-        # Queued in one step: what the user said is kept even if they stop at once.
-        await session.emit(TurnStarted(turn=self._id), self._first)
+        await self.inserted()
         if self._cancelled:
             return "cancelled"
         if self._reply:
             await session.emit(*self._reply)
             return "end_turn"
-        host = await session.equip()
+        host = self._host = await session.equip()
         await host.write_system_prompt()
 
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
@@ -162,7 +211,22 @@ class Turn:
         return []
 
 
-def _retrieved(task: asyncio.Task[StopReason]) -> None:
+def no_such_call(call: CallId) -> InvalidInputError:
+    """Nothing that could be stopped."""
+    return InvalidInputError(
+        f"toolCallId: no call {call!r} is open; it may have ended already", field="toolCallId"
+    )
+
+
+def no_such_terminal(terminal: str) -> InvalidInputError:
+    """Nothing that could be stopped."""
+    return InvalidInputError(
+        f"terminalId: no command runs in {terminal!r}; it may have exited already",
+        field="terminalId",
+    )
+
+
+def _retrieved(outcome: asyncio.Future[Any]) -> None:
     """A turn may fail with nobody waiting for it any more; that is no fault to report."""
-    if not task.cancelled():
-        task.exception()
+    if not outcome.cancelled():
+        outcome.exception()

@@ -16,6 +16,7 @@ from acp_agent.permissions.contract import Ask, Choice, Gate
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.agent.open_calls import OpenCalls
     from acp_agent.session.session import Session
     from acp_agent.session.tools_setup import Equipment
     from acp_agent.tools.base import Answer, Question
@@ -31,9 +32,12 @@ class SessionHost:
     """
 
     def __init__(self, session: Session, equipment: Equipment) -> None:
+        from acp_agent.agent.open_calls import OpenCalls  # noqa: PLC0415 - for prompts only
+
         self._session = session
         self._equipment = equipment
         self.limits = _limits(session.services)
+        self.open_calls: OpenCalls = OpenCalls()
 
     @property
     def session(self) -> SessionId:

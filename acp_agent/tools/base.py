@@ -6,6 +6,7 @@ that the user can be asked with the whole effect in sight. `run` of what it retu
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files as package_files
@@ -66,6 +67,11 @@ class Answer(Struct, frozen=True, kw_only=True):
 class Progress(Protocol):
     """How a running call shows what it does, and how it reaches the user."""
 
+    @property
+    def stop(self) -> asyncio.Event:
+        """Set when the user stops the command that the call runs; the call ends by itself then."""
+        ...
+
     async def output(self, text: str) -> None:
         """Show a further piece of a command's output."""
         ...
@@ -81,7 +87,7 @@ class Progress(Protocol):
         ...
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
-        """Show the whole plan as it is now."""
+        """Show the whole plan as it is now; without entries there is none any more."""
         ...
 
     async def ask(self, question: Question) -> Answer | None:

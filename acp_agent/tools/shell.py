@@ -84,6 +84,7 @@ class ShellTool(Tool[ShellParams]):
                     self.workspace.cwd,
                     timeout=timeout,
                     on_output=progress.output,
+                    stop=progress.stop,
                 )
         finally:
             self.workspace.files.commands_ran()
@@ -128,6 +129,12 @@ def _ending(result: CommandResult, timeout: float) -> str:
     """How the command ended, in words."""
     if result.timed_out:
         return f"timed out after {timeout:g} s and was ended"
+    if result.stopped:
+        return f"stopped by the user ({_status(result)})"
+    return _status(result)
+
+
+def _status(result: CommandResult) -> str:
     if result.signal is not None:
         return f"ended by {result.signal}"
     if result.exit_code is None:

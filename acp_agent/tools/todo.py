@@ -50,6 +50,8 @@ class TodoTool(Tool[TodoParams]):
 
         async def run(progress: Progress) -> Outcome:
             await progress.plan(entries)
+            if not entries:
+                return Outcome(text="There is no plan any more.")
             done = sum(entry.status == "completed" for entry in entries)
             return Outcome(text=f"The plan has {len(entries)} steps, {done} completed.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
@@ -53,13 +54,15 @@ class EditorTerminals(Protocol):
 class CommandResult(Struct, frozen=True, kw_only=True):
     """How a command ended. `output` holds stdout and stderr as they came, bounded.
 
-    Where more came than is in `output`, `full_output` names the file that has the rest.
+    Where more came than is in `output`, `full_output` names the file that has the rest. `stopped`
+    where the user ended it.
     """
 
     output: str
     exit_code: int | None
     signal: str | None = None
     timed_out: bool = False
+    stopped: bool = False
     total_bytes: int = 0
     full_output: str | None = None
 
@@ -161,8 +164,12 @@ class Processes(Protocol):
         *,
         timeout: float,
         on_output: Callable[[str], Awaitable[None]],
+        stop: asyncio.Event | None = None,
     ) -> CommandResult:
-        """Run a shell command line. Cancelling the call ends the whole group."""
+        """Run a shell command line. Cancelling the call, or `stop`, ends the whole group.
+
+        After `stop` the result is there as after an end of its own.
+        """
         ...
 
     async def aclose(self) -> None:

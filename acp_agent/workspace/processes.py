@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
@@ -120,10 +121,12 @@ class LocalProcesses(Processes):
         *,
         timeout: float,
         on_output: Callable[[str], Awaitable[None]],
+        stop: asyncio.Event | None = None,
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
-        A cancelled call ends the whole group at once and reaps it in the background.
+        A cancelled call ends the whole group at once and reaps it in the background. `stop` asks
+        the group to end, as a timeout does, and the result tells what became of it.
 
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
@@ -132,8 +135,8 @@ class LocalProcesses(Processes):
         output = CommandOutput(self._outputs, clean=self._clean)
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output)))
         try:
-            timed_out = not await within(started.reader.exited.wait(), timeout)
-            if timed_out:
+            stopped = await _stopped(started, timeout, stop or asyncio.Event())
+            if stopped is not None:
                 await started.end()
             await started.end_background()
             # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
@@ -147,7 +150,7 @@ class LocalProcesses(Processes):
         finally:
             self._let_go(started, pump, output)
         text = output.for_model()
-        if started.background_ended and not timed_out:
+        if started.background_ended and stopped is None:
             text += "" if text.endswith("\n") or not text else "\n"
             text += "[processes left in the background were ended]\n"
         code = started.transport.get_returncode()
@@ -155,7 +158,8 @@ class LocalProcesses(Processes):
             output=text,
             exit_code=code if code is not None and code >= 0 else None,
             signal=posix.signal_name(-code) if code is not None and code < 0 else None,
-            timed_out=timed_out,
+            timed_out=stopped == "timeout",
+            stopped=stopped == "user",
             total_bytes=output.total_bytes,
             full_output=str(output.path) if output.path else None,
         )
@@ -228,6 +232,21 @@ class LocalProcesses(Processes):
         task = asyncio.ensure_future(work)
         self._reaping.add(task)
         task.add_done_callback(self._reaping.discard)
+
+
+async def _stopped(
+    command: _Command, timeout: float, stop: asyncio.Event
+) -> Literal["timeout", "user"] | None:
+    """Wait for a command's end. What ends the wait before that; None where it ended by itself."""
+    waits = [asyncio.ensure_future(event.wait()) for event in (command.reader.exited, stop)]
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if command.reader.exited.is_set():
+        return None
+    return "user" if stop.is_set() else "timeout"
 
 
 async def _pump(command: _Command, output: CommandOutput, live: LiveOutput) -> None:

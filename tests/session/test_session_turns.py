@@ -93,7 +93,7 @@ async def test_a_second_prompt_after_a_cancel_waits_for_the_end_and_begins_a_tur
 async def test_a_prompt_that_was_cancelled_before_it_began_is_kept_and_runs_nothing(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    turn = await desk.session.prompt((TextBlock(text="Go"),), cancelled=lambda: True)
+    turn = (await desk.session.prompt((TextBlock(text="Go"),), cancelled=lambda: True)).turn
     assert await turn.result() == "cancelled"
     assert model_server.requests == []
     assert desk.editor.of(UserMessage)[0].content == (TextBlock(text="Go"),)

@@ -211,14 +211,15 @@ class Desk:
 
     async def begin(self, text: str) -> Turn:
         """Say something; gives the turn that it is part of."""
-        return await self.session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+        said = await self.session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+        return said.turn
 
     async def say(self, *content: ContentBlock | str) -> StopReason:
         """Say something and wait for the end of the turn."""
         blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in content)
-        turn = await self.session.prompt(blocks, cancelled=lambda: False)
+        said = await self.session.prompt(blocks, cancelled=lambda: False)
         async with asyncio.timeout(20):
-            return await turn.result()
+            return await said.turn.result()
 
     async def cancel(self, turn: Turn) -> StopReason:
         """Stop a turn and wait for its end."""

@@ -190,3 +190,25 @@ async def test_a_command_ends_when_nobody_can_take_its_output(home: Home) -> Non
         await home.processes.run("echo x; sleep 100", home.folder, timeout=30, on_output=fail)
     assert time.monotonic() - began < 10
     assert await becomes(lambda: not home.left())
+
+
+@linux
+async def test_a_command_that_the_user_stops_is_asked_to_end_and_its_output_is_kept(
+    home: Home,
+) -> None:
+    stop = asyncio.Event()
+
+    async def listen(text: str) -> None:
+        if "ready" in text:
+            stop.set()
+
+    result = await home.processes.run(
+        "trap 'echo tidied; exit 3' TERM; echo ready; sleep 100 & wait",
+        home.folder,
+        timeout=60,
+        on_output=listen,
+        stop=stop,
+    )
+    assert (result.stopped, result.timed_out, result.exit_code) == (True, False, 3)
+    assert result.output == "ready\ntidied\n"
+    assert await becomes(lambda: not home.left())

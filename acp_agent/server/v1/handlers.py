@@ -171,8 +171,8 @@ class Handlers:
             async with lane.lock:
                 manager = await self._core.manager()
                 session = manager.get(SessionId(request.session_id))
-                turn = await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
-        return acp.PromptResponse(stop_reason=await turn.result())
+                said = await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
+        return acp.PromptResponse(stop_reason=await said.turn.result())
 
     async def cancel(self, notification: acp.CancelNotification) -> None:
         """Stop the turn (Prompt Turn, Cancellation).
