@@ -48,6 +48,10 @@ class SessionBusyError(SessionError):
     """Another process writes this session at the moment."""
 
 
+class EditorGoneError(SessionError):
+    """The editor left before it answered."""
+
+
 class StoreError(AcpAgentError):
     """The journal cannot be read or written."""
 

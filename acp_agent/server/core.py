@@ -15,7 +15,7 @@ from acp_agent.session.services import Services
 
 
 class Core:
-    """The sessions of one connection.
+    """The sessions of a process, for all its connections.
 
     A configuration or a store that cannot be used fails the request that needs it, and is tried
     again with the next one, so that mending it does not take a restart.
@@ -39,14 +39,9 @@ class Core:
         self._secrets = secrets
         self._environ = environ
         self._model_flag = model_flag
-        self._editor: Editor | None = None
         self._services: Services | None = None
         self._manager: SessionManager | None = None
         self._lock = asyncio.Lock()
-
-    def connect(self, editor: Editor) -> None:
-        """Say which editor the sessions are for."""
-        self._editor = editor
 
     async def services(self) -> Services:
         """The parts that sessions are built on.
@@ -69,8 +64,7 @@ class Core:
         """The sessions. Raises as `services` does."""
         services = await self.services()
         if self._manager is None:
-            assert self._editor is not None, "connect comes first"
-            self._manager = SessionManager(services, self._editor)
+            self._manager = SessionManager(services)
         return self._manager
 
     @property
@@ -83,10 +77,15 @@ class Core:
         """Whether the user opted in to commands in the editor's terminals."""
         return self._services is not None and self._services.config.editor.terminals
 
-    def cancel(self, session: SessionId) -> None:
-        """Stop a session's turn. Silent when there is none."""
+    def cancel(self, session: SessionId, editor: Editor) -> None:
+        """Stop the turn of a session that this editor has. Silent when there is none."""
         if self._manager is not None:
-            self._manager.cancel(session)
+            self._manager.cancel(session, editor)
+
+    def release(self, editor: Editor) -> None:
+        """An editor is gone; see `SessionManager.release`."""
+        if self._manager is not None:
+            self._manager.release(editor)
 
     async def close(self) -> None:
         """Stop every turn, write what is left, close the store."""

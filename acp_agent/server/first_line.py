@@ -63,12 +63,21 @@ def _answer(line: bytes) -> tuple[dict[str, Any] | None, bytes]:
         return None, b""
     if not 0 <= params["protocolVersion"] <= 65_535:
         return None, b""
-    version = version_for(params["protocolVersion"])
-    if version is None:
+    version = version_for(params)
+    if version is None or (version == 2 and not _is_named(params.get("info"))):
         return None, b""
     result = initialize_result(params, version)
     response = {"jsonrpc": "2.0", "id": message["id"], "result": result}
     return params, json.dumps(response, separators=(",", ":")).encode() + b"\n"
+
+
+def _is_named(info: object) -> bool:
+    """Whether the client says who it is, as version 2 requires."""
+    return (
+        isinstance(info, dict)
+        and isinstance(info.get("name"), str)
+        and isinstance(info.get("version"), str)
+    )
 
 
 def _write(output_fd: int, data: bytes) -> None:

@@ -13,6 +13,7 @@ from acp_agent import __version__
 
 SUPPORTED_VERSIONS = (1,)
 
+# Version 1, `agentCapabilities`.
 AGENT_CAPABILITIES: dict[str, Any] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
@@ -25,6 +26,15 @@ AGENT_CAPABILITIES: dict[str, Any] = {
         "close": {},
     },
     "auth": {"logout": {}},
+}
+
+# Version 2, `capabilities`: the methods that version 2 requires are not named.
+CAPABILITIES: dict[str, Any] = {
+    "session": {
+        "prompt": {"image": {}, "embeddedContext": {}},
+        "delete": {},
+        "additionalDirectories": {},
+    },
 }
 
 CONFIGURED: dict[str, Any] = {
@@ -42,14 +52,22 @@ DEMO: dict[str, Any] = {
 }
 
 
-def version_for(asked: int) -> int | None:
-    """The highest version that we speak at or below the one asked for; None below all."""
-    return max((version for version in SUPPORTED_VERSIONS if version <= asked), default=None)
+def version_for(params: dict[str, Any]) -> int | None:
+    """The highest version that we speak at or below the one asked for; None below all.
+
+    A client that asks for more than there is has parameters in one version's shape, and is
+    answered in that one.
+    """
+    asked: int = params["protocolVersion"]
+    version = max((known for known in SUPPORTED_VERSIONS if known <= asked), default=None)
+    if version == 2 and asked > 2 and not ("info" in params or "capabilities" in params):
+        return 1
+    return version
 
 
 def client_flag(params: dict[str, Any], *path: str) -> bool:
     """Whether the client advertises a capability: true, or an object, at the end of `path`."""
-    value: Any = params.get("clientCapabilities")
+    value: Any = params
     for key in path:
         if not isinstance(value, dict):
             return False
@@ -57,11 +75,12 @@ def client_flag(params: dict[str, Any], *path: str) -> bool:
     return value is True or isinstance(value, dict)
 
 
-def auth_methods(params: dict[str, Any]) -> list[dict[str, Any]]:
+def auth_methods(params: dict[str, Any], version: int) -> list[dict[str, Any]]:
     """The ways to get a usable model, as this client can offer them."""
+    capabilities = "clientCapabilities" if version == 1 else "capabilities"
     methods = [CONFIGURED, DEMO]
-    by_meta = client_flag(params, "_meta", "terminal-auth")
-    if by_meta or client_flag(params, "auth", "terminal"):
+    by_meta = client_flag(params, capabilities, "_meta", "terminal-auth")
+    if by_meta or client_flag(params, capabilities, "auth", "terminal"):
         login: dict[str, Any] = {
             "id": "login",
             "name": "Log in",
@@ -80,14 +99,32 @@ def auth_methods(params: dict[str, Any]) -> list[dict[str, Any]]:
                 }
             }
         methods.append(login)
-    return methods
+    return methods if version == 1 else [_auth_method(method) for method in methods]
+
+
+def _auth_method(method: dict[str, Any]) -> dict[str, Any]:
+    """A method in version 2's shape: its own name for the id, a type, variables as a list."""
+    changed = {"methodId": method["id"], "type": method.get("type", "agent"), **method}
+    del changed["id"]
+    if "env" in changed:
+        changed["env"] = [{"name": key, "value": value} for key, value in method["env"].items()]
+    return changed
 
 
 def initialize_result(params: dict[str, Any], version: int) -> dict[str, Any]:
-    """The result of `initialize` (Agent Client Protocol v1, InitializeResponse)."""
+    """The result of `initialize` (Agent Client Protocol v1 and v2, InitializeResponse)."""
+    info = {"name": "acp-agent", "title": "acp-agent", "version": __version__}
+    methods = auth_methods(params, version)
+    if version == 1:
+        return {
+            "protocolVersion": 1,
+            "agentCapabilities": AGENT_CAPABILITIES,
+            "agentInfo": info,
+            "authMethods": methods,
+        }
     return {
         "protocolVersion": version,
-        "agentCapabilities": AGENT_CAPABILITIES,
-        "agentInfo": {"name": "acp-agent", "title": "acp-agent", "version": __version__},
-        "authMethods": auth_methods(params),
+        "info": info,
+        "capabilities": CAPABILITIES,
+        "authMethods": methods,
     }

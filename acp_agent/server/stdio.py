@@ -12,13 +12,8 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.server.core import Core
 from acp_agent.server.first_line import Opening
-from acp_agent.server.v1.editor import ClientEditor
-from acp_agent.server.v1.handlers import Handlers
-from acp_agent.server.v1.merging import merge_updates
-from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.surface import Surface
+from acp_agent.server.link import ClientLink
 from protocol.transports.stdio import StdioTransport
-from protocol.v1.methods import AGENT_METHODS
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes and the journal may take
 
@@ -54,31 +49,27 @@ def serve_stdio(
     # Not `asyncio.run`, which waits for the threads.
     asyncio.new_event_loop().run_until_complete(
         _serve(
-            StdioTransport(input_fd, output_fd, initial=opening.unread),
+            ClientLink(
+                StdioTransport(input_fd, output_fd, initial=opening.unread),
+                Core(paths, secrets=secrets, environ=environ, model_flag=model_flag),
+                trace=trace,
+            ),
             opening,
-            Core(paths, secrets=secrets, environ=environ, model_flag=model_flag),
-            trace,
         )
     )
 
 
-async def _serve(
-    transport: StdioTransport,
-    opening: Opening,
-    core: Core,
-    trace: Callable[[Literal["in", "out"], bytes], None] | None,
-) -> None:
-    connection, handlers = connect(transport, core, trace)
+async def _serve(link: ClientLink, opening: Opening) -> None:
     if opening.params is not None:
-        handlers.handshake.initialized(opening.params)
-    serving = asyncio.create_task(connection.run())
+        link.handshake.opened(opening.params)
+    serving = asyncio.create_task(link.run())
     _on_signals(serving.cancel)
     try:
         await serving
     except asyncio.CancelledError:
         _log.info("ended by a signal")
     finally:
-        await _close(core)
+        await _close(link.core)
 
 
 async def _close(core: Core) -> None:
@@ -87,30 +78,6 @@ async def _close(core: Core) -> None:
             await core.close()
     except TimeoutError:
         _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
-
-
-def connect(
-    transport: StdioTransport,
-    core: Core,
-    trace: Callable[[Literal["in", "out"], bytes], None] | None,
-) -> tuple[Connection, Handlers]:
-    """A connection whose client drives the sessions of `core`."""
-    editor = ClientEditor(core)
-    handlers = Handlers(editor, core)
-    connection = Connection(
-        transport,
-        Surface(
-            AGENT_METHODS,
-            handlers.table(),
-            map_error=handlers.map_error,
-            merge=merge_updates,
-        ),
-        admit=handlers.handshake.admit,
-        trace=trace,
-    )
-    editor.connect(connection)
-    core.connect(editor)
-    return connection, handlers
 
 
 def _on_signals(end: Callable[[], object]) -> None:

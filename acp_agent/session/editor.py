@@ -10,13 +10,18 @@ from acp_agent.ids import CallId, SessionId
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
     from acp_agent.agent.host import Asking
+    from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask, Choice
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
 
 class Editor(Protocol):
-    """What the connected editor can do for one session."""
+    """What a connected editor can do for its sessions.
+
+    What asks the user raises `acp_agent.errors.EditorGoneError` when the editor leaves before it
+    answered.
+    """
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """The editor's files, unsaved changes included; None where it offers none."""
@@ -38,4 +43,24 @@ class Editor(Protocol):
         self, session: SessionId, call: CallId, question: Question
     ) -> Answer | None:
         """Ask the user something. None: the editor cannot show it."""
+        ...
+
+    async def ask_form(
+        self, session: SessionId, form: Form, *, call: CallId | None = None
+    ) -> Response | None:
+        """Let the user fill in a form. None: the editor shows no forms, or failed to."""
+        ...
+
+    async def ask_page(
+        self, session: SessionId, page: Page, *, call: CallId | None = None
+    ) -> Response | None:
+        """Send the user to a page. None: the editor opens no pages, or failed to."""
+        ...
+
+    def page_done(self, page: Page) -> None:
+        """Say that what the user was sent to a page for is done."""
+        ...
+
+    def replaced(self, session: SessionId) -> None:
+        """Another editor opened the session; this one is shown nothing more of it."""
         ...

@@ -24,24 +24,29 @@ _log = logging.getLogger(__name__)
 class SessionManager:
     """The open sessions, and the way to those in the store."""
 
-    def __init__(self, services: Services, editor: Editor) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._editor = editor
         self._open: dict[SessionId, Session] = {}
+        self._departures: set[asyncio.Task[None]] = set()
 
-    def get(self, session: SessionId) -> Session:
-        """An open session.
+    def get(self, session: SessionId, editor: Editor) -> Session:
+        """A session that is open in this editor.
 
         Raises:
-            SessionNotFoundError: it is not open here, or being closed.
+            SessionNotFoundError: it is not open there, or being closed.
         """
         found = self._open.get(session)
-        if found is None or found.closing:
+        if found is None or found.closing or found.editor.taken_by is not editor:
             raise SessionNotFoundError(session, " (not open here; load or resume it first)")
         return found
 
-    async def create(self, cwd: str, directories: Sequence[str]) -> Session:
-        """Start a session. It is in the store when this returns.
+    def is_open(self, session: SessionId) -> bool:
+        """Whether a session is open in this process, in whichever editor."""
+        found = self._open.get(session)
+        return found is not None and not found.closing
+
+    async def create(self, cwd: str, directories: Sequence[str], editor: Editor) -> Session:
+        """Start a session in an editor. It is in the store when this returns.
 
         Raises:
             InvalidInputError: a folder is not absolute or does not exist.
@@ -69,15 +74,17 @@ class SessionManager:
             directories=further,
             model=model,
             services=services,
-            editor=self._editor,
             lease=lease,
         )
         session.take(first)
+        session.attach(editor)
         self._open[session_id] = session
         return session
 
     async def open(self, session_id: SessionId, cwd: str, directories: Sequence[str]) -> Session:
-        """Open a session of the store, or find it open already.
+        """Open a session of the store, or find it open already, in whichever editor.
+
+        It is for the caller to attach an editor to it, or to `abandon` it.
 
         A turn that a crash cut off is closed as interrupted first.
 
@@ -114,7 +121,6 @@ class SessionManager:
                 directories=[Path(folder) for folder in record.directories],
                 model=None,
                 services=services,
-                editor=self._editor,
                 lease=lease,
             )
             session.restore(known)
@@ -133,13 +139,36 @@ class SessionManager:
         """
         return await self._services.store.list(cwd=cwd, cursor=cursor, limit=PAGE_SIZE)
 
-    async def close(self, session_id: SessionId) -> None:
+    async def close(self, session_id: SessionId, editor: Editor) -> None:
         """Stop what runs in a session and free it.
 
         Raises:
-            SessionNotFoundError: it is not open here.
+            SessionNotFoundError: it is not open in this editor.
         """
-        await self._close(self.get(session_id))
+        await self._close(self.get(session_id, editor))
+
+    def release(self, editor: Editor) -> None:
+        """An editor is gone: its sessions are closed as soon as no turn runs in them.
+
+        The turns go on, and what they do is in the journal; an editor that comes back in time
+        opens the session and sees them.
+        """
+        for session in self._open.values():
+            if session.editor.taken_by is editor:
+                session.editor.leave(editor)
+                self.abandon(session)
+
+    def abandon(self, session: Session) -> None:
+        """Close a session that no editor has, once no turn runs in it."""
+        task = asyncio.create_task(self._close_abandoned(session))
+        self._departures.add(task)
+        task.add_done_callback(self._departures.discard)
+
+    async def _close_abandoned(self, session: Session) -> None:
+        while session.turn is not None:
+            await session.turn.wait()
+        if session.editor.taken_by is None and not session.closing:
+            await self._close(session)
 
     async def _close(self, session: Session) -> None:
         """Close a session, or wait until it is closed. Cancelled, it stays known as closing."""
@@ -164,14 +193,16 @@ class SessionManager:
         finally:
             lease.release()
 
-    def cancel(self, session_id: SessionId) -> None:
-        """Stop the turn of a session. Silent when it is idle or not open."""
+    def cancel(self, session_id: SessionId, editor: Editor) -> None:
+        """Stop the turn of a session. Silent when it is idle or not open in this editor."""
         session = self._open.get(session_id)
-        if session is not None:
+        if session is not None and session.editor.taken_by is editor:
             session.cancel()
 
     async def close_all(self) -> None:
         """Close every session. One that fails to close does not keep the others open."""
+        for task in self._departures:
+            task.cancel()
         sessions = list(self._open.values())
         outcomes = await asyncio.gather(
             *(self._close(session) for session in sessions), return_exceptions=True

@@ -34,6 +34,7 @@ from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.prompter import Prompter, Said
+from acp_agent.session.seat import Seat
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.store import Lease, UnknownEvent
@@ -56,7 +57,6 @@ class Session:
         directories: the further folders.
         model: the model, where one is chosen already.
         services: what it is built on.
-        editor: whom it is shown to.
         lease: the right to write it; released when it is closed.
     """
 
@@ -68,14 +68,13 @@ class Session:
         directories: Sequence[Path],
         model: ModelInfo | None,
         services: Services,
-        editor: Editor,
         lease: Lease,
     ) -> None:
         self.session = session
         self.cwd = cwd
         self.directories = tuple(directories)
         self.services = services
-        self.editor = editor
+        self.editor = Seat(session, abandoned=self.cancel)
         self.context = Context()
         self.title: str | None = None
         self.settings = Settings(services, model)
@@ -85,7 +84,7 @@ class Session:
         self._turn_is_open = False  # in the journal
         self._lease = lease
         self._journal = Journal(session, services.store, take=self.take, show=self._show)
-        self._tools = LazyTools(session, cwd, directories, services=services, editor=editor)
+        self._tools = LazyTools(session, cwd, directories, services=services, editor=self.editor)
         self._prompter = Prompter(self)
         self._turn: Turn | None = None
         self._just_read: Sequence[AnyEvent] | None = None
@@ -294,6 +293,15 @@ class Session:
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider; the first time this loads its SDK, in a thread."""
         return await asyncio.to_thread(self.services.models.driver, model)
+
+    # -- whom it is shown to -----------------------------------------------------------------
+
+    def attach(self, editor: Editor) -> None:
+        """Show it to this editor from now on, and to no other."""
+        had_terminals = self.editor.terminals(self.session) is not None
+        self.editor.take(editor)
+        if had_terminals or self.editor.terminals(self.session) is not None:
+            self._tools.move(self.cwd, self.directories)  # for the next turn, with its terminals
 
     # -- beside the turns --------------------------------------------------------------------
 

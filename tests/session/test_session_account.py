@@ -33,14 +33,14 @@ def log_in(desk: Desk) -> None:
 
 async def test_without_any_model_a_session_cannot_begin(desk: Desk) -> None:
     with pytest.raises(AuthRequiredError):
-        await desk.manager.create(str(desk.folder), [])
+        await desk.manager.create(str(desk.folder), [], desk.editor)
     with pytest.raises(AuthRequiredError):
         await desk.services.account.authenticate("configured")
 
 
 async def test_the_demo_needs_no_key(desk: Desk) -> None:
     await desk.services.account.authenticate("demo")
-    assert (await desk.manager.create(str(desk.folder), [])).model.ref == "demo/demo"
+    assert (await desk.manager.create(str(desk.folder), [], desk.editor)).model.ref == "demo/demo"
 
 
 async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
@@ -48,7 +48,7 @@ async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
 ) -> None:
     log_in(desk)
     await desk.services.account.authenticate("configured")
-    session = await desk.manager.create(str(desk.folder), [])
+    session = await desk.manager.create(str(desk.folder), [], desk.editor)
     assert session.model.provider == "openai"
     desk._session = session
     model_server.add(answer("Yes."))
@@ -77,7 +77,7 @@ async def test_logging_out_forgets_the_key_and_uses_no_other_before_the_next_log
     await desk.services.account.authenticate("configured")
     await desk.services.account.log_out()
     with pytest.raises(AuthRequiredError, match="logged out"):
-        await desk.manager.create(str(desk.folder), [])
+        await desk.manager.create(str(desk.folder), [], desk.editor)
     assert KEY not in home_paths(desk.folder.parent).secrets_file.read_text()
     with pytest.raises(AuthRequiredError):
         await desk.services.account.authenticate("configured")

@@ -35,7 +35,7 @@ def opened(desk: Desk) -> SessionId:
 async def test_a_new_session_is_in_the_store_at_once(desk: Desk) -> None:
     record = await desk.services.store.get(opened(desk))
     assert record.cwd == str(desk.folder)
-    assert desk.manager.get(opened(desk)) is desk.session
+    assert desk.manager.get(opened(desk), desk.editor) is desk.session
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ async def test_folders_must_be_absolute_and_exist(
     desk: Desk, cwd: str, further: list[str], field: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=field):
-        await desk.manager.create(cwd, further)
+        await desk.manager.create(cwd, further, desk.editor)
     with pytest.raises(InvalidInputError, match=field):
         await desk.manager.open(opened(desk), cwd, further)
 
@@ -62,7 +62,7 @@ async def test_a_session_that_cannot_be_kept_is_not_open_and_not_locked(desk: De
     before = sorted(locks.iterdir())
     await desk.services.store.close()
     with pytest.raises(StoreError):
-        await desk.manager.create(str(desk.folder), [])
+        await desk.manager.create(str(desk.folder), [], desk.editor)
     assert sorted(locks.iterdir()) == before
 
 
@@ -71,7 +71,7 @@ async def test_a_session_opened_again_goes_on_where_it_was(
 ) -> None:
     model_server.otherwise = answer("Yes.")
     await desk.say("One")
-    await desk.manager.close(opened(desk))
+    await desk.manager.close(opened(desk), desk.editor)
     again = await desk.manager.open(opened(desk), str(desk.folder), [])
     assert again is not desk.session
     assert (again.title, again.cost) == (desk.session.title, desk.session.cost)
@@ -89,13 +89,13 @@ async def test_what_is_not_there_or_closed_is_not_found(desk: Desk) -> None:
     unknown = SessionId("sess_unknown")
     for find in (
         desk.manager.open(unknown, str(desk.folder), []),
-        desk.manager.close(unknown),
+        desk.manager.close(unknown, desk.editor),
     ):
         with pytest.raises(SessionNotFoundError, match="not found: sess_unknown"):
             await find
-    await desk.manager.close(opened(desk))
+    await desk.manager.close(opened(desk), desk.editor)
     with pytest.raises(SessionNotFoundError, match="load or resume it first"):
-        desk.manager.get(opened(desk))
+        desk.manager.get(opened(desk), desk.editor)
 
 
 async def test_a_turn_that_a_crash_cut_off_is_closed_when_the_session_is_opened(
@@ -108,7 +108,7 @@ async def test_a_turn_that_a_crash_cut_off_is_closed_when_the_session_is_opened(
         ModelAsked(message=message, model="m"),
         AgentText(message=message, text="Half"),
     )
-    await desk.manager.close(opened(desk))
+    await desk.manager.close(opened(desk), desk.editor)
     again = await desk.manager.open(opened(desk), str(desk.folder), [])
     last = (await desk.journal())[-1]
     assert isinstance(last, TurnInterrupted)
@@ -124,14 +124,14 @@ async def test_another_process_cannot_open_or_delete_what_is_open_here(
             await other.manager.open(opened(desk), str(desk.folder), [])
         with pytest.raises(SessionBusyError):
             await other.manager.delete(opened(desk))
-        await desk.manager.close(opened(desk))
+        await desk.manager.close(opened(desk), desk.editor)
         assert (await other.manager.open(opened(desk), str(desk.folder), [])).closing is False
 
 
 async def test_a_session_that_cannot_be_read_is_free_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await desk.manager.close(opened(desk))
+    await desk.manager.close(opened(desk), desk.editor)
 
     async def fail(session: SessionId) -> None:
         raise StoreError("the disk is broken")
@@ -149,10 +149,10 @@ async def test_opening_while_it_is_being_closed_waits_and_opens_it_anew(
     model_server.add(answer("Half", Stall()))
     await desk.begin("Go")
     await desk.editor.until(AgentText)
-    closing = asyncio.create_task(desk.manager.close(opened(desk)))
+    closing = asyncio.create_task(desk.manager.close(opened(desk), desk.editor))
     await asyncio.sleep(0)
     with pytest.raises(SessionNotFoundError):
-        desk.manager.get(opened(desk))
+        desk.manager.get(opened(desk), desk.editor)
     closing.cancel()  # the client took its request back; the closing goes on
     again = await desk.manager.open(opened(desk), str(desk.folder), [])
     assert again is not desk.session
@@ -197,7 +197,7 @@ async def test_deleting_removes_no_folder_that_is_not_a_sessions(desk: Desk, nam
 async def test_closing_all_closes_the_others_though_one_fails(
     desk: Desk, model_server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    other = await desk.manager.create(str(desk.folder), [])
+    other = await desk.manager.create(str(desk.folder), [], desk.editor)
 
     async def fail() -> None:
         raise OSError("a fault")
@@ -211,8 +211,8 @@ async def test_closing_all_closes_the_others_though_one_fails(
 
 
 async def test_cancelling_what_is_not_open_is_silent(desk: Desk) -> None:
-    desk.manager.cancel(SessionId("sess_unknown"))
-    desk.manager.cancel(opened(desk))
+    desk.manager.cancel(SessionId("sess_unknown"), desk.editor)
+    desk.manager.cancel(opened(desk), desk.editor)
     assert desk.manager.running == []
 
 
@@ -223,12 +223,11 @@ async def test_running_names_the_sessions_in_which_a_turn_runs(
     turn = await desk.begin("Go")
     await desk.editor.until(AgentText)
     assert desk.manager.running == [desk.session]
-    desk.manager.cancel(opened(desk))
+    desk.manager.cancel(opened(desk), desk.editor)
     await turn.result()
     assert desk.manager.running == []
 
 
 async def test_a_session_of_one_editor_is_not_open_for_another(desk: Desk) -> None:
-    other = SessionManager(desk.services, RecordingEditor())
     with pytest.raises(SessionNotFoundError):
-        other.get(opened(desk))
+        desk.manager.get(opened(desk), RecordingEditor())

@@ -91,7 +91,7 @@ async def test_options_are_the_same_after_the_session_was_closed_and_opened(desk
         await desk.session.set_option(option, value)
     before = current(desk)
     session = desk.session.session
-    await desk.manager.close(session)
+    await desk.manager.close(session, desk.editor)
     # The model named on the command line wins over the session's own when it is opened.
     again = await desk.manager.open(session, str(desk.folder), [])
     after = {option.id: option.current for option in again.settings.options()}
@@ -105,7 +105,7 @@ async def test_a_sessions_own_model_is_used_where_the_command_line_names_none(
         tmp_path, model_server, config='model = "openai/gpt-5"\n', flag=None
     ) as desk:
         await desk.session.set_option("model", "openai/blind")
-        await desk.manager.close(desk.session.session)
+        await desk.manager.close(desk.session.session, desk.editor)
         again = await desk.manager.open(desk.session.session, str(desk.folder), [])
         assert again.model.ref == "openai/blind"
 

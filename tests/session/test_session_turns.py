@@ -423,8 +423,8 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
         loop.call_soon_threadsafe(begun.set)
         raise RuntimeError("the gate's rules are broken")
 
-    desk.manager = SessionManager(msgspec.structs.replace(desk.services, gate=broken), desk.editor)
-    session = await desk.manager.create(str(desk.folder), [])
+    desk.manager = SessionManager(msgspec.structs.replace(desk.services, gate=broken))
+    session = await desk.manager.create(str(desk.folder), [], desk.editor)
     session.opened([])
     async with asyncio.timeout(10):
         await begun.wait()

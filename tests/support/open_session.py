@@ -22,6 +22,7 @@ from acp_agent.agent.host import Asking
 from acp_agent.config.paths import Paths, find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import StoreError
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
@@ -111,6 +112,22 @@ class RecordingEditor:
         self.questions.append(question)
         return self.answer
 
+    async def ask_form(
+        self, session: SessionId, form: Form, *, call: CallId | None = None
+    ) -> Response | None:
+        return None
+
+    async def ask_page(
+        self, session: SessionId, page: Page, *, call: CallId | None = None
+    ) -> Response | None:
+        return None
+
+    def page_done(self, page: Page) -> None:
+        pass
+
+    def replaced(self, session: SessionId) -> None:
+        pass
+
 
 def presses(kind: str | None) -> Decide:
     """A user who always presses the button of this kind; None dismisses the question."""
@@ -154,7 +171,7 @@ class Desk:
         self.server = server
         self.folder = folder
         self.editor = RecordingEditor()
-        self.manager = SessionManager(services, self.editor)
+        self.manager = SessionManager(services)
         self._session: Session | None = None
 
     @classmethod
@@ -190,7 +207,7 @@ class Desk:
         services = msgspec.structs.replace(services, store=await FaultyStore.open(path))
         desk = cls(services, server, folder)
         if session:
-            desk._session = await desk.manager.create(str(folder), [])
+            desk._session = await desk.manager.create(str(folder), [], desk.editor)
         return desk
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,48 +14,34 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.core import Core
+from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v1.conversion import places, raw_input, shown
 from acp_agent.server.v1.options import config_options
 from acp_agent.server.v1.projection import Projector
-from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
-    from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.elicitation import Form, Page, Response
+    from acp_agent.permissions.contract import Ask
+    from acp_agent.server.link import ClientLink
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
-_log = logging.getLogger(__name__)
 
-
-class ClientEditor:
-    """Shows events to the client and asks it, each only as it advertised.
+class Editor(ClientEditor):
+    """Shows events as version 1 does, and asks as it does.
 
     Args:
-        core: the sessions, for their options as they are now.
+        link: the connection.
     """
 
-    def __init__(self, core: Core) -> None:
-        self.client = ClientProfile()
-        self._core = core
-        self._connected: Connection | None = None
+    def __init__(self, link: ClientLink) -> None:
+        super().__init__(link)
         self._projectors: dict[SessionId, Projector] = {}
         self._in_turn: set[SessionId] = set()
         self._held: dict[SessionId, list[NoticeShown]] = {}
-
-    def connect(self, connection: Connection) -> None:
-        """Say which way the client is."""
-        self._connected = connection
-
-    @property
-    def _connection(self) -> Connection:
-        assert self._connected is not None, "connect comes first"
-        return self._connected
 
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
@@ -70,15 +55,15 @@ class ClientEditor:
             return None
         from acp_agent.server.v1.buffers import ClientBuffers  # noqa: PLC0415 - for prompts only
 
-        return ClientBuffers(self._connection, session, self.client)
+        return ClientBuffers(self.connection, session, self.client)
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
         """The editor's terminals; None where it offers none or the user did not opt in."""
-        if not (self.client.terminals and self._core.use_terminals):
+        if not (self.client.terminals and self.link.core.use_terminals):
             return None
         from acp_agent.server.v1.terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
-        return ClientTerminals(self._connection, session)
+        return ClientTerminals(self.connection, session)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
@@ -91,7 +76,7 @@ class ClientEditor:
                 continue
             for update in projector.project(event):
                 self.update(session, update)
-        await self._connection.drain()
+        await self.connection.drain()
 
     def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
         """The events in the order in which they are to be shown.
@@ -120,26 +105,37 @@ class ClientEditor:
             for update in projector.project(event):
                 self.update(session, update)
             if index % 256 == 0:
-                await self._connection.drain()
+                await self.connection.drain()
+
+    def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Take in what was shown to others, so that what comes now is understood."""
+        projector = self._projectors[session] = Projector(self.client, replay=False)
+        for event in events:
+            projector.project(event)
+            match event:
+                case TurnStarted():
+                    self._in_turn.add(session)
+                case TurnEnded() | TurnInterrupted():
+                    self._in_turn.discard(session)
+                case _:
+                    pass
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
-        self._connection.notify(
+        self.connection.notify(
             SESSION_UPDATE, acp.SessionNotification(session_id=session, update=update)
         )
 
     def _show_options(self, session: SessionId, event: ConfigChanged) -> None:
         if event.option == "mode":
             self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
-        if self._core.opened is not None:
-            options = config_options(self._core.opened.get(session).settings.options())
+        manager = self.link.core.opened
+        if manager is not None:
+            options = config_options(manager.get(session, self).settings.options())
             self.update(session, acp.ConfigOptionUpdate(config_options=options))
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
-        """Let the user decide; waits as long as the turn lives.
-
-        An answer that names no button of ours counts as a refusal, as does an error.
-        """
+    async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
+        """The id of the button that the user pressed; None where the question was dismissed."""
         request = acp.RequestPermissionRequest(
             session_id=session,
             tool_call=acp.ToolCallUpdate(
@@ -156,19 +152,10 @@ class ClientEditor:
                 for choice in ask.choices
             ],
         )
-        try:
-            response = await self._connection.request(REQUEST_PERMISSION, request)
-        except RpcError as error:
-            _log.warning("the editor could not ask for permission: %s", error)
-            return None
-        except ConnectionError:
-            self._core.cancel(session)  # the user left; the model must not go on without them
-            return None
+        response = await self.connection.request(REQUEST_PERMISSION, request)
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
             return None
-        chosen = response.outcome.option_id
-        refusal = next((choice for choice in ask.choices if choice.kind == "reject_once"), None)
-        return next((choice for choice in ask.choices if choice.id == chosen), refusal)
+        return response.outcome.option_id
 
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
@@ -178,4 +165,30 @@ class ClientEditor:
             return None
         from acp_agent.server.v1.questions import ask_by_form  # noqa: PLC0415 - where forms are
 
-        return await ask_by_form(self._connection, session, call, question)
+        return await ask_by_form(self.connection, session, call, question)
+
+    async def ask_form(
+        self, session: SessionId, form: Form, *, call: CallId | None = None
+    ) -> Response | None:
+        """Let the user fill in a form. None: the client shows no forms, or failed to."""
+        if not self.client.forms:
+            return None
+        from acp_agent.server.v1.elicitation import elicit, form_request  # noqa: PLC0415 - rare
+
+        return await elicit(self.connection, form_request(form, session, call))
+
+    async def ask_page(
+        self, session: SessionId, page: Page, *, call: CallId | None = None
+    ) -> Response | None:
+        """Send the user to a page. None: the client opens no pages, or failed to."""
+        if not self.client.pages:
+            return None
+        from acp_agent.server.v1.elicitation import elicit, page_request  # noqa: PLC0415 - rare
+
+        return await elicit(self.connection, page_request(page, session, call))
+
+    def page_done(self, page: Page) -> None:
+        """Say that what the user was sent to a page for is done."""
+        from acp_agent.server.v1.elicitation import page_done  # noqa: PLC0415 - rare
+
+        page_done(self.connection, page)

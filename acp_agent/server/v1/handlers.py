@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from acp_agent.errors import AcpAgentError, InvalidInputError
-from acp_agent.ids import SessionId
-from acp_agent.server.core import Core
-from acp_agent.server.errors import to_rpc_error
+import msgspec
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.server.account import log_in, log_out
+from acp_agent.server.handshake import Answer
+from acp_agent.server.link import ClientLink
+from acp_agent.server.operations import Operations
 from acp_agent.server.v1.conversion import from_acp
-from acp_agent.server.v1.editor import ClientEditor
-from acp_agent.server.v1.handshake import Handshake
-from acp_agent.server.v1.lanes import Lanes
+from acp_agent.server.v1.editor import Editor
 from acp_agent.server.v1.options import config_options, mode_state
 from acp_agent.session.commands import COMMANDS
 from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
-from protocol.jsonrpc.call import Call, Handler, Reply, RequestHandler
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.v1 import types as acp
 
 
@@ -28,19 +28,21 @@ class Handlers:
     """Answers the client. It translates; the sessions hold every state of a conversation.
 
     Args:
+        link: the connection.
         editor: the way back to the client.
-        core: the sessions, and what they are built on.
+        operations: what can be done with sessions.
     """
 
-    def __init__(self, editor: ClientEditor, core: Core) -> None:
+    def __init__(self, link: ClientLink, editor: Editor, operations: Operations) -> None:
+        self._link = link
         self._editor = editor
-        self._core = core
-        self._lanes = Lanes()
-        self.handshake = Handshake(editor, core)
+        self._operations = operations
 
     def table(self) -> dict[str, Handler]:
         """The handlers by method."""
-        requests: dict[str, RequestHandler] = {
+        requests: dict[str, Answer] = {
+            "authenticate": self.authenticate,
+            "logout": self.logout,
             "session/new": self.new,
             "session/load": self.load,
             "session/resume": self.resume,
@@ -51,21 +53,37 @@ class Handlers:
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_config_option,
         }
-        return self.handshake.table(requests) | {"session/cancel": self.cancel}
+        first = self._link.handshake.first
+        table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
+        return table | {"initialize": self.initialize, "session/cancel": self.cancel}
 
-    def map_error(self, error: Exception) -> RpcError | None:
-        """The error response for an exception of ours; None for any other."""
-        if not isinstance(error, AcpAgentError):
-            return None
-        return to_rpc_error(error, self.handshake.auth_methods())
+    # -- before any session ----------------------------------------------------------------
+
+    async def initialize(self, request: acp.InitializeRequest, call: Call) -> dict[str, Any]:
+        """Say what we can do (Initialization)."""
+        del call
+        return self._link.handshake.initialized(msgspec.to_builtins(request), 1)
+
+    async def authenticate(
+        self, request: acp.AuthenticateRequest, call: Call
+    ) -> acp.AuthenticateResponse:
+        """Make a model usable (Authentication)."""
+        del call
+        await log_in(self._link, request.method_id)
+        return acp.AuthenticateResponse()
+
+    async def logout(self, request: acp.LogoutRequest, call: Call) -> acp.LogoutResponse:
+        """Forget the keys that a login kept (Authentication)."""
+        del request, call
+        await log_out(self._link)
+        return acp.LogoutResponse()
 
     # -- sessions --------------------------------------------------------------------------
 
     async def new(self, request: acp.NewSessionRequest, call: Call) -> Reply:
         """Start a session (Session Setup)."""
         del call
-        manager = await self._core.manager()
-        session = await manager.create(request.cwd, request.additional_directories)
+        session = await self._operations.create(request.cwd, request.additional_directories)
         options = session.settings.options()
         response = acp.NewSessionResponse(
             session_id=session.session,
@@ -77,15 +95,16 @@ class Handlers:
     async def load(self, request: acp.LoadSessionRequest, call: Call) -> Reply:
         """Open a session and replay it (Session Setup, Loading Sessions)."""
         del call
-        async with self._lanes.enter(request.session_id) as lane, lane.lock:
-            session = await self._open(
-                request.session_id, request.cwd, request.additional_directories
-            )
 
-            async def replay() -> None:
-                await self._editor.replay(session.session, await session.history())
+        async def replay(session: Session) -> None:
+            events = await session.history()
+            await self._editor.replay(session.session, events)
+            if session.turn is not None:
+                self._editor.catch_up(session.session, events)
 
-            await session.replay(replay)
+        session = await self._operations.open(
+            request.session_id, request.cwd, request.additional_directories, then=replay
+        )
         options = session.settings.options()
         response = acp.LoadSessionResponse(
             modes=mode_state(options), config_options=config_options(options)
@@ -95,19 +114,19 @@ class Handlers:
     async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
         """Open a session without replaying it (Session Setup, Resuming Sessions)."""
         del call
-        async with self._lanes.enter(request.session_id) as lane, lane.lock:
-            session = await self._open(
-                request.session_id, request.cwd, request.additional_directories
-            )
+
+        async def catch_up(session: Session) -> None:
+            if session.turn is not None:
+                self._editor.catch_up(session.session, await session.history())
+
+        session = await self._operations.open(
+            request.session_id, request.cwd, request.additional_directories, then=catch_up
+        )
         options = session.settings.options()
         response = acp.ResumeSessionResponse(
             modes=mode_state(options), config_options=config_options(options)
         )
         return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
-
-    async def _open(self, session_id: str, cwd: str, directories: Sequence[str]) -> Session:
-        manager = await self._core.manager()
-        return await manager.open(SessionId(session_id), cwd, directories)
 
     def _after_opening(self, session: Session, mcp_servers: Sequence[acp.McpServer]) -> None:
         """What the client needs once it knows the session."""
@@ -131,8 +150,7 @@ class Handlers:
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that have a conversation (Session List)."""
         del call
-        manager = await self._core.manager()
-        page = await manager.list(request.cwd, request.cursor)
+        page = await self._operations.list(request.cwd, request.cursor)
         return acp.ListSessionsResponse(
             sessions=[_session_info(record) for record in page.sessions],
             next_cursor=page.next_cursor,
@@ -143,21 +161,13 @@ class Handlers:
     ) -> acp.DeleteSessionResponse:
         """Delete a session; one that is not there is gone as asked (Session Delete)."""
         del call
-        self._cancel(request.session_id)  # what waits for its turn in the lane ends, too
-        async with self._lanes.enter(request.session_id) as lane, lane.lock:
-            manager = await self._core.manager()
-            await manager.delete(SessionId(request.session_id))
-            self._editor.forget(SessionId(request.session_id))
+        await self._operations.delete(request.session_id)
         return acp.DeleteSessionResponse()
 
     async def close(self, request: acp.CloseSessionRequest, call: Call) -> acp.CloseSessionResponse:
         """Stop what runs in a session and free it (Session Setup, Closing Sessions)."""
         del call
-        self._cancel(request.session_id)  # what waits for its turn in the lane ends, too
-        async with self._lanes.enter(request.session_id) as lane, lane.lock:
-            manager = await self._core.manager()
-            await manager.close(SessionId(request.session_id))
-            self._editor.forget(SessionId(request.session_id))
+        await self._operations.close(request.session_id)
         return acp.CloseSessionResponse()
 
     # -- turns -----------------------------------------------------------------------------
@@ -165,13 +175,7 @@ class Handlers:
     async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
         """Run a turn, or steer the one that runs (Prompt Turn)."""
         content = tuple(_supported(block) for block in request.prompt)
-        async with self._lanes.enter(request.session_id) as lane:
-            cancels = lane.cancels
-            call.on_cancel(lambda: self._cancel(request.session_id))
-            async with lane.lock:
-                manager = await self._core.manager()
-                session = manager.get(SessionId(request.session_id))
-                said = await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
+        said = await self._operations.prompt(request.session_id, content, call)
         return acp.PromptResponse(stop_reason=await said.turn.result())
 
     async def cancel(self, notification: acp.CancelNotification) -> None:
@@ -179,19 +183,15 @@ class Handlers:
 
         A coroutine, so that it starts after the requests that were sent before it.
         """
-        self._cancel(notification.session_id)
-
-    def _cancel(self, session_id: str) -> None:
-        self._lanes.cancel(session_id)
-        self._core.cancel(SessionId(session_id))
+        self._operations.cancel(notification.session_id)
 
     async def set_mode(
         self, request: acp.SetSessionModeRequest, call: Call
     ) -> acp.SetSessionModeResponse:
         """Switch the mode (Session Modes)."""
         del call
-        async with self._lanes.enter(request.session_id) as lane, lane.lock:
-            session = (await self._core.manager()).get(SessionId(request.session_id))
+
+        async def switch(session: Session) -> None:
             if request.mode_id not in MODE_IDS:
                 raise InvalidInputError(
                     f"modeId: there is no mode {request.mode_id!r}; the modes are "
@@ -199,6 +199,8 @@ class Handlers:
                     field="modeId",
                 )
             await session.set_option("mode", request.mode_id)
+
+        await self._operations.change(request.session_id, switch)
         return acp.SetSessionModeResponse()
 
     async def set_config_option(
@@ -206,14 +208,15 @@ class Handlers:
     ) -> acp.SetSessionConfigOptionResponse:
         """Set an option and answer with all of them (Session Config Options)."""
         del call
-        if isinstance(request.value, bool):
+        value = request.value
+        if isinstance(value, bool):
             raise InvalidInputError(
                 f"value: {request.config_id} takes one of its values, not a truth value",
                 field="value",
             )
-        async with self._lanes.enter(request.session_id) as lane, lane.lock:
-            session = (await self._core.manager()).get(SessionId(request.session_id))
-            await session.set_option(request.config_id, request.value)
+        session = await self._operations.change(
+            request.session_id, lambda session: session.set_option(request.config_id, value)
+        )
         return acp.SetSessionConfigOptionResponse(
             config_options=config_options(session.settings.options())
         )

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-
 from acp_agent.ids import CallId, SessionId
+from acp_agent.server.v1.elicitation import elicit
 from acp_agent.tools.base import Answer, Question
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
-from protocol.v1.methods import ELICITATION_CREATE
 
 FIELD = "answer"
-
-_log = logging.getLogger(__name__)
 
 
 async def ask_by_form(
     connection: Connection, session: SessionId, call: CallId, question: Question
 ) -> Answer | None:
-    """Ask and wait as long as the turn lives. None: the client failed to show the form."""
+    """Ask and wait as long as the turn lives. None: the client failed to show the form.
+
+    Raises:
+        EditorGoneError: the client left before it answered.
+    """
     request = acp.ElicitationFormMode(
         session_id=session,
         tool_call_id=call,
@@ -28,12 +27,10 @@ async def ask_by_form(
             properties={FIELD: _property(question)}, required=[FIELD]
         ),
     )
-    try:
-        response = await connection.request(ELICITATION_CREATE, request)
-    except (RpcError, ConnectionError) as error:
-        _log.warning("the editor could not ask the user: %s", error)
+    response = await elicit(connection, request)
+    if response is None:
         return None
-    if not isinstance(response, acp.ElicitationAcceptAction):
+    if response.action != "accept":
         return Answer(declined=True)
     value = (response.content or {}).get(FIELD)
     if not value and value not in (0, False):

@@ -1,0 +1,36 @@
+"""Logging in and out over the protocol, whichever version it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.server.link import ClientLink
+
+
+async def log_in(link: ClientLink, method_id: str) -> None:
+    """Make a model usable by one of the methods that this client was offered.
+
+    Raises:
+        InvalidInputError: it was offered no such method, or one that runs in a terminal.
+        AuthRequiredError: the method found no model that can be used.
+    """
+    methods: dict[str, dict[str, Any]] = {
+        method.get("methodId") or method["id"]: method for method in link.handshake.auth_methods()
+    }
+    method = methods.get(method_id)
+    if method is None:
+        raise InvalidInputError(
+            f"methodId: there is no method {method_id!r}; the methods are " + ", ".join(methods),
+            field="methodId",
+        )
+    if method.get("type") == "terminal":
+        raise InvalidInputError(
+            f"methodId: {method_id!r} runs in a terminal, not over the protocol", field="methodId"
+        )
+    await (await link.core.services()).account.authenticate(method_id)
+
+
+async def log_out(link: ClientLink) -> None:
+    """Forget the keys that a login kept; new sessions need a login again."""
+    await (await link.core.services()).account.log_out()

@@ -1,0 +1,122 @@
+"""The connected client as the sessions see it, whichever version of the protocol it speaks."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.errors import EditorGoneError
+from acp_agent.events import AnyEvent
+from acp_agent.ids import CallId, SessionId
+from acp_agent.server.client import ClientProfile
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.errors import RpcError
+
+if TYPE_CHECKING:
+    from acp_agent.agent.host import Asking
+    from acp_agent.elicitation import Form, Page, Response
+    from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.server.link import ClientLink
+    from acp_agent.tools.base import Answer, Question
+    from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
+
+_log = logging.getLogger(__name__)
+
+
+class ClientEditor(ABC):
+    """Shows events to the client and asks it, each only as it advertised.
+
+    It is the `acp_agent.session.editor.Editor` of every session that the connection has; the
+    versions differ in how they show and ask.
+
+    Args:
+        link: the connection.
+    """
+
+    def __init__(self, link: ClientLink) -> None:
+        self.link = link
+
+    @property
+    def client(self) -> ClientProfile:
+        """What the client can do."""
+        return self.link.handshake.client
+
+    @property
+    def connection(self) -> Connection:
+        """The way to the client."""
+        return self.link.connection
+
+    @abstractmethod
+    def forget(self, session: SessionId) -> None:
+        """The session is closed."""
+
+    @abstractmethod
+    async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Send what shows the events; waits while the client reads too slowly."""
+
+    @abstractmethod
+    async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Send the whole conversation again."""
+
+    def replaced(self, session: SessionId) -> None:
+        """Another connection opened the session; nothing more of it is shown here."""
+        self.forget(session)
+
+    def buffers(self, session: SessionId) -> EditorBuffers | None:
+        """The editor's files; None where it offers none."""
+        del session
+        return None
+
+    def terminals(self, session: SessionId) -> EditorTerminals | None:
+        """The editor's terminals; None where it offers none or the user did not opt in."""
+        del session
+        return None
+
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
+        """Let the user decide about a call; waits as long as the turn lives.
+
+        An answer that names no button of ours counts as a refusal, as does an error.
+
+        Raises:
+            EditorGoneError: the client left before it answered.
+        """
+        try:
+            chosen = await self._chosen_option(session, asking, ask)
+        except RpcError as error:
+            _log.warning("the editor could not ask for permission: %s", error)
+            return None
+        except ConnectionError:
+            # The model must not go on as if the user had said no: they said nothing.
+            raise EditorGoneError("the editor left before the user decided") from None
+        if chosen is None:
+            return None
+        refusal = next((choice for choice in ask.choices if choice.kind == "reject_once"), None)
+        return next((choice for choice in ask.choices if choice.id == chosen), refusal)
+
+    @abstractmethod
+    async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
+        """The id of the button that the user pressed; None where the question was dismissed."""
+
+    @abstractmethod
+    async def ask_question(
+        self, session: SessionId, call: CallId, question: Question
+    ) -> Answer | None:
+        """Ask the user with a form. None: this client shows no forms."""
+
+    @abstractmethod
+    async def ask_form(
+        self, session: SessionId, form: Form, *, call: CallId | None = None
+    ) -> Response | None:
+        """Let the user fill in a form. None: the client shows no forms, or failed to."""
+
+    @abstractmethod
+    async def ask_page(
+        self, session: SessionId, page: Page, *, call: CallId | None = None
+    ) -> Response | None:
+        """Send the user to a page. None: the client opens no pages, or failed to."""
+
+    @abstractmethod
+    def page_done(self, page: Page) -> None:
+        """Say that what the user was sent to a page for is done."""

@@ -1,0 +1,137 @@
+"""What comes before any session: which version of the protocol a connection speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Raw
+
+from acp_agent.server.client import ClientProfile, client_profile
+from acp_agent.server.negotiation import (
+    SUPPORTED_VERSIONS,
+    auth_methods,
+    initialize_result,
+    version_for,
+)
+from protocol.codec import typed_json
+from protocol.jsonrpc.call import Call, Handler
+from protocol.jsonrpc.errors import INVALID_REQUEST, UNSUPPORTED_VERSION, RpcError
+
+Json = dict[str, Any]  # parameters as they came
+
+# Its parameters are of another type in each method, which no mapping's type can say.
+Answer = Callable[[Any, Call], Awaitable[object]]
+
+
+class Handshake:
+    """Agrees on a version when `initialize` arrives, and refuses all else before that.
+
+    The version has to be known before the next message is read: a client may send further requests
+    right behind `initialize`, and they are of that version already.
+
+    Args:
+        speak: makes the connection answer in a version.
+    """
+
+    def __init__(self, speak: Callable[[int], None]) -> None:
+        self._speak = speak
+        self._came = False
+        self._version: int | None = None
+        self._params: Json | None = None
+        self.client = ClientProfile()
+
+    @property
+    def version(self) -> int:
+        """The version that was agreed on; 1 before that."""
+        return self._version or 1
+
+    def auth_methods(self) -> list[Json]:
+        """The ways to get a usable model, as this client can offer them."""
+        return auth_methods(self._params or {}, self.version)
+
+    def admit(self, method: str, params: Raw) -> None:
+        """Look at a message as it arrives: agree on a version, or refuse what comes before that.
+
+        Raises:
+            RpcError: it came too early, or asks for a version that cannot be spoken.
+        """
+        if method != "initialize":
+            if not self._came:
+                raise too_early(method)
+            return
+        self._came = True
+        version = _version(params)
+        if version is not None:
+            self._keep_to(version)
+        # What does not even say a version is taken apart, and refused, as version 1.
+        self._speak(version or self.version)
+
+    def opened(self, params: Json) -> None:
+        """Take over an `initialize` that was answered before there was a connection."""
+        version = version_for(params)
+        assert version is not None, "it was answered with one"
+        self._came = True
+        self._speak(version)
+        self.initialized(params, version)
+
+    def initialized(self, params: Json, version: int) -> Json:
+        """An `initialize` was found to be well-formed; gives its result."""
+        if self._version is not None and self._version != version:
+            self._speak(self._version)  # this one was sent before the first was agreed on
+        self._keep_to(version)
+        self._version = version
+        self._params = params
+        self.client = client_profile(params, version)
+        return initialize_result(params, version)
+
+    def first(self, answer: Answer) -> Handler:
+        """A handler that refuses a request whose `initialize` failed.
+
+        Whether it did is known when the handler starts, not when the request arrives: one sent
+        right behind a good `initialize` arrives before that is handled.
+        """
+
+        async def checked(params: Any, call: Call) -> object:
+            if self._params is None:
+                raise too_early(call.method)
+            return await answer(params, call)
+
+        return checked
+
+    def _keep_to(self, version: int) -> None:
+        if self._version is not None and self._version != version:
+            raise RpcError(
+                INVALID_REQUEST,
+                f"protocolVersion: this connection speaks version {self._version} already; "
+                f"open another one to speak version {version}",
+            )
+
+
+def too_early(method: str) -> RpcError:
+    """The refusal of what came before `initialize`."""
+    return RpcError(INVALID_REQUEST, f"{method} came before initialize; send that first")
+
+
+def _version(params: Raw) -> int | None:
+    """The version to speak; None where none is asked for that makes sense.
+
+    Raises:
+        RpcError: the one asked for is below all that we speak.
+    """
+    try:
+        value = typed_json.decode_any(params)
+    except typed_json.MalformedJsonError:
+        return None
+    asked = value.get("protocolVersion") if isinstance(value, dict) else None
+    if type(asked) is not int or not 0 <= asked <= 65_535:
+        return None
+    version = version_for(value)
+    if version is None:
+        raise RpcError(
+            UNSUPPORTED_VERSION,
+            f"protocolVersion: {asked} is not supported; the versions are "
+            + ", ".join(map(str, SUPPORTED_VERSIONS)),
+            {"requested": asked, "supported": list(SUPPORTED_VERSIONS)},
+        )
+    return version

@@ -1,0 +1,67 @@
+"""One client's connection: from the transport to the sessions that the client drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from acp_agent.errors import AcpAgentError
+from acp_agent.server.core import Core
+from acp_agent.server.editor import ClientEditor
+from acp_agent.server.errors import to_rpc_error
+from acp_agent.server.handshake import Handshake
+from acp_agent.server.operations import Operations
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.surface import Surface
+from protocol.transports.base import Transport
+
+Trace = Callable[[Literal["in", "out"], bytes], None]
+
+
+class ClientLink:
+    """A client, the version it speaks, and its way to the sessions.
+
+    Args:
+        transport: what carries the messages.
+        core: the sessions of the process.
+        trace: sees every line.
+    """
+
+    def __init__(self, transport: Transport, core: Core, *, trace: Trace | None = None) -> None:
+        self.core = core
+        self.handshake = Handshake(self._speak)
+        self.connection = Connection(
+            transport, Surface({}, {}), admit=self.handshake.admit, trace=trace
+        )
+        self._surfaces: dict[int, Surface] = {}
+        self._editors: list[ClientEditor] = []
+
+    async def run(self) -> None:
+        """Serve the client until its connection ends; its sessions are left to who comes back."""
+        try:
+            await self.connection.run()
+        finally:
+            for editor in self._editors:
+                self.core.release(editor)
+
+    def operations(self, editor: ClientEditor) -> Operations:
+        """The sessions, as this connection may use them through `editor`."""
+        self._editors.append(editor)
+        return Operations(self.core, editor)
+
+    def map_error(self, error: Exception) -> RpcError | None:
+        """The error response for an exception of ours; None for any other."""
+        if not isinstance(error, AcpAgentError):
+            return None
+        return to_rpc_error(error, self.handshake.auth_methods())
+
+    def _speak(self, version: int) -> None:
+        """Answer in a version of the protocol from here on."""
+        surface = self._surfaces.get(version)
+        if surface is None:
+            # With its version's types, which a connection of the other version does not need.
+            from acp_agent.server.v1.surface import surface_for  # noqa: PLC0415
+
+            surface = self._surfaces[version] = surface_for(self)
+        self.connection.serve(surface)

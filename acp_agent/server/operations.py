@@ -1,0 +1,124 @@
+"""What a client can do with sessions, whichever version of the protocol it speaks.
+
+The requests of one session are handled in the order in which they came: each waits in its lane
+for those before it. The surfaces of the versions translate; nothing here knows a message's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from acp_agent.content import ContentBlock
+from acp_agent.ids import SessionId
+from acp_agent.server.core import Core
+from acp_agent.server.editor import ClientEditor
+from acp_agent.server.lanes import Lanes
+from acp_agent.session.prompter import Said
+from acp_agent.session.session import Session
+from acp_agent.session.store import SessionPage
+from protocol.jsonrpc.call import Call
+
+
+class Operations:
+    """The sessions as one connection may use them.
+
+    Args:
+        core: the sessions of the process.
+        editor: the connection's end of them.
+    """
+
+    def __init__(self, core: Core, editor: ClientEditor) -> None:
+        self._core = core
+        self._editor = editor
+        self._lanes = Lanes()
+
+    async def create(self, cwd: str, directories: Sequence[str]) -> Session:
+        """Start a session; see `SessionManager.create`."""
+        manager = await self._core.manager()
+        return await manager.create(cwd, directories, self._editor)
+
+    async def open(
+        self,
+        session_id: str,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        then: Callable[[Session], Awaitable[None]],
+    ) -> Session:
+        """Open a session of the store, or one that is open already; see `SessionManager.open`.
+
+        One that another connection of this process has goes over to this one, with the turn that
+        may be running in it: whoever lost a connection finds the work where it is. `then` runs
+        before any other request of the session, with no live event in between.
+        """
+        async with self._lanes.enter(session_id) as lane, lane.lock:
+            manager = await self._core.manager()
+            session = await manager.open(SessionId(session_id), cwd, directories)
+
+            async def settle() -> None:
+                session.attach(self._editor)
+                await then(session)
+
+            try:
+                await session.replay(settle)
+            except BaseException:
+                if session.editor.taken_by is None:
+                    manager.abandon(session)
+                raise
+            return session
+
+    async def get(self, session_id: str) -> Session:
+        """A session that is open on this connection.
+
+        Raises:
+            SessionNotFoundError: it is not.
+        """
+        return (await self._core.manager()).get(SessionId(session_id), self._editor)
+
+    async def list(self, cwd: str | None, cursor: str | None) -> SessionPage:
+        """The sessions that have a conversation; see `SessionManager.list`."""
+        return await (await self._core.manager()).list(cwd, cursor)
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session; one that is not there is gone as asked."""
+        self.cancel(session_id)  # what waits for its turn in the lane ends, too
+        async with self._lanes.enter(session_id) as lane, lane.lock:
+            await (await self._core.manager()).delete(SessionId(session_id))
+            self._editor.forget(SessionId(session_id))
+
+    async def close(self, session_id: str) -> None:
+        """Stop what runs in a session and free it.
+
+        Raises:
+            SessionNotFoundError: it is not open on this connection.
+        """
+        self.cancel(session_id)  # what waits for its turn in the lane ends, too
+        async with self._lanes.enter(session_id) as lane, lane.lock:
+            await (await self._core.manager()).close(SessionId(session_id), self._editor)
+            self._editor.forget(SessionId(session_id))
+
+    async def prompt(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
+        """Begin a turn, or say the words into the one that runs; see `Session.prompt`.
+
+        Cancelling the request stops the turn that the words are part of.
+        """
+        async with self._lanes.enter(session_id) as lane:
+            cancels = lane.cancels
+            call.on_cancel(lambda: self.cancel(session_id))
+            async with lane.lock:
+                session = await self.get(session_id)
+                return await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
+
+    def cancel(self, session_id: str) -> None:
+        """Stop the turn of a session, and the prompts that wait to begin one."""
+        self._lanes.cancel(session_id)
+        self._core.cancel(SessionId(session_id), self._editor)
+
+    async def change(
+        self, session_id: str, action: Callable[[Session], Awaitable[None]]
+    ) -> Session:
+        """Do something to a session when the requests before this one are done."""
+        async with self._lanes.enter(session_id) as lane, lane.lock:
+            session = await self.get(session_id)
+            await action(session)
+            return session

@@ -1,0 +1,127 @@
+"""Editors that leave a session and come back to it, or to another's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import EditorGoneError, SessionNotFoundError
+from acp_agent.events import AgentText, ToolEnded, TurnEnded
+from acp_agent.session import seat as seat_module
+from tests.support.model_script import Call, Stall, answer
+from tests.support.model_server import ModelServer
+from tests.support.open_session import Desk, RecordingEditor, never_answers, open_desk
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]:
+    async with open_desk(tmp_path, model_server) as desk:
+        yield desk
+
+
+async def test_a_turn_goes_on_when_its_editor_leaves_and_the_session_is_closed_after_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Half", stall, " and the rest"))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    desk.manager.release(desk.editor)
+    stall.release()
+    assert await turn.result() == "end_turn"
+    texts = [event.text for event in await desk.journal() if isinstance(event, AgentText)]
+    assert "".join(texts) == "Half and the rest"
+    assert "rest" not in "".join(event.text for event in desk.editor.of(AgentText))
+    async with asyncio.timeout(5):
+        await desk.session.close()  # waits for the end of the closing that has begun
+    assert not desk.manager.is_open(desk.session.session)
+
+
+async def test_an_idle_session_is_closed_when_its_editor_leaves(desk: Desk) -> None:
+    desk.manager.release(desk.editor)
+    async with asyncio.timeout(5):
+        while desk.manager.is_open(desk.session.session):
+            await asyncio.sleep(0)
+    with pytest.raises(SessionNotFoundError):
+        desk.manager.get(desk.session.session, desk.editor)
+
+
+async def test_who_opens_a_session_of_another_editor_sees_the_rest_of_its_turn(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Half", stall, " and the rest"))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    other = RecordingEditor()
+    session = await desk.manager.open(desk.session.session, str(desk.folder), [])
+    session.attach(other)
+    stall.release()
+    await turn.result()
+    assert "".join(event.text for event in other.of(AgentText)) == " and the rest"
+    assert "rest" not in "".join(event.text for event in desk.editor.of(AgentText))
+    assert desk.manager.get(session.session, other) is session
+    with pytest.raises(SessionNotFoundError):
+        desk.manager.get(session.session, desk.editor)
+    desk.manager.release(desk.editor)  # has nothing any more
+    assert desk.manager.is_open(session.session)
+
+
+async def test_a_question_is_asked_again_of_who_takes_the_seat(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer(Call("shell", {"command": "touch made"})), answer("Done."))
+    desk.editor.decide = never_answers
+    turn = await desk.begin("Make it")
+    await desk.editor.until_asked()
+    other = RecordingEditor()
+    desk.session.attach(other)
+    assert await turn.result() == "end_turn"
+    assert (desk.folder / "made").exists()
+    assert len(other.asked) == 1
+    assert not other.of(ToolEnded)[0].failed
+
+
+async def test_a_question_waits_for_an_editor_that_left_before_it_answered(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer(Call("shell", {"command": "touch made"})), answer("Done."))
+
+    async def leaves(*_: object) -> str | None:
+        raise EditorGoneError("gone")
+
+    desk.editor.decide = leaves
+    turn = await desk.begin("Make it")
+    await desk.editor.until_asked()
+    other = RecordingEditor()
+    desk.session.attach(other)
+    assert await turn.result() == "end_turn"
+    assert (desk.folder / "made").exists()
+
+
+async def test_a_turn_whose_question_nobody_comes_back_for_is_stopped(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seat_module.Seat.__init__, "__kwdefaults__", {"patience": 0.05})
+    async with open_desk(tmp_path, model_server) as desk:
+        model_server.add(answer(Call("shell", {"command": "touch made"})))
+        desk.editor.decide = never_answers
+        turn = await desk.begin("Make it")
+        await desk.editor.until_asked()
+        desk.manager.release(desk.editor)
+        assert await turn.result() == "cancelled"
+        assert not (desk.folder / "made").exists()
+        assert [e.stop_reason for e in await desk.journal() if isinstance(e, TurnEnded)] == [
+            "cancelled"
+        ]
+
+
+async def test_files_are_those_of_the_disk_while_nobody_is_there(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    buffers = desk.session.editor.buffers(desk.session.session)
+    assert not buffers.can_read
+    assert not buffers.can_write
