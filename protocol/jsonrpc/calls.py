@@ -13,17 +13,18 @@ from protocol.jsonrpc.call import Call, Handler, NotificationHandler, Reply, Req
 from protocol.jsonrpc.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
 from protocol.jsonrpc.log import log
 from protocol.jsonrpc.method import Method
-from protocol.jsonrpc.outbox import Outbox
 from protocol.jsonrpc.surface import MapError
+
+# Takes the line of a response, and what to do once that has its place among what is sent.
+Answer = Callable[[bytes, Callable[[], None] | None], None]
 
 _LAST_WAIT = 1.0  # seconds for handlers that were cancelled for good
 
 
 class Calls:
-    """Runs handlers in tasks, sends what they answer, and ends them."""
+    """Runs handlers in tasks, passes on what they answer, and ends them."""
 
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
+    def __init__(self) -> None:
         self._calls: dict[asyncio.Task[None], Call] = {}
         self._by_id: dict[messages.RequestId, Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()  # of notifications
@@ -39,11 +40,17 @@ class Calls:
         handler: Handler,
         params: object,
         *,
+        answer: Answer,
         map_error: MapError | None,
     ) -> None:
-        """Begin to answer a request; handlers begin in the order of these calls."""
+        """Begin to answer a request; handlers begin in the order of these calls.
+
+        The request's id is in use until its response has its place.
+        """
         call = Call(message.id, message.method)
-        work = self._answer(call, message.raw_id, method, handler, params, map_error=map_error)
+        work = self._work(
+            call, message.raw_id, method, handler, params, answer=answer, map_error=map_error
+        )
         task = asyncio.get_running_loop().create_task(work)
         call.attach(task)
         self._calls[task] = call
@@ -86,7 +93,7 @@ class Calls:
     def _running(self) -> set[asyncio.Task[None]]:
         return self._calls.keys() | self._tasks
 
-    async def _answer(
+    async def _work(
         self,
         call: Call,
         raw_id: bytes,
@@ -94,6 +101,7 @@ class Calls:
         handler: Handler,
         params: object,
         *,
+        answer: Answer,
         map_error: MapError | None,
     ) -> None:
         then: Callable[[], None] | None = None
@@ -108,11 +116,13 @@ class Calls:
             line = messages.failure(raw_id, RpcError(REQUEST_CANCELLED, "request cancelled"))
         except Exception as error:  # noqa: BLE001 - the border: every failure becomes an answer
             line = messages.failure(raw_id, error_for(error, call.method, map_error))
-        # The id is free before its answer is out: the peer may use it again at once.
-        self._release(call)
-        self._outbox.send(line)
-        if then is not None:
-            then()
+
+        def after() -> None:
+            self._release(call)
+            if then is not None:
+                then()
+
+        answer(line, after)
 
     def _release(self, call: Call) -> None:
         if self._by_id.get(call.id) is call:
@@ -120,11 +130,12 @@ class Calls:
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         call = self._calls.pop(task, None)
-        if call is not None:
-            self._release(call)
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
             log("a handler failed", error)
+        if call is not None and (error is not None or task.cancelled()):
+            self._release(call)  # it never came to its answer
 
 
 async def _result_of(

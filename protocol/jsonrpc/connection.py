@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from inspect import isawaitable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
 from protocol.jsonrpc.call import Handler, NotificationHandler
-from protocol.jsonrpc.calls import Calls, error_for
+from protocol.jsonrpc.calls import Answer, Calls, error_for
 from protocol.jsonrpc.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -25,6 +25,9 @@ from protocol.jsonrpc.outbox import Outbox, Trace
 from protocol.jsonrpc.requests import CANCEL_REQUEST, Requests
 from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Oversize, Transport
+
+if TYPE_CHECKING:
+    from protocol.jsonrpc.batches import BatchAnswer
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -44,6 +47,10 @@ class Connection:
     could not be told from the other's; null ids are exempt, they name nothing. A notification
     method that comes as a request is handled and answered with `{}`; a request method that comes
     without an id is ignored.
+
+    Where the surface takes batches, their messages are handled as if each had come on its own line,
+    except that the responses go out as one array once the last of them is ready, and that a message
+    which is none is answered without its id.
 
     Args:
         transport: What carries the messages.
@@ -80,7 +87,7 @@ class Connection:
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
         self._requests = Requests(self._outbox)
-        self._calls = Calls(self._outbox)
+        self._calls = Calls()
         self._closed = asyncio.Event()
         self._closing = False
         self._running = False
@@ -171,30 +178,68 @@ class Connection:
 
     def _receive(self, line: bytes) -> None:
         message = messages.parse(line)
+        if isinstance(message, messages.Batch):
+            self._on_batch(message.array)
+        else:
+            self._on_message(message, line, self._outbox.answer)
+
+    def _on_message(self, message: messages.Single, line: bytes, answer: Answer) -> None:
         if isinstance(message, messages.Request):
-            self._on_request(message, line)
+            self._on_request(message, line, answer)
         elif isinstance(message, messages.Notification):
-            self._on_notification(message, line)
+            self._on_notification(message, line, answer)
         elif isinstance(message, messages.Response):
             self._requests.answer(message)
         else:
-            self._outbox.send(messages.failure(message.raw_id, message.error))
+            answer(messages.failure(message.raw_id, message.error), None)
 
-    def _on_request(self, message: messages.Request, line: bytes) -> None:
+    def _on_batch(self, array: bytes) -> None:
+        if not self._surface.batches:
+            reason = "batches are not supported, send one message a line"
+            refusal = RpcError(INVALID_REQUEST, f"invalid request: {reason}")
+            self._outbox.send(messages.failure(messages.NULL_ID, refusal))
+            return
+        from protocol.jsonrpc.batches import BatchAnswer, entries_of  # noqa: PLC0415 - rarely used
+
+        try:
+            entries = entries_of(array)
+        except RpcError as error:
+            self._outbox.send(messages.failure(messages.NULL_ID, error))
+            return
+        responses = BatchAnswer(self._outbox.send)
+        for entry in entries:
+            self._on_entry(entry, responses)
+        responses.complete()
+
+    def _on_entry(self, entry: bytes, responses: BatchAnswer) -> None:
+        message = messages.parse(entry)
+        if isinstance(message, messages.Batch):
+            message = messages.NOT_AN_OBJECT
+        if isinstance(message, messages.InvalidMessage):
+            message = messages.InvalidMessage(message.error)  # without the id, as ACP v2 asks
+        silent = isinstance(message, messages.Notification | messages.Response)
+        answer = _no_answer if silent else responses.expect()
+        try:
+            self._on_message(message, entry, answer)
+        except Exception as error:  # noqa: BLE001 - one message must not cost the others
+            log("a message could not be handled", error)
+
+    def _on_request(self, message: messages.Request, line: bytes, answer: Answer) -> None:
         try:
             if self._admit is not None:
                 self._admit(message.method, message.params)
             method, handler = self._lookup(message)
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
-            self._receive_mended(line, error)
+            self._receive_mended(line, error, answer)
         except RpcError as error:
-            self._outbox.send(messages.failure(message.raw_id, error))
+            answer(messages.failure(message.raw_id, error), None)
         except Exception as error:  # noqa: BLE001 - whatever fails, a request is answered
             failure = error_for(error, message.method, self._surface.map_error)
-            self._outbox.send(messages.failure(message.raw_id, failure))
+            answer(messages.failure(message.raw_id, failure), None)
         else:
-            self._calls.start(message, method, handler, params, map_error=self._surface.map_error)
+            map_error = self._surface.map_error
+            self._calls.start(message, method, handler, params, answer=answer, map_error=map_error)
 
     def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:
         handler = self._surface.handlers.get(message.method)
@@ -206,17 +251,19 @@ class Connection:
             raise RpcError(INVALID_REQUEST, "invalid request: this id is still in use")
         return method, handler
 
-    def _receive_mended(self, line: bytes, error: Exception) -> None:
-        """Try a line again whose parameters msgspec refused for a lone surrogate."""
+    def _receive_mended(self, line: bytes, error: Exception, answer: Answer) -> None:
+        """Try a message again whose parameters msgspec refused for a lone surrogate."""
         try:
             mended = messages.replaced_surrogates(line)
         except typed_json.MalformedJsonError:
             invalid = messages.parse_error(error)
-            self._outbox.send(messages.failure(invalid.raw_id, invalid.error))
+            answer(messages.failure(invalid.raw_id, invalid.error), None)
         else:
-            self._receive(mended)
+            message = messages.parse(mended)
+            assert not isinstance(message, messages.Batch)  # it is still an object
+            self._on_message(message, mended, answer)
 
-    def _on_notification(self, message: messages.Notification, line: bytes) -> None:
+    def _on_notification(self, message: messages.Notification, line: bytes, answer: Answer) -> None:
         if message.method == CANCEL_REQUEST:
             self._cancel(message.params)
             return
@@ -232,7 +279,7 @@ class Connection:
                 return
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
-            self._receive_mended(line, error)
+            self._receive_mended(line, error, answer)
             return
         except RpcError as error:
             log(f"ignored a notification: {error.message}")
@@ -273,6 +320,10 @@ def _decode(params: Raw, method: Method[P, Any]) -> P:
     except typed_json.InvalidValueError as error:
         reason = f"invalid params: {error}" if error.field else f"params: {error}"
         raise RpcError(INVALID_PARAMS, reason, {"field": error.field}) from None
+
+
+def _no_answer(line: bytes, after: Callable[[], None] | None) -> None:
+    """What a message of a batch that is no request is answered: nothing."""
 
 
 def _too_long(limit: int) -> RpcError:

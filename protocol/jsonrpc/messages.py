@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from protocol.codec import typed_json
 from protocol.codec.marks import Lenient
 from protocol.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError
+from protocol.jsonrpc.log import log
 
 RequestId = int | str | None
 
@@ -61,7 +62,18 @@ class InvalidMessage(Struct, frozen=True):
     raw_id: bytes = NULL_ID
 
 
-Message = Request | Notification | Response | InvalidMessage
+class Batch(Struct, frozen=True):
+    """A line that is an array, well-formed; see `batches`."""
+
+    array: bytes
+
+
+Single = Request | Notification | Response | InvalidMessage
+Message = Single | Batch
+
+
+class _IdOnly(Struct):
+    id: Raw = Raw(NULL_ID)
 
 
 class _Envelope(Struct):
@@ -96,6 +108,8 @@ class _OutError(Struct, tag_field="jsonrpc", tag="2.0"):
 
 
 _envelopes = msgspec.json.Decoder(_Envelope)
+_ids = msgspec.json.Decoder(_IdOnly)
+_raws = msgspec.json.Decoder(Raw)
 
 
 def parse(line: bytes) -> Message:
@@ -160,19 +174,27 @@ def _invalid(reason: str, raw_id: bytes = NULL_ID, code: int = INVALID_REQUEST) 
     return InvalidMessage(RpcError(code, f"{title}: {reason}"), raw_id)
 
 
-def _misshapen(line: bytes) -> InvalidMessage:
-    """Say what is wrong with a line that decodes to no envelope."""
+NOT_AN_OBJECT: Final = _invalid("a message is a JSON object")
+
+
+def _misshapen(line: bytes) -> Message:
+    """Say what a line is that decodes to no envelope."""
     try:
-        value = typed_json.decode_any(line)
-    except typed_json.MalformedJsonError as error:
-        return _invalid(str(error), code=PARSE_ERROR)
-    if isinstance(value, list):
-        return _invalid("batches are not supported, send one message a line")
-    if not isinstance(value, dict):
-        return _invalid("a message is a JSON object")
-    key = value.get("id")
-    usable = isinstance(key, int | str) and not isinstance(key, bool)
-    return _invalid("method must be a string", typed_json.encode(key) if usable else NULL_ID)
+        line.decode()
+        _raws.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _reparse(line, error)
+    first = line.lstrip()[:1]
+    if first == b"[":
+        return Batch(line)
+    if first != b"{":
+        return NOT_AN_OBJECT
+    raw_id = bytes(_ids.decode(line).id)
+    try:
+        _id_of(raw_id)
+    except ValueError:
+        raw_id = NULL_ID
+    return _invalid("method must be a string", raw_id)
 
 
 def _reparse(line: bytes, error: Exception) -> Message:
@@ -218,4 +240,8 @@ def result(raw_id: bytes, value: object) -> bytes:
 def failure(raw_id: bytes, error: RpcError) -> bytes:
     """The line of a response that brings an error, with its line end."""
     content = Error(error.code, error.message, error.data)
-    return typed_json.encode(_OutError(Raw(raw_id), content)) + b"\n"
+    try:
+        return typed_json.encode(_OutError(Raw(raw_id), content)) + b"\n"
+    except Exception as second:  # noqa: BLE001 - data without a JSON form must not cost the answer
+        log("the data of an error could not be encoded", second)
+        return typed_json.encode(_OutError(Raw(raw_id), Error(error.code, error.message))) + b"\n"

@@ -54,6 +54,12 @@ class Outbox:
         else:
             self._pass_on(line)
 
+    def answer(self, line: bytes, after: Callable[[], None] | None = None) -> None:
+        """Queue a response, then call `after`."""
+        self.send(line)
+        if after is not None:
+            after()
+
     def notify(self, method: str, params: object) -> None:
         """Queue a notification."""
         if not self._lines and not self._transport.waiting:

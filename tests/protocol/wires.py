@@ -83,5 +83,15 @@ class Wire:
         assert line.endswith(b"\n"), "the connection ended"
         return json.loads(line)
 
+    def end(self) -> None:
+        """Close the writing side."""
+        self._writer.write_eof()
+
+    async def rest(self) -> bytes:
+        """Everything that was sent up to the connection's end, for which it waits."""
+        await asyncio.wait_for(self.connection.wait_closed(), LIMIT)
+        self._ours.shutdown(socket.SHUT_WR)
+        return await asyncio.wait_for(self._reader.read(), LIMIT)
+
     def _trace(self, direction: Literal["in", "out"], line: bytes) -> None:
         self.received += direction == "in"

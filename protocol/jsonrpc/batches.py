@@ -1,0 +1,93 @@
+"""Several messages as one array (JSON-RPC 2.0, section 6): taken apart, and answered together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from protocol.jsonrpc.calls import Answer
+from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
+from protocol.jsonrpc.log import log
+
+LIMIT: Final = 1000  # messages that a batch may have
+
+_entries = msgspec.json.Decoder(list[Raw])
+
+
+def entries_of(array: bytes) -> list[bytes]:
+    """The messages of a batch, each as its JSON.
+
+    Args:
+        array: well-formed JSON of an array.
+
+    Raises:
+        RpcError: there are none, or more than `LIMIT`; for the batch as a whole.
+    """
+    # An array with few commas has few entries. A line could hold millions of empty ones.
+    raws = _entries.decode(array) if array.count(b",") < LIMIT else _first_entries(array)
+    entries = [bytes(raw) for raw in raws]
+    if not entries:
+        raise RpcError(INVALID_REQUEST, "invalid request: a batch needs at least one message")
+    if len(entries) > LIMIT:
+        raise RpcError(
+            INVALID_REQUEST, f"invalid request: a batch has at most {LIMIT} messages, send several"
+        )
+    return entries
+
+
+def _first_entries(array: bytes) -> list[Raw]:
+    """The first `LIMIT` + 1 entries, in memory for as many, whatever else is in the array."""
+    values = msgspec.structs.astuple(_first_entries_decoder().decode(array))
+    return [value for value in values if value is not UNSET]
+
+
+@cache
+def _first_entries_decoder() -> msgspec.json.Decoder[Struct]:
+    # msgspec skips elements of an array beyond the fields of the structure that it is decoded to.
+    fields = [(f"entry_{index}", Raw | UnsetType, UNSET) for index in range(LIMIT + 1)]
+    return msgspec.json.Decoder(msgspec.defstruct("FirstEntries", fields, array_like=True))
+
+
+class BatchAnswer:
+    """Collects the responses to a batch, in its order, and sends them once the last is there.
+
+    Args:
+        send: takes the line of the array; not called for a batch without responses.
+    """
+
+    def __init__(self, send: Callable[[bytes], None]) -> None:
+        self._send = send
+        self._lines: list[bytes] = []
+        self._after: list[Callable[[], None]] = []
+        self._missing = 1  # the responses that are not there yet, and the end of the batch
+
+    def expect(self) -> Answer:
+        """Keep a place for a response; what comes back takes the response, once."""
+        self._missing += 1
+        self._lines.append(b"")
+        return partial(self._fill, len(self._lines) - 1)
+
+    def complete(self) -> None:
+        """Say that the batch has no more messages."""
+        self._settle()
+
+    def _fill(self, place: int, line: bytes, after: Callable[[], None] | None = None) -> None:
+        self._lines[place] = line.removesuffix(b"\n")
+        if after is not None:
+            self._after.append(after)
+        self._settle()
+
+    def _settle(self) -> None:
+        self._missing -= 1
+        if self._missing or not self._lines:
+            return
+        self._send(b"[" + b",".join(self._lines) + b"]\n")
+        for after in self._after:
+            try:
+                after()
+            except Exception as error:  # noqa: BLE001 - one's mistake is not to cost the others
+                log("what was to follow a response failed", error)
