@@ -42,6 +42,7 @@ class Babbling(Editor):
 
     def __init__(self, method: str, **options: Any) -> None:
         super().__init__(**options)
+        self.well_behaved = False
         self.method = method
         self.rest: dict[str, Any] = {}
 

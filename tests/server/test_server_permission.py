@@ -119,6 +119,7 @@ async def test_no_clear_yes_is_a_no(
 ) -> None:
     before = (workspace_repo / "greeting.py").read_bytes()
     editor = Editor()
+    editor.well_behaved = False
     running, _ = await opened(editor=editor)
     answers: list[PermissionPolicy] = ["cancelled", _unknown, _odd, _fails]
     for count, editor.permission in enumerate(answers, start=1):

@@ -10,7 +10,11 @@ from tests.support.npm_packages import node_modules
 
 
 @cache
-def load(version: str = "v1") -> dict[str, Any]:
-    """The stable schema of a protocol version. Skips the test where Node.js is missing."""
+def load(version: str = "v1", *, unstable: bool = False) -> dict[str, Any]:
+    """The schema of a protocol version. Skips the test where Node.js is missing.
+
+    `unstable` adds what the protocol does not promise to keep; it contains all that is stable.
+    """
     package = node_modules() / "@agentclientprotocol" / "sdk"
-    return json.loads((package / "schema" / version / "schema.json").read_text())
+    name = "schema.unstable.json" if unstable else "schema.json"
+    return json.loads((package / "schema" / version / name).read_text())

@@ -100,6 +100,7 @@ class AgentProcess(WireClient):
 
     async def close_stdin(self) -> None:
         """End of input: the editor is gone."""
+        self.oracle.leaving()
         self.writer.close()
 
     async def wait(self, *, timeout: float = 10.0) -> int:
@@ -135,6 +136,8 @@ class AgentProcess(WireClient):
         """Assert that no line broke the protocol, and no process was left behind."""
         if self.violation is not None:
             raise self.violation
+        if self.fault is not None:
+            raise self.fault
         if self.cut_off:
             return
         self.oracle.finished()

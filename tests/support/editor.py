@@ -81,6 +81,7 @@ class Editor:
     ) -> None:
         self.offers = offers
         self.permission = permission
+        self.well_behaved = True  # False: what it sends is not held to the schema
         self.answer: Callable[[Json], Json] = lambda _: {"action": "decline"}
         self.buffers: dict[str, str] = {}  # unsaved text by path
         self.asked: list[Json] = []

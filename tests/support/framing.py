@@ -12,8 +12,12 @@ class ViolationError(AssertionError):
     """The agent wrote something that it should not have written."""
 
 
-def framed(line: bytes) -> Json:
-    """The message of a line, its end included."""
+class ClientFaultError(AssertionError):
+    """The test's own editor sent something that no conforming client would have sent."""
+
+
+def framed(line: bytes) -> Json | list[Json]:
+    """The message of a line, its end included; a list where it holds a batch of them."""
     shown = repr(line[:2000])
     require(line.endswith(b"\n"), f"T1: the line has no end: {shown}")
     body = line[:-1]
@@ -22,9 +26,12 @@ def framed(line: bytes) -> Json:
         message = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, UnicodeDecodeError) as error:
         raise ViolationError(f"T1: not a line of JSON ({error}): {shown}") from None
-    require(isinstance(message, dict), f"T1: not one object: {shown}")
-    require(message.get("jsonrpc") == "2.0", f"T2: jsonrpc is not 2.0: {shown}")
-    assert isinstance(message, dict)
+    if isinstance(message, list):
+        require(bool(message), f"T3: a batch of nothing: {shown}")
+    for one in message if isinstance(message, list) else [message]:
+        require(isinstance(one, dict), f"T1: not one object: {shown}")
+        require(one.get("jsonrpc") == "2.0", f"T2: jsonrpc is not 2.0: {shown}")
+    assert isinstance(message, dict | list)
     return message
 
 

@@ -37,7 +37,7 @@ def judge(record: Path) -> list[Json]:
             if who == "client":
                 oracle.sent(data)
             else:
-                messages.append(oracle.received(data))
+                messages += oracle.received(data)
     assert messages, "the agent wrote nothing"
     return messages
 

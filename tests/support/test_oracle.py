@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.framing import ViolationError
+from tests.support.framing import ClientFaultError, ViolationError
 from tests.support.oracle import Oracle
 
 Step = tuple[str, Any]
@@ -44,10 +44,48 @@ PROMPTED = [*NEW, client(id=2, method="session/prompt", params={"sessionId": "s"
 DONE = agent(id=2, result={"stopReason": "end_turn"})
 CALL = update("tool_call", toolCallId="c", title="Read", kind="read", status="pending")
 ENDED = update("tool_call_update", toolCallId="c", status="completed")
+ANSWER = agent(id=1, result={})
+SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
+COMPACTION = update("compaction_update", compactionId="c", status="in_progress")
+PLAN_UPDATE = update("plan_update", plan={"type": "items", "planId": "p", "entries": []})
+MCP_MESSAGE = agent(
+    id="m", method="mcp/message", params={"serverId": "x", "requestId": "1", "method": "ping"}
+)
 OPTIONS = [
     {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
     {"optionId": "no", "name": "Refuse", "kind": "reject_once"},
 ]
+
+
+def hello(version: int) -> Step:
+    return agent(id=0, result={"protocolVersion": version, "authMethods": LOGIN})
+
+
+def offering(**capabilities: Any) -> list[Step]:
+    """A session of a client with capabilities, and of an agent with all that is unstable."""
+    params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+    result = {
+        "protocolVersion": 1,
+        "authMethods": LOGIN,
+        "agentCapabilities": {"auth": {"status": {}}},
+    }
+    servers = [{"type": "acp", "name": "own", "serverId": "x"}]
+    return [
+        client(id=0, method="initialize", params=params),
+        agent(id=0, result=result),
+        client(id=1, method="session/new", params={"cwd": "/", "mcpServers": servers}),
+        agent(id=1, result={"sessionId": "s"}),
+        client(id=2, method="session/prompt", params={"sessionId": "s", "prompt": []}),
+    ]
+
+
+def elicitation(mode: str, **params: Any) -> Step:
+    whole = {"sessionId": "s", "mode": mode, "message": "?"} | params
+    return agent(id="e", method="elicitation/create", params=whole)
+
+
+def completed(name: str) -> Step:
+    return agent(method="elicitation/complete", params={"elicitationId": name})
 
 
 def permission(**params: Any) -> Step:
@@ -82,6 +120,51 @@ def test_a_replay_passes_and_may_tell_the_same_calls_again() -> None:
     play([*PROMPTED, CALL, ENDED, DONE, *replay]).finished()
 
 
+def test_the_unstable_part_passes_where_it_was_offered() -> None:
+    steps = offering(plan={}, subagents={}, elicitation={"url": {}}, session={"compaction": {}})
+    page = elicitation("url", elicitationId="e", url="https://example.com/")
+    status = agent(method="auth/status_update", params={"state": "authenticated"})
+    child = update("subagent_update", sessionId="child")
+    usage = {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}
+    done = agent(id=2, result={"stopReason": "end_turn", "usage": usage})
+    play([*steps, PLAN_UPDATE, COMPACTION, page, completed("e"), MCP_MESSAGE, status, child])
+    play([*steps, child, chunk(session="child"), done, chunk(session="child")]).finished()
+
+
+def test_a_permission_that_was_withdrawn_is_no_longer_asked() -> None:
+    withdrawn = agent(method="$/cancel_request", params={"requestId": "p"})
+    play([*PROMPTED, CALL, permission(), withdrawn, ENDED, DONE]).finished()
+
+
+def test_what_is_said_before_the_version_is_known_counts() -> None:
+    prompt = client(id=2, method="session/prompt", params={"sessionId": "s", "prompt": []})
+    new = client(id=1, method="session/new", params={"cwd": "/", "mcpServers": []})
+    begun = [INITIALIZE, new, prompt, hello(1), agent(id=1, result={"sessionId": "s"})]
+    play([*begun, chunk(), DONE]).finished()
+    refused = agent(id=2, error={"code": -32600, "message": "initialize first"})
+    play([prompt, refused, *NEW])
+    with pytest.raises(ViolationError, match="T6"):
+        play([prompt, refused, *NEW, chunk()])
+
+
+def test_a_client_that_means_well_is_held_to_the_schema() -> None:
+    oracle = play(HELLO)
+    if oracle.rules is None or oracle.rules.schema is None:
+        pytest.skip("the protocol's schema needs Node.js, which is not installed")
+    good = {"method": "session/new", "id": 1, "params": {"cwd": "/", "mcpServers": []}}
+    oracle.vet(good)
+    for wrong in (
+        good | {"params": {"cwd": "/"}},
+        good | {"params": {"cwd": "/", "mcpServers": [], "folder": "/"}},
+        good | {"method": "session/start"},
+    ):
+        with pytest.raises(ClientFaultError):
+            oracle.vet(wrong)
+    play([*NEW[2:], *PROMPTED[4:], CALL, permission()], oracle)
+    with pytest.raises(ClientFaultError):
+        oracle.vet({"id": "p", "result": {"outcome": "selected"}})
+
+
 def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
     error = {"code": -32700, "message": "this is not JSON"}
     play([("client", b"{nonsense\n"), agent(id=None, error=error)])
@@ -98,7 +181,18 @@ def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
         ("T1: the line has no end", [("agent", b'{"jsonrpc":"2.0"}')]),
         ("T1: not a line of JSON", [("agent", b"\n")]),
         ("T1: space around", [("agent", b"{} \r\n")]),
-        ("T1: not one object", [("agent", b"[]\n")]),
+        ("T3: a batch of nothing", [("agent", b"[]\n")]),
+        ("T1: not one object", [("agent", b"[1]\n")]),
+        ("T1: not one object", [("agent", b"7\n")]),
+        ("T3: an array that answers no batch", [*NEW, ("agent", [ANSWER[1]])]),
+        ("I1: 2 is higher than 1", [INITIALIZE, hello(2)]),
+        ("I1: 3 is not a version", [INITIALIZE, hello(3)]),
+        (
+            "I1: the version changed",
+            [*HELLO, client(id=0, method="initialize", params={}), hello(2)],
+        ),
+        ("I2: answered before", [client(id=1, method="session/new"), agent(id=1, result={})]),
+        ("session/start is no response", [*HELLO, client(id=1, method="session/start"), ANSWER]),
         ("T2: jsonrpc is not 2.0", [("agent", b'{"id":1,"result":{}}\n')]),
         ("T2: not one of result and error", [INITIALIZE, agent(id=0)]),
         ("T2: answers 9", [*HELLO, agent(id=9, result={})]),
@@ -138,7 +232,19 @@ def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
                 agent(id=1, method="fs/read_text_file", params={"sessionId": "s", "path": "/a"}),
             ],
         ),
-        ("I6: notices", [*PROMPTED, update("notice", severity="info", title="x")]),
+        ("I6: session.notices", [*PROMPTED, update("notice", severity="info", title="x")]),
+        ("I6: session.compaction", [*PROMPTED, COMPACTION]),
+        ("I6: plan was", [*PROMPTED, update("plan_removed", planId="p")]),
+        ("I6: plan was", [*PROMPTED, PLAN_UPDATE]),
+        ("I6: subagents", [*PROMPTED, update("subagent_update", sessionId="child")]),
+        ("I6: subagents", [*PROMPTED, update("session_message", messageId="m")]),
+        ("I6: an MCP server nobody", [*PROMPTED, MCP_MESSAGE]),
+        ("I6: elicitation/create form", [*PROMPTED, elicitation("form", requestedSchema=SCHEMA)]),
+        ("P12: an elicitation is completed", [*PROMPTED, completed("e")]),
+        (
+            "I3: auth.status",
+            [*NEW, agent(method="auth/status_update", params={"state": "authenticated"})],
+        ),
         ("S2", [*PROMPTED, chunk(session="other")]),
         (
             "S2",
@@ -158,6 +264,7 @@ def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
         ("P6: allow_once is not first", [*PROMPTED, CALL, permission(options=OPTIONS[::-1])]),
         ("P6: options", [*PROMPTED, CALL, permission(options=OPTIONS[:1] * 2)]),
         ("P6: asked for permission outside", [*PROMPTED, CALL, ENDED, DONE, permission()]),
+        ("P7: a permission is still asked", [*PROMPTED, CALL, permission(), ENDED, DONE]),
         ("T2: the id is in use", [*PROMPTED, CALL, permission(), permission()]),
     ],
 )
@@ -185,10 +292,9 @@ def test_a_fault_is_named(rule: str, steps: list[Step]) -> None:
     ],
 )
 def test_what_the_schema_refuses_is_named(names: str, last: Step) -> None:
-    oracle = Oracle()
-    if oracle.schema is None:
+    oracle = play(PROMPTED)
+    if oracle.rules is None or oracle.rules.schema is None:
         pytest.skip("the protocol's schema needs Node.js, which is not installed")
-    play(PROMPTED, oracle)
     with pytest.raises(ViolationError) as raised:
         play([last], oracle)
     assert names in str(raised.value)

@@ -1,4 +1,10 @@
-"""A client's end of a connection, line by line, with every line judged by the oracle."""
+"""A client's end of a connection, line by line, with every line judged by the oracle.
+
+The oracle judges both directions. What the agent writes is always held to all rules. What the
+client sends is held to the schema where it means to be well-behaved: the usual requests below,
+those given `checked=True`, and all answers of the editor, unless the editor is made to misbehave
+(`Editor.well_behaved`). Other requests may be anything, for most of them are meant to be wrong.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.editor import Editor
-from tests.support.framing import Json, ViolationError
+from tests.support.framing import ClientFaultError, Json, ViolationError
 from tests.support.oracle import Oracle
 
 JsonId = str | int | None
@@ -44,6 +50,7 @@ class WireClient:
         self.lines: list[bytes] = []  # all that the agent wrote
         self.messages: list[Json] = []
         self.violation: ViolationError | None = None
+        self.fault: ClientFaultError | None = None  # the editor's, found in an answer of its
         self.may_read = asyncio.Event()  # cleared: a client that does not drain stdout
         self.may_read.set()
         self.serving: set[asyncio.Task[None]] = set()
@@ -63,31 +70,38 @@ class WireClient:
             self.writer.write(message)
             await self.writer.drain()
 
-    def post(self, method: str, params: Json | None = None) -> int:
-        """Send a request without waiting; its id."""
+    def post(self, method: str, params: Json | None = None, *, checked: bool = False) -> int:
+        """Send a request without waiting; its id. `checked`: it has to have the schema's shape."""
         self._next_id += 1
         message: Json = {"jsonrpc": "2.0", "id": self._next_id, "method": method}
-        self._write(message if params is None else message | {"params": params})
+        self._write(message if params is None else message | {"params": params}, checked=checked)
         return self._next_id
 
-    def notify(self, method: str, params: Json) -> None:
-        """Send a notification."""
-        self._write({"jsonrpc": "2.0", "method": method, "params": params})
+    def notify(self, method: str, params: Json, *, checked: bool = False) -> None:
+        """Send a notification. `checked`: it has to have the schema's shape."""
+        self._write({"jsonrpc": "2.0", "method": method, "params": params}, checked=checked)
 
-    def _write(self, message: Json) -> None:
+    def _write(self, message: Json, *, checked: bool) -> None:
+        if checked and self.editor.well_behaved:
+            self.oracle.vet(message)
         data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         self.oracle.sent(data)
         self.writer.write(data)
 
     async def request(
-        self, method: str, params: Json | None = None, *, timeout: float = 20.0
+        self,
+        method: str,
+        params: Json | None = None,
+        *,
+        timeout: float = 20.0,
+        checked: bool = False,
     ) -> Any:
         """Send a request and wait for its result.
 
         Raises:
             AnswerError: the agent answered with an error.
         """
-        return await self.result(self.post(method, params), timeout=timeout)
+        return await self.result(self.post(method, params, checked=checked), timeout=timeout)
 
     async def result(self, request: JsonId, *, timeout: float = 20.0) -> Any:
         """The result of a request that was posted. Raises AnswerError."""
@@ -139,13 +153,16 @@ class WireClient:
                 "clientInfo": {"name": "test-editor", "version": "1.0"},
             }
             | params,
+            checked=version == 1 and not params,
         )
         assert isinstance(result, dict)
         return result
 
     async def new_session(self, cwd: Path, **params: Any) -> str:
         """`session/new`; the session's id."""
-        result = await self.request("session/new", {"cwd": str(cwd), "mcpServers": []} | params)
+        result = await self.request(
+            "session/new", {"cwd": str(cwd), "mcpServers": []} | params, checked=not params
+        )
         name = result["sessionId"]
         assert isinstance(name, str)
         return name
@@ -153,7 +170,8 @@ class WireClient:
     def post_prompt(self, session: str, *content: str | Json) -> int:
         """`session/prompt` without waiting; the request's id."""
         blocks = [{"type": "text", "text": c} if isinstance(c, str) else c for c in content]
-        return self.post("session/prompt", {"sessionId": session, "prompt": blocks})
+        plain = all(isinstance(c, str) for c in content)
+        return self.post("session/prompt", {"sessionId": session, "prompt": blocks}, checked=plain)
 
     async def prompt(self, session: str, *content: str | Json, timeout: float = 30.0) -> Json:
         """`session/prompt`; its result."""
@@ -163,7 +181,7 @@ class WireClient:
 
     def cancel(self, session: str) -> None:
         """`session/cancel`."""
-        self.notify("session/cancel", {"sessionId": session})
+        self.notify("session/cancel", {"sessionId": session}, checked=True)
 
     # --- from the agent
 
@@ -219,12 +237,12 @@ class WireClient:
     async def _line(self, line: bytes) -> None:
         self.lines.append(line)
         try:
-            message = self.oracle.received(line)
+            messages = self.oracle.received(line)
         except ViolationError as violation:
             self.violation = self.violation or violation
         else:
-            self.messages.append(message)
-            if "method" in message and "id" in message:
+            self.messages += messages
+            if "method" in messages[0] and "id" in messages[0]:
                 task = asyncio.create_task(self._serve(line))
                 self.serving.add(task)
                 task.add_done_callback(self.serving.discard)
@@ -233,8 +251,14 @@ class WireClient:
 
     async def _serve(self, line: bytes) -> None:
         response = await self.editor.dispatch(line.decode())
-        if response:
-            await self.send(response.encode() + b"\n")
+        if not response:
+            return
+        if self.editor.well_behaved:
+            try:
+                self.oracle.vet(json.loads(response))
+            except ClientFaultError as fault:
+                self.fault = self.fault or fault
+        await self.send(response.encode() + b"\n")
 
     def report(self) -> str:
         """What happened so far, for the message of a failed assertion."""

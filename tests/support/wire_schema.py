@@ -10,14 +10,17 @@ import jsonschema_rs
 import pytest
 
 Json = dict[str, Any]
-Side = Literal["agent", "client"]
+Side = Literal["agent", "client", "protocol"]
+Kind = Literal["Request", "Response", "Notification"]
 
 
 class WireSchema:
     """Validators of one protocol version, by method and kind of message.
 
-    Fields that the schema does not know are refused wherever it names the fields of an object: the
-    protocol reserves them, and extensions belong below `_meta`.
+    They are stricter than a receiver has to be. Fields that the schema does not know are refused
+    wherever it names the fields of an object: the protocol reserves them, and extensions belong
+    below `_meta`. Where an enumeration or a union is open, a value that the schema does not name
+    has to begin with an underscore: the others are reserved, too.
     """
 
     def __init__(self, schema: Json) -> None:
@@ -35,6 +38,19 @@ class WireSchema:
     def knows(self, method: str, side: str, kind: str) -> bool:
         """Whether the schema has a `kind` of this method that is handled by `side`."""
         return (method, side, kind) in self._names
+
+    def methods(self, side: Side) -> set[str]:
+        """The names of the methods that a side handles."""
+        return {method for method, where, _ in self._names if where == side}
+
+    def updates(self) -> set[str]:
+        """The kinds of session update."""
+        variants = self._defs["SessionUpdate"]
+        return {
+            variant["properties"]["sessionUpdate"]["const"]
+            for variant in variants.get("anyOf") or variants["oneOf"]
+            if "const" in variant["properties"]["sessionUpdate"]
+        }
 
     def problem(self, method: str, side: str, kind: str, instance: object) -> str | None:
         """What is wrong with params or a result; None where nothing is."""
@@ -56,11 +72,14 @@ class WireSchema:
 
 @cache
 def wire_schema(version: str = "v1") -> WireSchema | None:
-    """The schema of a protocol version; None where Node.js is missing, which brings it."""
+    """The schema of a protocol version, its unstable part included.
+
+    None where Node.js is missing, which brings it.
+    """
     from tests.support import acp_schema
 
     try:
-        return WireSchema(acp_schema.load(version))
+        return WireSchema(acp_schema.load(version, unstable=True))
     except pytest.skip.Exception:
         return None
 
@@ -77,6 +96,8 @@ def _close(node: Any, *, composes: bool) -> None:
         return
     for key in ("allOf", "anyOf", "oneOf"):
         for part in node.get(key, ()):
+            if part.get("title") == "other":
+                _reserve(part)
             _close(part, composes=True)
     for part in node.get("properties", {}).values():
         _close(part, composes=False)
@@ -85,3 +106,10 @@ def _close(node: Any, *, composes: bool) -> None:
     refers = any(key in node for key in ("$ref", "allOf", "anyOf", "oneOf"))
     if refers and not composes:
         node["unevaluatedProperties"] = False
+
+
+def _reserve(other: Json) -> None:
+    """Leave an open variant to values that begin with an underscore."""
+    for part in (other, *other.get("properties", {}).values()):
+        if part.get("type") == "string":
+            part["pattern"] = "^_"
