@@ -248,7 +248,8 @@ class Oracle:
     def _agree(self, request: Asked, result: Json) -> None:
         """Take up the rules of the version in the answer to `initialize`."""
         version, wanted = result.get("protocolVersion"), request.params.get("protocolVersion")
-        require(type(version) is int and version in _RULES, f"I1: {version} is not a version")
+        if type(version) is not int or version not in _RULES:
+            raise ViolationError(f"I1: {version} is not a version")
         higher = type(wanted) is int and version > wanted
         require(not higher, f"I1: {version} is higher than {wanted}, which was asked for")
         if self.rules is None:
