@@ -21,5 +21,8 @@ Lenient = Annotated[T, Meta(extra={ON_ERROR: True})]
 # Invalid items are left out; a value that is no list counts as not given
 # (`x-deserialize-skip-invalid-items` with `x-deserialize-default-on-error`).
 LenientItems = Annotated[T, Meta(extra={ON_ERROR: True, SKIP_ITEMS: True})]
+# Invalid items are left out; a value that is no list is refused
+# (`x-deserialize-skip-invalid-items` alone).
+SkipInvalidItems = Annotated[T, Meta(extra={SKIP_ITEMS: True})]
 # Null counts as not given (`x-deserialize-default-on-null`).
 NullAsDefault = Annotated[T, Meta(extra={ON_NULL: True})]

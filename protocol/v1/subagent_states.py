@@ -51,7 +51,7 @@ class ErrorIdleStateUpdate(
     """The child stopped because something failed: `ErrorStopReason`."""
 
     # A default made by a function is always sent.
-    stop_reason: Literal["error"] = field(default_factory=_error)
+    stop_reason: Lenient[Literal["error"]] = field(default_factory=_error)
     error: Lenient[Error | None] = None
     usage: Lenient[Usage | None] = None
 

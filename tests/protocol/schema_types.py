@@ -132,14 +132,24 @@ class SchemaTypes:
         if says_unstable(kind):
             return theirs, fields
         encoded = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
-        ours, below = set(), False
-        for line in inspect.getsource(kind).splitlines():
-            word = line.strip()
-            below |= word.startswith("# UNSTABLE from here on")
-            field = word.partition(":")[0]
-            if field in encoded and (below or "# UNSTABLE" in word):
-                ours.add(encoded[field])
+        ours = set()
+        for base in kind.__mro__[: kind.__mro__.index(msgspec.Struct)]:
+            below = False
+            for line in inspect.getsource(base).splitlines():
+                word = line.strip()
+                below |= word.startswith("# UNSTABLE from here on")
+                field = word.partition(":")[0]
+                if field in encoded and (below or "# UNSTABLE" in word):
+                    ours.add(encoded[field])
         return theirs, ours
+
+    def shared_fields(self, union: str) -> set[str]:
+        """The fields that a union's own definition has: those of all variants, and the tags."""
+        definition = self.defs[union]
+        found = set(definition.get("properties", {}))
+        for variant in definition.get("anyOf", []) + definition.get("oneOf", []):
+            found |= set(variant.get("properties", {}))
+        return found
 
     def methods(self, *, unstable: bool) -> dict[str, dict[str, set[str]]]:
         """By side and method: the names of the definitions of what goes in and comes out."""

@@ -13,11 +13,12 @@ from protocol.codec import typed_json
 from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
 from protocol.jsonrpc.method import Method
 from protocol.v1 import methods as v1_methods, unstable_methods as v1_unstable
+from protocol.v2 import methods as v2_methods, unstable_methods as v2_unstable
 from tests.protocol.schema_types import says_unstable
 from tests.protocol.type_strategies import instances, variants
-from tests.protocol.versions import V1
+from tests.protocol.versions import V1, V2
 
-VERSIONS = {"v1": V1}
+VERSIONS = {"v1": V1, "v2": V2}
 # Fields of a type that its definition has elsewhere: in the union that it is a variant of, or in
 # another part of itself.
 ALLOWED = {
@@ -26,6 +27,15 @@ ALLOWED = {
     ("v1", "ElicitationAcceptAction"): {"_meta"},
     ("v1", "ElicitationFormMode"): {"sessionId", "toolCallId", "requestId"},
     ("v1", "ElicitationUrlMode"): {"sessionId", "toolCallId", "requestId"},
+    ("v1", "ErrorIdleStateUpdate"): {"error"},
+    ("v2", "ElicitationFormMode"): {"sessionId", "toolCallId", "requestId"},
+    ("v2", "ElicitationUrlMode"): {"sessionId", "toolCallId", "requestId"},
+    ("v2", "ErrorIdleStateUpdate"): {"error"},
+    ("v2", "SessionErrorUpdate"): {"state", "error"},
+    **{
+        ("v2", f"Session{state}Update"): {"state"}
+        for state in ("Running", "RequiresAction", "UnknownState", "Idle")
+    },
 }
 EVERY_TYPE = [(version, name) for version, types in VERSIONS.items() for name in types.names]
 EVERY_STRUCT = [
@@ -65,7 +75,7 @@ def test_a_type_has_the_fields_of_its_definition(version: str, name: str) -> Non
     extra = set(ours) - set(theirs)
     place = types.places.get(name)
     if place is not None:  # a variant also holds what all variants share
-        extra -= set(types.defs[place].get("properties", {}))
+        extra -= types.shared_fields(place)
     assert extra == ALLOWED.get((version, name), set())
     assert set(theirs) <= set(ours)
     required = {field for field in theirs if ours[field].required}
@@ -163,6 +173,16 @@ TABLES: dict[tuple[str, bool], dict[str, list[Mapping[str, Method[Any, Any]]]]] 
         "agent": [v1_unstable.UNSTABLE_AGENT_METHODS],
         "client": [v1_unstable.UNSTABLE_CLIENT_METHODS],
         "proxy": [v1_unstable.PROXY_METHODS, v1_unstable.PROXY_NOTIFICATIONS],
+    },
+    ("v2", False): {
+        "agent": [v2_methods.AGENT_METHODS],
+        "client": [v2_methods.CLIENT_METHODS],
+        "protocol": [v2_methods.PROTOCOL_METHODS],
+    },
+    ("v2", True): {
+        "agent": [v2_unstable.UNSTABLE_AGENT_METHODS],
+        "client": [v2_unstable.UNSTABLE_CLIENT_METHODS],
+        "proxy": [v2_unstable.PROXY_METHODS, v2_unstable.PROXY_NOTIFICATIONS],
     },
 }
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
 from protocol.codec.open_union import OpenUnion, UnknownVariant
-from protocol.v1 import types as wire
+from protocol.v1 import types as v1
+from protocol.v2 import types as v2
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 JSON = st.recursive(
@@ -54,14 +55,19 @@ def _structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
     for field in msgspec.structs.fields(kind):
         target = required if field.required else optional
         target[field.name] = instances(field.type)
-    if kind is wire.SessionConfigSelect:
+    if kind in {v1.SessionConfigSelect, v2.SessionConfigSelect}:
+        version = v1 if kind is v1.SessionConfigSelect else v2
         required["options"] = st.one_of(
-            st.lists(instances(wire.SessionConfigSelectOption), max_size=2),
-            st.lists(instances(wire.SessionConfigSelectGroup), max_size=2),
+            st.lists(instances(version.SessionConfigSelectOption), min_size=1, max_size=2),
+            st.lists(instances(version.SessionConfigSelectGroup), min_size=1, max_size=2),
         )
-    if kind is wire.AuthMethodAgent:
+    if kind is v2.SessionConfigSelectGroup:  # a sender never leaves it empty
+        required["options"] = st.lists(
+            instances(v2.SessionConfigSelectOption), min_size=1, max_size=2
+        )
+    if kind is v1.AuthMethodAgent:
         del optional["type"]  # only ever taken over from a peer that sends one
-    if kind is wire.SetSessionConfigOptionRequest:
+    if kind is v1.SetSessionConfigOptionRequest:
         del optional["type"]
         pairs = st.tuples(st.just("boolean"), st.booleans()) | st.tuples(st.none(), TEXT)
         known = st.fixed_dictionaries(required, optional=optional)
@@ -70,7 +76,7 @@ def _structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
             known,
             pairs,
         )
-    if issubclass(kind, wire.CreateElicitationRequest):
+    if issubclass(kind, v1.CreateElicitationRequest | v2.CreateElicitationRequest):
         for name in ("session_id", "tool_call_id", "request_id"):
             del optional[name]
         if "url" in required:
@@ -78,7 +84,8 @@ def _structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
         of_session = st.fixed_dictionaries(
             {"session_id": TEXT}, optional={"tool_call_id": st.none() | TEXT}
         )
-        of_request = st.fixed_dictionaries({"request_id": instances(wire.RequestId)})
+        version = v1 if issubclass(kind, v1.CreateElicitationRequest) else v2
+        of_request = st.fixed_dictionaries({"request_id": instances(version.RequestId)})
         return st.builds(
             lambda fields, scope: kind(**fields, **scope),
             st.fixed_dictionaries(required, optional=optional),
@@ -104,7 +111,7 @@ def _plain(kind: Any, bounds: dict[str, Any]) -> st.SearchStrategy[Any]:
     if origin is Literal:
         return st.sampled_from(arguments)
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return st.lists(instances(arguments[0]), max_size=2)
+        return st.lists(instances(arguments[0]), min_size=bounds.get("min_length", 0), max_size=2)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         if arguments[1] is Any:
             return OBJECTS
@@ -114,7 +121,7 @@ def _plain(kind: Any, bounds: dict[str, Any]) -> st.SearchStrategy[Any]:
             st.characters(codec="utf-8"), min_size=bounds.get("min_length", 0), max_size=8
         ),
         int: st.integers(bounds.get("ge", -(2**63)), bounds.get("le", 2**63 - 1)),
-        float: st.floats(allow_nan=False, allow_infinity=False),
+        float: st.floats(bounds.get("ge"), bounds.get("le"), allow_nan=False, allow_infinity=False),
         bool: st.booleans(),
         type(None): st.none(),
         UnsetType: st.just(UNSET),

@@ -1,0 +1,74 @@
+"""UNSTABLE: child sessions that work for a session, and messages between sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, UnsetType
+
+from protocol.codec.marks import Lenient, LenientItems
+from protocol.v2.base import AbsolutePath, MessageId, SessionId, Upsert, Wire
+from protocol.v2.content import ContentBlock
+from protocol.v2.session_update import SessionUpdate
+from protocol.v2.states import StateUpdate
+
+
+class SessionCancelCapabilities(Wire, frozen=True, kw_only=True):
+    """The client may cancel the child's work."""
+
+
+class SubagentSessionCapabilities(Wire, frozen=True, kw_only=True):
+    """What the client may do to a child."""
+
+    cancel: Lenient[SessionCancelCapabilities | None] = None
+
+
+class SubagentUpdate(
+    Upsert,
+    SessionUpdate,
+    frozen=True,
+    kw_only=True,
+    tag_field="sessionUpdate",
+    tag="subagent_update",
+):
+    """A child of the session, or what changed about it."""
+
+    session_id: SessionId
+    title: Lenient[str | UnsetType | None] = UNSET
+    description: Lenient[str | UnsetType | None] = UNSET
+    capabilities: Lenient[SubagentSessionCapabilities | UnsetType | None] = UNSET
+    state: Lenient[StateUpdate | UnsetType | None] = UNSET
+    cwd: AbsolutePath | UnsetType | None = UNSET
+    additional_directories: Sequence[AbsolutePath] | UnsetType | None = UNSET
+
+
+class SessionMessage(
+    Upsert,
+    SessionUpdate,
+    frozen=True,
+    kw_only=True,
+    tag_field="sessionUpdate",
+    tag="session_message",
+):
+    """A message between sessions, or what changed about it; content replaces what there was."""
+
+    message_id: MessageId
+    sender_session_id: Lenient[SessionId | UnsetType | None] = UNSET
+    recipient_session_id: Lenient[SessionId | UnsetType | None] = UNSET
+    sender_message_id: Lenient[MessageId | UnsetType | None] = UNSET
+    recipient_message_id: Lenient[MessageId | UnsetType | None] = UNSET
+    content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
+
+
+class SessionMessageChunk(
+    Wire,
+    SessionUpdate,
+    frozen=True,
+    kw_only=True,
+    tag_field="sessionUpdate",
+    tag="session_message_chunk",
+):
+    """A piece that is appended to a message between sessions."""
+
+    message_id: MessageId
+    content: ContentBlock
