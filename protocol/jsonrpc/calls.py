@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from functools import partial
 from inspect import isawaitable
 from typing import Any, cast
 
@@ -106,7 +107,10 @@ class Calls:
     ) -> None:
         then: Callable[[], None] | None = None
         try:
-            result = await _result_of(method, handler, params, call)
+            if method.result is None:
+                result = await _handled(cast("NotificationHandler", handler), params)
+            else:
+                result = await cast("RequestHandler", handler)(params, call)
             if isinstance(result, Reply):
                 then = result.then
                 result = result.result
@@ -116,34 +120,29 @@ class Calls:
             line = messages.failure(raw_id, RpcError(REQUEST_CANCELLED, "request cancelled"))
         except Exception as error:  # noqa: BLE001 - the border: every failure becomes an answer
             line = messages.failure(raw_id, error_for(error, call.method, map_error))
+        answer(line, partial(self._release, call, then))
 
-        def after() -> None:
-            self._release(call)
-            if then is not None:
-                then()
-
-        answer(line, after)
-
-    def _release(self, call: Call) -> None:
+    def _release(self, call: Call, then: Callable[[], None] | None = None) -> None:
+        """The response of `call` has its place: its id is free, and `then` may be done."""
         if self._by_id.get(call.id) is call:
             del self._by_id[call.id]
+        if then is not None:
+            then()
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         call = self._calls.pop(task, None)
         self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
+        cancelled = task.cancelled()
+        error = None if cancelled else task.exception()
         if error is not None:
             log("a handler failed", error)
-        if call is not None and (error is not None or task.cancelled()):
+        if call is not None and (cancelled or error is not None):
             self._release(call)  # it never came to its answer
 
 
-async def _result_of(
-    method: Method[Any, Any], handler: Handler, params: object, call: Call
-) -> object:
-    if not method.is_notification:
-        return await cast("RequestHandler", handler)(params, call)
-    outcome = cast("NotificationHandler", handler)(params)
+async def _handled(handler: NotificationHandler, params: object) -> object:
+    """Handle a notification's method that came as a request; it has no result."""
+    outcome = handler(params)
     if isawaitable(outcome):
         await outcome
     return None

@@ -86,6 +86,7 @@ class Connection:
         self._grace = grace
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
+        self._answer: Answer = self._outbox.answer
         self._requests = Requests(self._outbox)
         self._calls = Calls()
         self._closed = asyncio.Event()
@@ -125,7 +126,7 @@ class Connection:
                 if isinstance(message, Oversize):
                     self._outbox.send(messages.failure(messages.NULL_ID, _too_long(message.limit)))
                 else:
-                    self._receive_safely(message)
+                    self._receive(message)
         finally:
             try:
                 await self._wind_up()
@@ -168,28 +169,23 @@ class Connection:
         if not self._calls.own_current_task():
             await self._closed.wait()
 
-    def _receive_safely(self, line: bytes) -> None:
+    def _receive(self, line: bytes) -> None:
         try:
             if self._trace is not None:
                 self._trace("in", line)
-            self._receive(line)
+            self._on_message(messages.parse(line), line, self._answer)
         except Exception as error:  # noqa: BLE001 - one message must not end the connection
             log("a message could not be handled", error)
 
-    def _receive(self, line: bytes) -> None:
-        message = messages.parse(line)
-        if isinstance(message, messages.Batch):
-            self._on_batch(message.array)
-        else:
-            self._on_message(message, line, self._outbox.answer)
-
-    def _on_message(self, message: messages.Single, line: bytes, answer: Answer) -> None:
+    def _on_message(self, message: messages.Message, line: bytes, answer: Answer) -> None:
         if isinstance(message, messages.Request):
             self._on_request(message, line, answer)
         elif isinstance(message, messages.Notification):
             self._on_notification(message, line, answer)
         elif isinstance(message, messages.Response):
             self._requests.answer(message)
+        elif isinstance(message, messages.Batch):
+            self._on_batch(message.array)
         else:
             answer(messages.failure(message.raw_id, message.error), None)
 
@@ -242,8 +238,9 @@ class Connection:
             self._calls.start(message, method, handler, params, answer=answer, map_error=map_error)
 
     def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:
-        handler = self._surface.handlers.get(message.method)
-        method = self._surface.methods.get(message.method)
+        surface = self._surface
+        handler = surface.handlers.get(message.method)
+        method = surface.methods.get(message.method)
         if handler is None or method is None:
             name = message.method[:_LONGEST_NAME]
             raise RpcError(METHOD_NOT_FOUND, f"method not found: {name}")
@@ -259,23 +256,24 @@ class Connection:
             invalid = messages.parse_error(error)
             answer(messages.failure(invalid.raw_id, invalid.error), None)
         else:
-            message = messages.parse(mended)
-            assert not isinstance(message, messages.Batch)  # it is still an object
-            self._on_message(message, mended, answer)
+            self._on_message(messages.parse(mended), mended, answer)
 
     def _on_notification(self, message: messages.Notification, line: bytes, answer: Answer) -> None:
         if message.method == CANCEL_REQUEST:
             self._cancel(message.params)
             return
-        method = self._surface.methods.get(message.method)
-        if method is not None and not method.is_notification:
+        surface = self._surface
+        method = surface.methods.get(message.method)
+        if method is not None and method.result is not None:
             return
         try:
             if self._admit is not None:
                 self._admit(message.method, message.params)
-                method = self._surface.methods.get(message.method)
-            handler = self._surface.handlers.get(message.method)
-            if method is None or handler is None or not method.is_notification:
+                if self._surface is not surface:
+                    surface = self._surface
+                    method = surface.methods.get(message.method)
+            handler = surface.handlers.get(message.method)
+            if method is None or handler is None or method.result is not None:
                 return
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:

@@ -68,8 +68,7 @@ class Batch(Struct, frozen=True):
     array: bytes
 
 
-Single = Request | Notification | Response | InvalidMessage
-Message = Single | Batch
+Message = Request | Notification | Response | InvalidMessage | Batch
 
 
 class _IdOnly(Struct):
