@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
@@ -51,6 +52,7 @@ class Seat:
         self._abandoned = abandoned
         self._patience = patience
         self._editor: Editor | None = None
+        self._questions = 0
         self._change = asyncio.Event()  # set, and another put in its place, when the seat changes
 
     # -- who sits there ----------------------------------------------------------------------
@@ -59,6 +61,11 @@ class Seat:
     def taken_by(self) -> Editor | None:
         """Who sits there."""
         return self._editor
+
+    @property
+    def asking(self) -> bool:
+        """Whether the user is being asked something, or will be once somebody sits down."""
+        return self._questions > 0
 
     def take(self, editor: Editor) -> None:
         """Let an editor sit down; whoever sat there before is told that the session went on."""
@@ -121,6 +128,11 @@ class Seat:
         if self._editor is not None:
             self._editor.page_done(page)
 
+    def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
+        """Say to whoever sits there which slash commands there are now."""
+        if self._editor is not None:
+            self._editor.offer_commands(session, commands)
+
     def replaced(self, session: SessionId) -> None:
         """A seat is not replaced; who sits there is."""
 
@@ -128,6 +140,13 @@ class Seat:
 
     async def _asked(self, question: Callable[[Editor], Awaitable[T | None]]) -> T | None:
         """Ask whoever sits there, and whoever comes after them while there is no answer."""
+        self._questions += 1
+        try:
+            return await self._answered(question)
+        finally:
+            self._questions -= 1
+
+    async def _answered(self, question: Callable[[Editor], Awaitable[T | None]]) -> T | None:
         while True:
             editor = await self._somebody()
             if editor is None:

@@ -1,0 +1,1 @@
+"""Version 2 of the protocol over the sessions."""

@@ -1,0 +1,135 @@
+"""The client of a connection that speaks version 2, as the sessions see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.events import AnyEvent, ConfigChanged
+from acp_agent.ids import CallId, SessionId
+from acp_agent.server.editor import ClientEditor
+from acp_agent.server.v2.options import config_options
+from acp_agent.server.v2.projection import Projector
+from protocol.v2 import types as acp
+from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
+
+if TYPE_CHECKING:
+    from acp_agent.agent.host import Asking
+    from acp_agent.elicitation import Form, Page, Response
+    from acp_agent.permissions.contract import Ask
+    from acp_agent.server.link import ClientLink
+    from acp_agent.session.session import Session
+    from acp_agent.tools.base import Answer, Question
+
+
+class Editor(ClientEditor):
+    """Shows events as version 2 does, and asks as it does.
+
+    Args:
+        link: the connection.
+    """
+
+    def __init__(self, link: ClientLink) -> None:
+        super().__init__(link)
+        self._projectors: dict[SessionId, Projector] = {}
+
+    def forget(self, session: SessionId) -> None:
+        """The session is closed."""
+        self._projectors.pop(session, None)
+
+    async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Send what shows the events; waits while the client reads too slowly."""
+        projector = self._projectors.get(session)
+        if projector is None:
+            projector = self._projectors[session] = Projector(self.client, replay=False)
+        for event in events:
+            if isinstance(event, ConfigChanged):
+                self._show_options(session)
+                continue
+            for update in projector.project(event):
+                self.update(session, update)
+        await self.connection.drain()
+
+    async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Send the whole conversation again."""
+        projector = Projector(self.client, replay=True)
+        for index, event in enumerate(events):
+            for update in projector.project(event):
+                self.update(session, update)
+            if index % 256 == 0:
+                await self.connection.drain()
+
+    def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Take in what was shown to others, so that what comes now is understood."""
+        projector = self._projectors[session] = Projector(self.client, replay=False)
+        for event in events:
+            projector.project(event)
+
+    def show_state(self, session: Session) -> None:
+        """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
+        state: acp.StateUpdate
+        if session.turn is None:
+            state = acp.IdleStateUpdate()
+        elif session.editor.asking:
+            state = acp.RequiresActionStateUpdate()
+        else:
+            state = acp.RunningStateUpdate()
+        self.update(session.session, state)
+
+    def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
+        """Send one update."""
+        self.connection.notify(
+            SESSION_UPDATE, acp.UpdateSessionNotification(session_id=session, update=update)
+        )
+
+    def _show_options(self, session: SessionId) -> None:
+        manager = self.link.core.opened
+        if manager is not None:
+            options = config_options(manager.get(session, self).settings.options())
+            self.update(session, acp.ConfigOptionUpdate(config_options=options))
+
+    async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
+        """The id of the button that the user pressed; None where the question was dismissed."""
+        from acp_agent.server.v2.permission import permission_request  # noqa: PLC0415 - for prompts
+
+        request = permission_request(session, asking, ask)
+        response = await self.connection.request(REQUEST_PERMISSION, request)
+        if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
+            return None
+        return response.outcome.option_id
+
+    async def ask_question(
+        self, session: SessionId, call: CallId, question: Question
+    ) -> Answer | None:
+        """Ask the user with a form. None: this client shows no forms."""
+        if not self.client.forms:
+            return None
+        from acp_agent.server.v2.questions import ask_by_form  # noqa: PLC0415 - where forms are
+
+        return await ask_by_form(self.connection, session, call, question)
+
+    async def ask_form(
+        self, session: SessionId, form: Form, *, call: CallId | None = None
+    ) -> Response | None:
+        """Let the user fill in a form. None: the client shows no forms, or failed to."""
+        if not self.client.forms:
+            return None
+        from acp_agent.server.v2.elicitation import elicit, form_request  # noqa: PLC0415 - rare
+
+        return await elicit(self.connection, form_request(form, session, call))
+
+    async def ask_page(
+        self, session: SessionId, page: Page, *, call: CallId | None = None
+    ) -> Response | None:
+        """Send the user to a page. None: the client opens no pages, or failed to."""
+        if not self.client.pages:
+            return None
+        from acp_agent.server.v2.elicitation import elicit, page_request  # noqa: PLC0415 - rare
+
+        return await elicit(self.connection, page_request(page, session, call))
+
+    def page_done(self, page: Page) -> None:
+        """Say that what the user was sent to a page for is done."""
+        from acp_agent.server.v2.elicitation import page_done  # noqa: PLC0415 - rare
+
+        page_done(self.connection, page)

@@ -1,0 +1,257 @@
+"""The agent's side of every stable method of version 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.ids import CallId
+from acp_agent.server.account import log_in, log_out
+from acp_agent.server.handshake import Answer
+from acp_agent.server.link import ClientLink
+from acp_agent.server.operations import Operations
+from acp_agent.server.v2.editor import Editor
+from acp_agent.server.v2.options import config_options
+from acp_agent.session.session import Session
+from protocol.jsonrpc.call import Call, Handler, Reply
+from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+from protocol.v2 import types as acp
+
+
+class Handlers:
+    """Answers the client. It translates; the sessions hold every state of a conversation.
+
+    Args:
+        link: the connection.
+        editor: the way back to the client.
+        operations: what can be done with sessions.
+    """
+
+    def __init__(self, link: ClientLink, editor: Editor, operations: Operations) -> None:
+        self._link = link
+        self._editor = editor
+        self._operations = operations
+
+    def table(self) -> dict[str, Handler]:
+        """The handlers by method."""
+        requests: dict[str, Answer] = {
+            "auth/login": self.login,
+            "auth/logout": self.logout,
+            "session/new": self.new,
+            "session/resume": self.resume,
+            "session/list": self.list,
+            "session/delete": self.delete,
+            "session/close": self.close,
+            "session/prompt": self.prompt,
+            "session/set_config_option": self.set_config_option,
+            "tool_call/cancel": self.cancel_tool_call,
+            "terminal/cancel": self.cancel_terminal,
+        }
+        first = self._link.handshake.first
+        table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
+        return table | {"initialize": self.initialize, "session/cancel": self.cancel}
+
+    # -- before any session ----------------------------------------------------------------
+
+    async def initialize(self, request: acp.InitializeRequest, call: Call) -> dict[str, Any]:
+        """Say what we can do (Initialization)."""
+        del call
+        return self._link.handshake.initialized(msgspec.to_builtins(request), 2)
+
+    async def login(self, request: acp.LoginAuthRequest, call: Call) -> acp.LoginAuthResponse:
+        """Make a model usable (Authentication)."""
+        del call
+        await log_in(self._link, request.method_id)
+        return acp.LoginAuthResponse()
+
+    async def logout(self, request: acp.LogoutAuthRequest, call: Call) -> acp.LogoutAuthResponse:
+        """Forget the keys that a login kept (Authentication)."""
+        del request, call
+        await log_out(self._link)
+        return acp.LogoutAuthResponse()
+
+    # -- sessions --------------------------------------------------------------------------
+
+    async def new(self, request: acp.NewSessionRequest, call: Call) -> Reply:
+        """Start a session (Session Setup)."""
+        del call
+        session = await self._operations.create(request.cwd, request.additional_directories)
+        response = acp.NewSessionResponse(
+            session_id=session.session,
+            config_options=config_options(session.settings.options()),
+            available_commands=_commands(),
+        )
+        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+
+    async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
+        """Open a session, and replay it where the client asks for that (Session Setup)."""
+        del call
+        replay = _replays(request.replay_from)
+
+        async def show(session: Session) -> None:
+            events = await session.history() if replay or session.turn is not None else ()
+            if replay:
+                await self._editor.replay(session.session, events)
+            if session.turn is not None:
+                self._editor.catch_up(session.session, events)
+            self._editor.show_state(session)
+
+        session = await self._operations.open(
+            request.session_id, request.cwd, request.additional_directories, then=show
+        )
+        response = acp.ResumeSessionResponse(
+            config_options=config_options(session.settings.options()),
+            available_commands=_commands(),
+        )
+        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+
+    def _after_opening(self, session: Session, mcp_servers: Sequence[acp.McpServer]) -> None:
+        """What is due once the client knows the session."""
+        session.opened([str(getattr(server, "name", "unnamed")) for server in mcp_servers])
+
+    async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
+        """List the sessions that have a conversation (Session List)."""
+        del call
+        page = await self._operations.list(request.cwd, request.cursor)
+        return acp.ListSessionsResponse(
+            sessions=[_session_info(record) for record in page.sessions],
+            next_cursor=page.next_cursor,
+        )
+
+    async def delete(
+        self, request: acp.DeleteSessionRequest, call: Call
+    ) -> acp.DeleteSessionResponse:
+        """Delete a session; one that is not there is gone as asked (Session Delete)."""
+        del call
+        await self._operations.delete(request.session_id)
+        return acp.DeleteSessionResponse()
+
+    async def close(self, request: acp.CloseSessionRequest, call: Call) -> acp.CloseSessionResponse:
+        """Stop what runs in a session and free it; one that is not open is closed as asked."""
+        del call
+        with contextlib.suppress(SessionNotFoundError):
+            await self._operations.close(request.session_id)
+        return acp.CloseSessionResponse()
+
+    # -- turns -----------------------------------------------------------------------------
+
+    async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
+        """Put words into the conversation, whether or not a turn runs (Prompt Lifecycle).
+
+        Answered when they are in the journal; what becomes of them is told by state updates.
+        """
+        content = tuple(_supported(block) for block in request.prompt)
+        try:
+            said = await self._operations.prompt(request.session_id, content, call)
+            if said.began:
+                await said.turn.inserted()
+        except SessionNotFoundError:
+            if call.cancelled:
+                raise RpcError(REQUEST_CANCELLED, "request cancelled") from None
+            raise
+        return acp.PromptResponse(message_id=said.message)
+
+    async def cancel(self, notification: acp.CancelSessionNotification) -> None:
+        """Stop the foreground work (Prompt Lifecycle, Cancellation).
+
+        A coroutine, so that it starts after the requests that were sent before it.
+        """
+        self._operations.cancel(notification.session_id)
+
+    async def cancel_tool_call(
+        self, request: acp.CancelToolCallRequest, call: Call
+    ) -> acp.CancelToolCallResponse:
+        """Stop one call; its last update confirms it (Tool Calls, Cancelling Tool Calls)."""
+        del call
+        session = await self._operations.get(request.session_id)
+        session.cancel_call(CallId(request.tool_call_id))
+        return acp.CancelToolCallResponse()
+
+    async def cancel_terminal(
+        self, request: acp.CancelTerminalRequest, call: Call
+    ) -> acp.CancelTerminalResponse:
+        """Stop one command; its exit status confirms it (Tool Calls, Cancelling Terminals)."""
+        del call
+        session = await self._operations.get(request.session_id)
+        session.cancel_terminal(request.terminal_id)
+        return acp.CancelTerminalResponse()
+
+    async def set_config_option(
+        self, request: acp.SetSessionConfigOptionRequest, call: Call
+    ) -> acp.SetSessionConfigOptionResponse:
+        """Set an option and answer with all of them (Session Config Options)."""
+        del call
+        session_id, option, value = _option_value(request)
+        session = await self._operations.change(
+            session_id, lambda session: session.set_option(option, value)
+        )
+        return acp.SetSessionConfigOptionResponse(
+            config_options=config_options(session.settings.options())
+        )
+
+
+def _replays(cursor: acp.ReplayFrom | None) -> bool:
+    """Whether the conversation is to be replayed.
+
+    Raises:
+        InvalidInputError: the cursor is one that we do not have.
+    """
+    if cursor is None or isinstance(cursor, acp.ReplayFromStart):
+        return cursor is not None
+    raise InvalidInputError(
+        "replayFrom.type: only 'start' is supported; leave replayFrom out to resume without a "
+        "replay",
+        field="replayFrom.type",
+    )
+
+
+def _commands() -> list[acp.AvailableCommand]:
+    return [
+        acp.Command(
+            name=command.name,
+            description=command.description,
+            input=None if command.hint is None else acp.TextCommandInput(hint=command.hint),
+        )
+        for command in COMMANDS
+    ]
+
+
+def _supported(block: acp.ContentBlock) -> ContentBlock:
+    if isinstance(block, acp.AudioContent):
+        raise InvalidInputError(
+            "prompt: audio is not supported; send text, images or resources", field="prompt"
+        )
+    if isinstance(block, acp.OtherContentBlock):
+        raise InvalidInputError(
+            f"prompt: content of type {block.fields['type']!r} is not supported; send text, images "
+            "or resources",
+            field="prompt",
+        )
+    return from_acp(block)
+
+
+def _option_value(request: acp.SetSessionConfigOptionRequest) -> tuple[str, str, str]:
+    """The session, the option and the value of a request.
+
+    Raises:
+        InvalidInputError: the value is of a type that none of our options takes.
+    """
+    if isinstance(request, acp.SetSessionConfigOptionId):
+        return request.session_id, request.config_id, request.value
+    raise InvalidInputError(
+        "type: every option takes one of its values; send it with the type 'id'", field="type"
+    )
+
+
+def _session_info(record: SessionRecord) -> acp.SessionInfo:
+    updated = datetime.fromtimestamp(record.updated_at / 1000, UTC)
+    return acp.SessionInfo(
+        session_id=record.id,
+        cwd=record.cwd,
+        additional_directories=list(record.directories),
+        title=record.title,
+        updated_at=updated.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    )
