@@ -285,7 +285,8 @@ class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
     """A child session of this one began, or is no longer as it was.
 
     None leaves a field as it was; a text or a list that is empty takes what was there away. What
-    `state` says replaces the whole state: `stop_reason` and `error` say why an idle child stopped.
+    `state` says replaces the whole state: `stop_reason`, `error` and `error_kind` say why an idle
+    child stopped, as they do in `TurnEnded`.
     `can_cancel` says whether the user may stop the child's work alone.
     """
 
@@ -298,19 +299,22 @@ class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
     state: Activity | None = None
     stop_reason: StopReason | None = None
     error: str = ""
+    error_kind: str = ""
 
 
 class SessionMessageSent(Event, frozen=True, kw_only=True, tag="session_message_sent"):
     """A message between this session and another, as this session's transcript has it.
 
-    `other` is the same message's id in the other session's transcript, where that is known. None
-    leaves a field as it was; `content` replaces what came before, in pieces too.
+    `recipient_message` of one that was sent is its id in the recipient's transcript, and
+    `sender_message` of one that was received the id in the sender's, as soon as they are known.
+    None leaves a field as it was; `content` replaces what came before, in pieces too.
     """
 
     message: MessageId
     sender: SessionId | None = None
     recipient: SessionId | None = None
-    other: MessageId | None = None
+    sender_message: MessageId | None = None
+    recipient_message: MessageId | None = None
     content: tuple[ContentBlock, ...] | None = None
 
 

@@ -24,6 +24,19 @@ from protocol.jsonrpc.errors import (
     RESOURCE_NOT_FOUND,
     RpcError,
 )
+from protocol.jsonrpc.messages import Error
+
+_CODES = {AuthRequiredError.kind: AUTH_REQUIRED}  # all other kinds are internal errors
+
+
+def turn_error(message: str, kind: str) -> Error:
+    """The error object that tells why a turn ended, from what the journal has of it.
+
+    Args:
+        message: the error in words, for the user.
+        kind: its sort, as `AcpAgentError.kind` names it; "" where the journal does not say.
+    """
+    return Error(_CODES.get(kind, INTERNAL_ERROR), message, {"kind": kind} if kind else None)
 
 
 def to_rpc_error(error: AcpAgentError, auth_methods: list[dict[str, Any]]) -> RpcError:

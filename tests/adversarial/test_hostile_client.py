@@ -73,7 +73,7 @@ async def test_a_client_that_never_answers_can_still_cancel_and_prompt_again(
     prompt = agent.post_prompt(session, "go")
     asked = await agent.expect(lambda message: message.get("method") == method)
     agent.cancel(session)
-    assert await agent.result(prompt, timeout=5) == {"stopReason": "cancelled"}
+    assert (await agent.result(prompt, timeout=5))["stopReason"] == "cancelled"
     withdrawn = await agent.expect(lambda message: message.get("method") == "$/cancel_request")
     assert withdrawn["params"]["requestId"] == asked["id"]  # the client may close its dialog
     assert (workspace_repo / "greeting.py").read_bytes() == before

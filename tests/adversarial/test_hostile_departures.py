@@ -61,7 +61,7 @@ async def test_a_client_that_does_not_read_costs_bounded_memory_and_then_misses_
     assert resident_memory(agent.process.pid) - before < 25 << 20
 
     agent.may_read.set()
-    assert await agent.result(prompt, timeout=60) == {"stopReason": "end_turn"}
+    assert (await agent.result(prompt, timeout=60))["stopReason"] == "end_turn"
     text = agent.text(session).removeprefix("Still here.")
     assert [line[:7] for line in text.splitlines()] == [f"{n:07}" for n in range(6_000)]
 

@@ -125,7 +125,7 @@ async def test_links_to_files_that_cannot_be_read_are_named_and_the_prompt_goes_
     uris += ["file:///etc/passwd", "file://", "file://[", "http://x/y", "", "file:///%00", "\0"]
     links = [{"type": "resource_link", "name": "a link", "uri": uri} for uri in uris]
     model_server.add(answer("I see."))
-    assert await agent.prompt(session, "look", *links) == {"stopReason": "end_turn"}
+    assert (await agent.prompt(session, "look", *links))["stopReason"] == "end_turn"
     body = str(model_server.requests[-1].json["messages"])
     assert body.count("was not attached") >= 5
     assert "root:" not in body

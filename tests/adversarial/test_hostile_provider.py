@@ -94,7 +94,7 @@ async def test_a_silent_provider_can_be_cancelled_at_once(
     prompt = agent.post_prompt(session, "hello")
     await model_server.arrived(1)
     agent.cancel(session)
-    assert await agent.result(prompt, timeout=5) == {"stopReason": "cancelled"}
+    assert (await agent.result(prompt, timeout=5))["stopReason"] == "cancelled"
     await model_server.requests[0].closed_early.wait()
     await assert_goes_on(agent, session, model_server)
 
@@ -228,7 +228,7 @@ async def test_calls_without_end_stop_at_the_limit_of_requests(
 ) -> None:
     model_server.otherwise = answer(Call("read", {"path": "README.md"}))
     agent, session = await opened(config="[limits]\nmodel_requests = 5\n")
-    assert await agent.prompt(session, "loop") == {"stopReason": "max_turn_requests"}
+    assert (await agent.prompt(session, "loop"))["stopReason"] == "max_turn_requests"
     assert len(model_server.requests) == 5
     await assert_goes_on(agent, session, model_server)
 
@@ -238,7 +238,7 @@ async def test_hundreds_of_calls_in_one_answer_all_end(
 ) -> None:
     model_server.add(answer(*[Call("read", {"path": "README.md"})] * 200), answer("Done."))
     agent, session = await opened()
-    assert await agent.prompt(session, "many") == {"stopReason": "end_turn"}
+    assert (await agent.prompt(session, "many"))["stopReason"] == "end_turn"
     ended = [
         update
         for update in agent.updates(session, "tool_call_update")

@@ -56,7 +56,7 @@ async def test_whatever_comes_in_is_answered_or_ignored_and_good_requests_still_
             await agent.request("authenticate", {"methodId": "demo"})  # `logout` was among them
             session = await agent.new_session(workspace_repo)
             sessions[:] = [*sessions[-3:], session]
-            assert await agent.prompt(session, "hello") == {"stopReason": "end_turn"}
+            assert (await agent.prompt(session, "hello"))["stopReason"] == "end_turn"
             assert agent.text(session)
             await answered(agent, oracle)
         assert resident_memory(agent.process.pid) < 250 << 20
@@ -108,4 +108,4 @@ async def test_garbage_before_initialize_does_not_prevent_it(
         assert "send that first" in too_early["error"]["message"]
         await agent.initialize()
         session = await agent.new_session(workspace_repo)
-        assert await agent.prompt(session, "hello") == {"stopReason": "end_turn"}
+        assert (await agent.prompt(session, "hello"))["stopReason"] == "end_turn"

@@ -50,7 +50,7 @@ async def test_a_replay_equals_what_was_shown_live_field_by_field(
     )
     await first.initialize()
     session = await first.new_session(workspace_repo)
-    assert await first.prompt(session, "work on it") == {"stopReason": "end_turn"}
+    assert (await first.prompt(session, "work on it"))["stopReason"] == "end_turn"
     live = conversation(first.updates(session))
     await first.stop()
 

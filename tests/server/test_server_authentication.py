@@ -89,7 +89,7 @@ async def test_without_any_key_a_session_asks_for_a_login_that_then_makes_it_wor
     assert [method["id"] for method in error.data["authMethods"]] == ["configured", "demo"]
     assert await running.request("authenticate", {"methodId": "demo"}) == {}
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
     assert "demo" in running.text(session).lower()
 
 
@@ -120,7 +120,7 @@ async def test_configured_finds_a_key_that_came_after_the_start(
     keys(home).set("mine", KEY)  # as a login in a terminal does
     assert await running.request("authenticate", {"methodId": "configured"}) == {}
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert model_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert KEY.encode() not in b"".join(running.lines)
 
@@ -141,7 +141,7 @@ async def test_configured_reads_the_configuration_again(
     config_file(home, f'model = "mine/scripted-model"\n[providers.mine]\n{address}')
     assert await running.request("authenticate", {"methodId": "configured"}) == {}
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert running.text(session) == "Configured."
 
 
@@ -153,7 +153,7 @@ async def test_a_key_in_the_environment_needs_no_login(
     running = await agent(environ=model_server.environ("openai"))
     await running.initialize()
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert running.text(session) == "Here."
 
 
@@ -196,7 +196,7 @@ async def test_after_a_logout_sessions_ask_for_a_login_again_and_kept_keys_are_g
     assert len(model_server.requests) == 1
     await running.request("authenticate", {"methodId": "demo"})
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("I5")

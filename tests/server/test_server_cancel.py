@@ -53,7 +53,7 @@ async def test_a_cancel_in_mid_answer_closes_the_stream_and_keeps_what_was_said(
     assert latency < 1.0  # 100 ms of our own, on a machine that may be busy
     async with asyncio.timeout(5):
         await model_server.requests[0].closed_early.wait()
-    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert running.text(session) == "Half an Go on."
     assert "Half an " in str(messages(model_server)[1])
     assert CANCELLED_NOTE in str(messages(model_server)[2])
@@ -105,7 +105,7 @@ async def test_a_cancel_ends_a_running_command_and_everything_it_started(
     assert updates_after(running, prompt) == []
     for call in calls_of(running.updates(session)).values():
         assert call[-1]["status"] == "failed"
-    assert await running.prompt(session, "what now?") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "what now?"))["stopReason"] == "end_turn"
     # That no process is left is what the end of every test with an agent looks at.
 
 
@@ -155,7 +155,7 @@ async def test_a_cancel_before_its_prompt_is_processed_still_cancels_it(
     assert await running.result("behind") == CANCELLED
 
     await running.send(prompt_line(session, "but this", "meant"))
-    assert await running.result("meant") == {"stopReason": "end_turn"}
+    assert (await running.result("meant"))["stopReason"] == "end_turn"
     assert len(model_server.requests) == 1
     assert "but this" in str(messages(model_server))
 
@@ -171,7 +171,7 @@ async def test_a_cancel_when_idle_is_silent_and_does_not_touch_the_next_prompt(
         running.cancel(name)
     cancel = line("session/cancel", {"sessionId": session})
     await running.send(cancel + prompt_line(session, "hello", "p"))
-    assert await running.result("p") == {"stopReason": "end_turn"}
+    assert (await running.result("p"))["stopReason"] == "end_turn"
     for _ in range(3):
         running.cancel(session)
     await running.request("session/list", {})
@@ -208,7 +208,7 @@ async def test_cancelling_the_request_of_a_prompt_ends_the_turn_like_a_cancel(
     assert reply.get("result") == CANCELLED or reply["error"]["code"] == -32800
     async with asyncio.timeout(5):
         await model_server.requests[0].closed_early.wait()
-    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert updates_after(running, prompt)[0]["params"]["update"]["sessionUpdate"] != "tool_call"
 
 
@@ -221,7 +221,7 @@ async def test_cancelling_a_request_that_is_not_there_is_silent(
     session = await running.new_session(workspace_repo)
     for wrong in (12345, "nobody", None, {"a": 1}):
         running.notify("$/cancel_request", {"requestId": wrong})
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
     assert not [message for message in running.messages if "error" in message]
 
 
@@ -269,5 +269,5 @@ async def test_a_cancel_of_one_session_leaves_the_other_alone(
     running.cancel(first)
     assert await running.result(asked[0]) == CANCELLED
     stalls[1].release()
-    assert await running.result(asked[1]) == {"stopReason": "end_turn"}
+    assert (await running.result(asked[1]))["stopReason"] == "end_turn"
     assert running.text(second) == "two end"

@@ -53,7 +53,7 @@ async def test_output_shows_while_the_command_still_runs(
     assert "second" not in _output(seen)
     with (workspace_repo / "go").open("w") as fifo:
         fifo.write("\n")
-    assert await running.result(prompt) == {"stopReason": "end_turn"}
+    assert (await running.result(prompt))["stopReason"] == "end_turn"
     (call,) = calls_of(running.updates(session)).values()
     assert call[0]["kind"] == "execute"
     assert "first\nsecond" in shown_text(call[-1])
@@ -143,7 +143,7 @@ async def test_a_command_that_takes_too_long_is_ended_and_says_so(
 ) -> None:
     runs(model_server, "echo begun; sleep 1000", timeout=0.5)
     running, session = await opened()
-    assert await running.prompt(session, "run") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "run"))["stopReason"] == "end_turn"
     (call,) = calls_of(running.updates(session)).values()
     assert call[-1]["status"] == "failed"
     assert "timed out after 0.5 s" in shown_text(call[-1])
@@ -156,7 +156,7 @@ async def test_output_that_is_no_text_and_very_long_lines_do_no_harm(
 ) -> None:
     runs(model_server, "head -c 3000000 /dev/urandom; echo; echo the end")
     running, session = await opened()
-    assert await running.prompt(session, "run") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "run"))["stopReason"] == "end_turn"
     sent = str(messages(model_server)[-1]["content"])
     assert "the end" in sent
     assert len(sent) < 60_000

@@ -61,7 +61,7 @@ async def test_what_a_retry_cannot_mend_fails_at_once_with_what_to_do(
         for word in ("OpenAI", str(reply.code), *words):
             assert word in error.message
     model_server.add(answer("Better now."))
-    assert await running.prompt(session, "again") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "again"))["stopReason"] == "end_turn"
     for number in range(len(FINAL)):  # nothing that was said is lost
         assert f"try {number}" in json.dumps(messages(model_server))
 
@@ -95,7 +95,7 @@ async def test_what_may_pass_is_tried_again_in_sight_of_the_user(
 
     async def goes_well(what: str) -> None:
         session = await running.new_session(workspace_repo)
-        assert await running.prompt(session, f"after {what}.") == {"stopReason": "end_turn"}
+        assert (await running.prompt(session, f"after {what}."))["stopReason"] == "end_turn"
         first, second = bodies[what]
         assert first == second
         (notice,) = running.updates(session, "notice")
@@ -202,10 +202,10 @@ async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
     config_file(home, "[limits]\nmodel_requests = 3\n")
     model_server.otherwise = answer(READ)
     running, session = await opened()
-    assert await running.prompt(session, "for ever") == {"stopReason": "max_turn_requests"}
+    assert (await running.prompt(session, "for ever"))["stopReason"] == "max_turn_requests"
     assert len(model_server.requests) == 3
     model_server.otherwise = answer("Done.")
-    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("P8")
@@ -215,7 +215,7 @@ async def test_an_answer_that_was_too_long_says_so_and_is_kept(
 ) -> None:
     model_server.add(answer("As long as it", stop=word), answer(" gets."))
     running, session = await opened(api=api)
-    assert await running.prompt(session, "talk") == {"stopReason": "max_tokens"}
+    assert (await running.prompt(session, "talk"))["stopReason"] == "max_tokens"
     await running.prompt(session, "go on")
     assert "As long as it" in json.dumps(messages(model_server))
 
@@ -228,8 +228,8 @@ async def test_a_refusal_takes_its_prompt_out_of_what_the_model_is_sent(
     model_server.add(answer("Before."), answer("I would rather not.", stop=word), answer("Gladly."))
     running, session = await opened(api=api)
     await running.prompt(session, "the harmless one")
-    assert await running.prompt(session, "the dangerous one") == {"stopReason": "refusal"}
-    assert await running.prompt(session, "another") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "the dangerous one"))["stopReason"] == "refusal"
+    assert (await running.prompt(session, "another"))["stopReason"] == "end_turn"
     said = json.dumps(messages(model_server))
     assert "the harmless one" in said
     assert "the dangerous one" not in said

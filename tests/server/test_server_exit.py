@@ -169,7 +169,7 @@ async def test_an_agent_whose_standard_error_is_gone_works_and_ends(
     ) as running:
         await running.initialize()
         session = await running.new_session(workspace_repo)
-        assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+        assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
         await running.close_stdin()
         await ended_within(running, IDLE_SECONDS)
 

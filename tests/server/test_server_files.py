@@ -147,7 +147,7 @@ async def test_an_editor_that_fails_to_write_fails_the_call_and_nothing_else_wri
     editor._methods["fs/write_text_file"] = refuse
     model_server.add(answer(READ), answer(EDIT), answer("It is locked."))
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "edit"))["stopReason"] == "end_turn"
     assert "locked" in str(messages(model_server)[-1]["content"])
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
     edit = list(calls_of(running.updates(session)).values())[-1]

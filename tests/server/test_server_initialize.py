@@ -193,7 +193,7 @@ async def test_odd_but_harmless_clients_are_served(agent: StartAgent, workspace_
             await running.request("initialize", {"protocolVersion": 1} | client)
         await running.new_session(workspace_repo)
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("T4")

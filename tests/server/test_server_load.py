@@ -89,7 +89,7 @@ async def test_a_session_that_another_process_has_open_is_refused_until_that_one
     assert second.updates(session) == []
     await first.stop()
     await second.request("session/load", params)
-    assert await second.prompt(session, "hello again") == {"stopReason": "end_turn"}
+    assert (await second.prompt(session, "hello again"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S4")
@@ -126,7 +126,7 @@ async def test_two_processes_work_on_one_store_at_the_same_time(
         for running, session in zip((first, second), sessions, strict=True)
     ]
     for running, request in asked:
-        assert await running.result(request) == {"stopReason": "end_turn"}
+        assert (await running.result(request))["stopReason"] == "end_turn"
     for running in (first, second):
         listed = (await running.request("session/list", {}))["sessions"]
         assert {one["sessionId"] for one in listed} == set(sessions)

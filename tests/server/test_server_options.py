@@ -173,7 +173,7 @@ async def test_a_mode_switched_in_the_middle_of_a_turn_counts_from_then_on(
     )
     editor = Editor(permission=switch)
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "edit twice") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "edit twice"))["stopReason"] == "end_turn"
     assert len(editor.asked) == 1
     assert "Good night" in (workspace_repo / "greeting.py").read_text()
 

@@ -92,7 +92,7 @@ async def test_a_rejection_fails_the_call_and_the_model_goes_on_knowing_it(
     edits_once(model_server)
     before = (workspace_repo / "greeting.py").read_bytes()
     running, session = await opened(editor=Editor(permission="reject_once"))
-    assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "edit"))["stopReason"] == "end_turn"
     assert running.text(session) == "So be it."
     assert (workspace_repo / "greeting.py").read_bytes() == before
     call = list(calls_of(running.updates(session)).values())[-1]
@@ -125,7 +125,7 @@ async def test_no_clear_yes_is_a_no(
     for count, editor.permission in enumerate(answers, start=1):
         edits_once(model_server)
         session = await running.new_session(workspace_repo)
-        assert await running.prompt(session, "edit") == {"stopReason": "end_turn"}
+        assert (await running.prompt(session, "edit"))["stopReason"] == "end_turn"
         assert len(editor.asked) == count
         assert (workspace_repo / "greeting.py").read_bytes() == before
         call = list(calls_of(running.updates(session)).values())[-1]
@@ -143,7 +143,7 @@ async def test_what_policy_decides_is_not_asked(
     )
     editor = Editor(permission="allow_always")
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "look and destroy") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "look and destroy"))["stopReason"] == "end_turn"
     assert editor.asked == []
     harmless, blocked = calls_of(running.updates(session)).values()
     assert harmless[-1]["status"] == "completed"
@@ -185,7 +185,7 @@ async def test_each_mode_asks_for_what_it_says(
         model_server.add(answer(READ), answer(EDIT), answer(TOUCH), answer("Done."))
         session = await running.new_session(workspace_repo)
         await running.request("session/set_mode", {"sessionId": session, "modeId": mode})
-        assert await running.prompt(session, "edit and touch") == {"stopReason": "end_turn"}
+        assert (await running.prompt(session, "edit and touch"))["stopReason"] == "end_turn"
         assert [request["toolCall"]["kind"] for request in editor.asked] == asked, mode
         assert ("Good day" in file.read_text()) is changed, mode
         assert made.exists() is changed, mode
@@ -201,15 +201,15 @@ async def test_a_client_that_never_answers_holds_up_its_own_turn_only_and_can_ca
     asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
     other = await running.new_session(workspace_repo)
     model_server.otherwise = answer("Here as well.")
-    assert await running.prompt(other, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(other, "hi"))["stopReason"] == "end_turn"
     running.cancel(session)
-    assert await running.result(prompt) == {"stopReason": "cancelled"}
+    assert (await running.result(prompt))["stopReason"] == "cancelled"
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
     assert withdrawn["params"] == {"requestId": asked["id"]}
     # An answer that comes after all is too late, and no harm.
     outcome = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
     await running.send({"jsonrpc": "2.0", "id": asked["id"], "result": outcome})
-    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
 
 
@@ -226,7 +226,7 @@ async def test_answers_that_belong_to_nothing_are_ignored(
         {"jsonrpc": "2.0", "id": "nobody-asked", "error": error},
     ):
         running.writer.write(json.dumps(line).encode() + b"\n")
-    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert not [message for message in running.messages if "error" in message]
 
 
@@ -251,5 +251,5 @@ async def test_questions_of_two_sessions_are_open_at_the_same_time(
     second = await running.new_session(workspace_repo)
     asked = [running.post_prompt(session, "touch") for session in (first, second)]
     for request in asked:
-        assert await running.result(request) == {"stopReason": "end_turn"}
+        assert (await running.result(request))["stopReason"] == "end_turn"
     assert {request["sessionId"] for request in editor.asked} == {first, second}

@@ -86,7 +86,7 @@ async def test_links_that_cannot_be_read_are_named_with_the_reason(
     ]
     running, session = await opened()
     links = [{"type": "resource_link", "name": uri[-12:], "uri": uri} for uri in uris]
-    assert await running.prompt(session, "look", *links) == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "look", *links))["stopReason"] == "end_turn"
     for name in ("outside.txt", "missing.py", "binary.bin", "example.org", "elsewhere"):
         assert name in sent(model_server)
     assert "secret of another project" not in sent(model_server)
@@ -136,7 +136,7 @@ async def test_an_image_to_a_model_that_does_not_see_is_refused_and_the_session_
     assert caught.value.code == -32602
     assert "image" in caught.value.message
     assert model_server.requests == []
-    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert len(messages(model_server)) == 1
     assert "what is it?" not in sent(model_server)
 
@@ -167,7 +167,7 @@ async def test_what_is_not_advertised_or_empty_or_malformed_is_refused_and_chang
         await running.request("session/prompt", {"sessionId": session})
     assert "prompt" in caught.value.message
     assert model_server.requests == []
-    assert await running.prompt(session, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert len(messages(model_server)) == 1
 
 
@@ -185,9 +185,9 @@ async def test_a_lone_surrogate_in_a_prompt_does_not_poison_the_conversation(
         }
     )
     await running.send(line.encode() + b"\n")
-    assert await running.result("odd") == {"stopReason": "end_turn"}
+    assert (await running.result("odd"))["stopReason"] == "end_turn"
     assert "a\ufffdb" in sent(model_server)
-    assert await running.prompt(session, "and on") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "and on"))["stopReason"] == "end_turn"
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     await running.request("session/load", load)
     assert "a\ufffdb" in json.dumps(running.updates(session), ensure_ascii=False)
@@ -216,4 +216,4 @@ async def test_annotations_and_meta_on_blocks_are_tolerated(
         "annotations": {"audience": ["user"], "priority": 0.5},
         "_meta": {"source": "editor"},
     }
-    assert await running.prompt(session, block) == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, block))["stopReason"] == "end_turn"

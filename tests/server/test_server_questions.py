@@ -34,7 +34,7 @@ async def test_a_question_is_a_form_where_the_client_shows_forms(
         "content": {next(iter(request["requestedSchema"]["properties"])): "Blue"},
     }
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "paint") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
     (asked,) = editor.questions
     assert asked["mode"] == "form"
     assert asked["message"] == "Which colour?"
@@ -56,7 +56,7 @@ async def test_a_question_that_the_user_does_not_answer_is_told_to_the_model(
     editor = Editor(offers=FORMS)
     editor.answer = lambda _: {"action": action}
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "paint") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
     assert len(editor.questions) == 1
     assert "does not want to answer" in str(messages(model_server)[-1]["content"])
 
@@ -68,7 +68,7 @@ async def test_without_forms_the_question_is_asked_in_text_and_the_turn_ends(
     model_server.add(answer(ASK), answer("Blue it is."))
     editor = Editor()
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "paint") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
     assert editor.questions == []
     assert len(model_server.requests) == 1
     for word in ("Which colour?", "Red", "Blue"):
@@ -89,7 +89,7 @@ async def test_a_client_whose_form_fails_gets_the_question_in_text(
     editor._methods["elicitation/create"] = fails
     model_server.add(answer(ASK))
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "paint") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
     assert "Which colour?" in running.text(session)
 
 
@@ -105,6 +105,6 @@ async def test_a_cancel_withdraws_the_form(opened: OpenSession, model_server: Mo
     prompt = running.post_prompt(session, "paint")
     asked = await running.expect(lambda m: m.get("method") == "elicitation/create")
     running.cancel(session)
-    assert await running.result(prompt) == {"stopReason": "cancelled"}
+    assert (await running.result(prompt))["stopReason"] == "cancelled"
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
     assert withdrawn["params"] == {"requestId": asked["id"]}

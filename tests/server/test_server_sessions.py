@@ -56,7 +56,7 @@ async def test_a_folder_that_cannot_be_used_is_refused_and_named(
             )
             assert error.code == -32602
             assert "additionalDirectories[1]" in error.message
-    assert await running.prompt(known, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(known, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S1")
@@ -117,7 +117,7 @@ async def test_a_session_without_a_turn_is_stored_at_once(
     second = await agent(*DEMO)
     await second.initialize()
     await second.request("session/resume", {"sessionId": session, "cwd": str(workspace_repo)})
-    assert await second.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await second.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S2", "T6")
@@ -191,7 +191,7 @@ async def test_a_closed_session_is_not_found_until_it_is_opened_again(
         await running.prompt(session, "hello")
     assert caught.value.code == -32002
     await running.request("session/resume", {"sessionId": session, "cwd": str(workspace_repo)})
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S5", "P7")
@@ -204,7 +204,7 @@ async def test_closing_a_session_cancels_its_turn_first(
     await running.expect_update(session, "agent_message_chunk")
     close = running.post("session/close", {"sessionId": session})
     assert await running.result(close) == {}
-    assert await running.result(prompt) == {"stopReason": "cancelled"}
+    assert (await running.result(prompt))["stopReason"] == "cancelled"
     answered = [
         message["id"] for message in running.messages if message.get("id") in {prompt, close}
     ]
@@ -223,7 +223,7 @@ async def test_deleting_is_final_and_may_be_repeated(
     await running.expect_update(session, "agent_message_chunk")
     for _ in range(2):
         assert await running.request("session/delete", {"sessionId": session}) == {}
-    assert await running.result(prompt) == {"stopReason": "cancelled"}
+    assert (await running.result(prompt))["stopReason"] == "cancelled"
     assert await running.request("session/delete", {"sessionId": "never-there"}) == {}
     params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     assert (await refused(running, "session/load", params)).code == -32002
@@ -253,7 +253,7 @@ async def test_a_folder_reached_by_a_link_is_a_folder(agent: StartAgent, tmp_pat
     running = await agent(*DEMO)
     await running.initialize()
     session = await running.new_session(tmp_path / "link")
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("S1", "T4")
@@ -269,4 +269,4 @@ async def test_a_folder_that_vanishes_during_a_session_fails_what_needs_it_and_n
     result = await running.prompt(session, "list")
     assert result["stopReason"] == "end_turn"
     folder.mkdir()
-    assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"

@@ -16,7 +16,7 @@ async def test_the_advertised_commands_are_those_that_help_lists_and_need_no_mod
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
-    assert await running.prompt(session, "/help") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "/help"))["stopReason"] == "end_turn"
     offered = running.updates(session, "available_commands_update")[-1]["availableCommands"]
     for command in offered:
         assert f"/{command['name']}" in running.text(session)

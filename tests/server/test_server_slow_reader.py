@@ -63,7 +63,7 @@ async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and
     assert not model_server.requests[1].answered.is_set()  # the provider has to wait, too
     assert highest - before < 24 * MEGABYTE
     running.may_read.set()
-    assert await running.result(prompt, timeout=60) == {"stopReason": "end_turn"}
+    assert (await running.result(prompt, timeout=60))["stopReason"] == "end_turn"
     text = running.text(session).removeprefix("Begin.")
     assert text == "".join(f"{n:06d}{piece}" for n in range(count)) + "The end."
 
@@ -83,8 +83,8 @@ async def test_a_client_that_reads_nothing_can_still_cancel(
     async with asyncio.timeout(10):
         await model_server.requests[0].closed_early.wait()
     running.may_read.set()
-    assert await running.result(prompt) == {"stopReason": "cancelled"}
-    assert await running.prompt(session, "go on") == {"stopReason": "end_turn"}
+    assert (await running.result(prompt))["stopReason"] == "cancelled"
+    assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("T9", "T6")
@@ -99,9 +99,9 @@ async def test_one_session_s_flood_does_not_lose_the_answers_of_another(
     second = await running.new_session(workspace_repo)
     asked = running.post_prompt(first, "flood")
     await model_server.arrived(1)
-    assert await running.prompt(second, "hi") == {"stopReason": "end_turn"}
+    assert (await running.prompt(second, "hi"))["stopReason"] == "end_turn"
     assert running.text(second) == "A word."
-    assert await running.result(asked, timeout=60) == {"stopReason": "end_turn"}
+    assert (await running.result(asked, timeout=60))["stopReason"] == "end_turn"
     assert running.text(first) == "".join(flood)
 
 

@@ -45,7 +45,7 @@ async def test_prints_raw_writes_and_children_of_imported_code_never_reach_the_e
     running = await agent(*OPENAI, environ=environ)
     await running.initialize()
     session = await running.new_session(workspace_repo)
-    assert await running.prompt(session, "run") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "run"))["stopReason"] == "end_turn"
     await running.stop()  # every line was judged by the oracle
     for noise in (b"importing pydantic", b"raw bytes", b"a child"):
         assert noise in running.stderr
@@ -116,7 +116,7 @@ async def test_broken_lines_in_the_middle_of_a_turn_cost_an_error_each_and_nothi
         assert method in answer_["error"]["message"]
     running.notify("_vendor/event", {"any": "thing"})
     stall.release()
-    assert await running.result(prompt) == {"stopReason": "end_turn"}
+    assert (await running.result(prompt))["stopReason"] == "end_turn"
     assert running.text(session) == "One two."
 
 
@@ -224,4 +224,4 @@ async def test_the_installed_command_serves_as_the_module_does(
     async with await AgentProcess.start(*DEMO, home=home, command=(os.fspath(command),)) as running:
         await running.initialize()
         session = await running.new_session(workspace_repo)
-        assert await running.prompt(session, "hello") == {"stopReason": "end_turn"}
+        assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"

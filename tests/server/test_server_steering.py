@@ -26,7 +26,7 @@ async def test_a_second_prompt_reaches_the_model_with_the_next_request_of_the_tu
     await running.request("session/list", {})  # the second prompt was taken in by now
     stall.release()
     for request in (first, second):
-        assert await running.result(request) == {"stopReason": "end_turn"}
+        assert (await running.result(request))["stopReason"] == "end_turn"
     assert len(model_server.requests) == 2
     roles = [message["role"] for message in messages(model_server)]
     assert roles == ["user", "assistant", "tool", "user"]
@@ -47,7 +47,7 @@ async def test_words_that_come_during_the_last_answer_get_an_answer_of_their_own
     await running.request("session/list", {})
     stall.release()
     for request in (first, second):
-        assert await running.result(request) == {"stopReason": "end_turn"}
+        assert (await running.result(request))["stopReason"] == "end_turn"
     sent = messages(model_server)
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
     assert "Nearly done." in json.dumps(sent[1])
@@ -68,7 +68,7 @@ async def test_a_cancel_ends_every_prompt_of_the_turn_and_none_of_their_words_is
     await running.request("session/list", {})
     running.cancel(session)
     for request in (first, second):
-        assert await running.result(request) == {"stopReason": "cancelled"}
+        assert (await running.result(request))["stopReason"] == "cancelled"
     await running.prompt(session, "the third")
     said = json.dumps(messages(model_server))
     assert said.index("the first") < said.index("the second") < said.index("the third")
@@ -130,7 +130,7 @@ async def test_words_that_come_while_the_user_is_asked_are_sent_with_the_result(
     editor.permission = speak_first
     model_server.add(answer(Call("shell", {"command": "touch made.txt"})), answer("As you wish."))
     running, session = await opened(editor=editor)
-    assert await running.prompt(session, "make it") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "make it"))["stopReason"] == "end_turn"
     roles = [message["role"] for message in messages(model_server)]
     assert roles == ["user", "assistant", "tool", "user"]
     assert "made.md" in json.dumps(messages(model_server)[-1])

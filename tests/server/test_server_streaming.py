@@ -29,7 +29,7 @@ async def test_pieces_are_shown_as_they_come_each_once_and_under_one_message(
     first.release()
     await running.expect(lambda _: running.text(session) == "One, two, ")
     second.release()
-    assert await running.result(prompt) == {"stopReason": "end_turn"}
+    assert (await running.result(prompt))["stopReason"] == "end_turn"
 
     said = running.updates(session, "agent_message_chunk")
     thought = running.updates(session, "agent_thought_chunk")
@@ -131,7 +131,7 @@ async def test_calls_that_cannot_run_fail_visibly_and_the_model_hears_why(
         answer("I see."),
     )
     running, session = await opened()
-    assert await running.prompt(session, "try") == {"stopReason": "end_turn"}
+    assert (await running.prompt(session, "try"))["stopReason"] == "end_turn"
     calls = calls_of(running.updates(session))
     assert len(calls) == 5
     for call in calls.values():

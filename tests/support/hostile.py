@@ -130,7 +130,7 @@ async def outcomes(
     """Run calls in one answer; for each what the model was told, and the update that ended it."""
     server.add(answer(*calls), answer("I see."))
     before = len(agent.updates(session))
-    assert await agent.prompt(session, "go") == {"stopReason": "end_turn"}
+    assert (await agent.prompt(session, "go"))["stopReason"] == "end_turn"
     updates = agent.updates(session)[before:]
     order = [one["toolCallId"] for one in updates if one["sessionUpdate"] == "tool_call"]
     ended = {
@@ -176,7 +176,7 @@ async def assert_goes_on(agent: AgentProcess, session: str, server: ModelServer)
     """The session takes a further prompt and answers it."""
     count = len(server.requests)
     server.add(answer("Still here."))
-    assert await agent.prompt(session, "are you there?") == {"stopReason": "end_turn"}
+    assert (await agent.prompt(session, "are you there?"))["stopReason"] == "end_turn"
     assert len(server.requests) == count + 1
     assert agent.text(session).endswith("Still here.")
 

@@ -13,6 +13,7 @@ from acp_agent.server.account import log_in, log_out
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
 from acp_agent.server.operations import Operations
+from acp_agent.server.usage import token_counts
 from acp_agent.server.v1.conversion import from_acp
 from acp_agent.server.v1.editor import Editor
 from acp_agent.server.v1.options import config_options, mode_state
@@ -176,7 +177,13 @@ class Handlers:
         """Run a turn, or steer the one that runs (Prompt Turn)."""
         content = tuple(_supported(block) for block in request.prompt)
         said = await self._operations.prompt(request.session_id, content, call)
-        return acp.PromptResponse(stop_reason=await said.turn.result())
+        stop_reason = await said.turn.result()
+        # Told once a turn: words that steered it have no share of their own.
+        usage = said.turn.usage if said.began else None
+        return acp.PromptResponse(
+            stop_reason=stop_reason,
+            usage=None if usage is None else acp.Usage(**token_counts(usage)),
+        )
 
     async def cancel(self, notification: acp.CancelNotification) -> None:
         """Stop the turn (Prompt Turn, Cancellation).

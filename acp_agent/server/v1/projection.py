@@ -17,6 +17,7 @@ from acp_agent.events import (
     CompactionSummaryText,
     NoticeShown,
     PlanChanged,
+    PlanRemoved,
     TitleChanged,
     ToolCalled,
     ToolEnded,
@@ -31,6 +32,7 @@ from acp_agent.ids import CallId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.v1.compactions import compaction_line, compaction_update, summary_chunk
 from acp_agent.server.v1.conversion import places, raw_input, shown, to_acp
+from acp_agent.server.v1.plans import plan, plan_by_id
 from protocol.v1 import types as acp
 
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
@@ -63,7 +65,8 @@ class Projector:
             ToolStarted: self._started,
             ToolShown: _tool_shown,
             ToolEnded: self._ended,
-            PlanChanged: _plan,
+            PlanChanged: plan_by_id if client.plans else plan,
+            PlanRemoved: plan_by_id if client.plans else plan,
             UsageReported: _usage,
             TitleChanged: _title,
             NoticeShown: self._notice,
@@ -72,6 +75,10 @@ class Projector:
         }
         if client.compactions:
             self._by_type[CompactionSummaryText] = summary_chunk
+        if client.subagents:
+            from acp_agent.server.v1.subagents import projections  # noqa: PLC0415 - few show them
+
+            self._by_type.update(projections())
 
     def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
         """The updates that show `event`; none for what only the journal needs."""
@@ -177,14 +184,6 @@ def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:
     # Its own id: a client that gathers chunks by id must not mix thoughts into the answer.
     thought = f"{event.message}_thought"
     return [acp.AgentThoughtChunk(content=_text(event.text), message_id=thought)]
-
-
-def _plan(event: PlanChanged) -> Sequence[acp.SessionUpdate]:
-    entries = [
-        acp.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
-        for entry in event.entries
-    ]
-    return [acp.Plan(entries=entries)]
 
 
 def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
