@@ -16,7 +16,7 @@ from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Pause, Stall, Status, Thought, answer
 
-CANCELLED = {"stopReason": "cancelled"}
+CANCELLED = "cancelled"
 
 
 def line(method: str, params: dict[str, Any], request: object = None) -> bytes:
@@ -48,7 +48,7 @@ async def test_a_cancel_in_mid_answer_closes_the_stream_and_keeps_what_was_said(
     await running.expect_update(session, "agent_message_chunk")
     begun = asyncio.get_running_loop().time()
     running.cancel(session)
-    assert await running.result(prompt) == CANCELLED
+    assert (await running.result(prompt))["stopReason"] == CANCELLED
     latency = asyncio.get_running_loop().time() - begun
     assert latency < 1.0  # 100 ms of our own, on a machine that may be busy
     async with asyncio.timeout(5):
@@ -68,7 +68,7 @@ async def test_a_cancel_while_the_provider_says_nothing_ends_the_wait(
     prompt = running.post_prompt(session, "talk")
     await model_server.arrived(1)
     running.cancel(session)
-    assert await running.result(prompt, timeout=5) == CANCELLED
+    assert (await running.result(prompt, timeout=5))["stopReason"] == CANCELLED
     async with asyncio.timeout(5):
         await model_server.requests[0].closed_early.wait()
 
@@ -82,7 +82,7 @@ async def test_a_cancel_while_a_retry_is_waited_for_ends_the_wait(
     prompt = running.post_prompt(session, "talk")
     await running.expect_update(session, "agent_thought_chunk")
     running.cancel(session)
-    assert await running.result(prompt, timeout=5) == CANCELLED
+    assert (await running.result(prompt, timeout=5))["stopReason"] == CANCELLED
     assert len(model_server.requests) == 1
 
 
@@ -101,7 +101,7 @@ async def test_a_cancel_ends_a_running_command_and_everything_it_started(
         session, "tool_call_update", lambda update: "begun" in json.dumps(update.get("content"))
     )
     running.cancel(session)
-    assert await running.result(prompt, timeout=8) == CANCELLED
+    assert (await running.result(prompt, timeout=8))["stopReason"] == CANCELLED
     assert updates_after(running, prompt) == []
     for call in calls_of(running.updates(session)).values():
         assert call[-1]["status"] == "failed"
@@ -118,7 +118,7 @@ async def test_a_cancel_withdraws_an_open_question(
     prompt = running.post_prompt(session, "edit")
     asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
     running.cancel(session)
-    assert await running.result(prompt, timeout=5) == CANCELLED
+    assert (await running.result(prompt, timeout=5))["stopReason"] == CANCELLED
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
     assert withdrawn["params"] == {"requestId": asked["id"]}
     call = list(calls_of(running.updates(session)).values())[-1]
@@ -134,7 +134,7 @@ async def test_a_cancel_before_its_prompt_is_processed_still_cancels_it(
     running, session = await opened()
     cancel = line("session/cancel", {"sessionId": session})
     await running.send(prompt_line(session, "never mind", "plain") + cancel)
-    assert await running.result("plain") == CANCELLED
+    assert (await running.result("plain"))["stopReason"] == CANCELLED
 
     # A linked file is read before the turn begins, so the cancel finds no turn to stop.
     running, session = await opened()
@@ -146,13 +146,13 @@ async def test_a_cancel_before_its_prompt_is_processed_still_cancels_it(
     }
     linked = line("session/prompt", {"sessionId": session, "prompt": [link]}, "linked")
     await running.send(linked + cancel)
-    assert await running.result("linked") == CANCELLED
+    assert (await running.result("linked"))["stopReason"] == CANCELLED
 
     # So does one that comes while its prompt waits for the replay before it.
     load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
     behind = prompt_line(session, "nor this", "behind")
     await running.send(line("session/load", load, "load") + behind + cancel)
-    assert await running.result("behind") == CANCELLED
+    assert (await running.result("behind"))["stopReason"] == CANCELLED
 
     await running.send(prompt_line(session, "but this", "meant"))
     assert (await running.result("meant"))["stopReason"] == "end_turn"
@@ -189,7 +189,7 @@ async def test_many_cancels_make_one_response(
     prompt = running.post_prompt(session, "talk")
     await running.expect_update(session, "agent_message_chunk")
     await running.send(line("session/cancel", {"sessionId": session}) * 50)
-    assert await running.result(prompt) == CANCELLED
+    assert (await running.result(prompt))["stopReason"] == CANCELLED
     await running.request("session/list", {})
     assert [m.get("id") for m in running.messages].count(prompt) == 1
     assert updates_after(running, prompt) == []
@@ -205,7 +205,9 @@ async def test_cancelling_the_request_of_a_prompt_ends_the_turn_like_a_cancel(
     await running.expect_update(session, "agent_message_chunk")
     running.notify("$/cancel_request", {"requestId": prompt})
     reply = await running.answer(prompt, timeout=5)
-    assert reply.get("result") == CANCELLED or reply["error"]["code"] == -32800
+    assert (
+        reply.get("result", {}).get("stopReason") == CANCELLED or reply["error"]["code"] == -32800
+    )
     async with asyncio.timeout(5):
         await model_server.requests[0].closed_early.wait()
     assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
@@ -237,7 +239,7 @@ async def test_a_cancel_in_the_middle_of_a_fast_stream_loses_and_adds_nothing(
     prompt = running.post_prompt(session, "count")
     await running.expect(lambda _: len(running.updates(session, "agent_message_chunk")) > 50)
     running.cancel(session)
-    assert await running.result(prompt) == CANCELLED
+    assert (await running.result(prompt))["stopReason"] == CANCELLED
     shown = running.text(session)
     whole = "".join(f"{number} " for number in range(2000))
     assert whole.startswith(shown)
@@ -267,7 +269,7 @@ async def test_a_cancel_of_one_session_leaves_the_other_alone(
         asked.append(running.post_prompt(session, "talk"))
         await running.expect_update(session, "agent_message_chunk")
     running.cancel(first)
-    assert await running.result(asked[0]) == CANCELLED
+    assert (await running.result(asked[0]))["stopReason"] == CANCELLED
     stalls[1].release()
     assert (await running.result(asked[1]))["stopReason"] == "end_turn"
     assert running.text(second) == "two end"
