@@ -79,6 +79,12 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     command_seconds: Annotated[
         Seconds, Meta(description="How long a command may run unless the model asks for more.")
     ] = 60.0
+    mcp_connect_seconds: Annotated[
+        Seconds, Meta(description="How long an MCP server may take until it can be used.")
+    ] = 30.0
+    mcp_call_seconds: Annotated[
+        Seconds, Meta(description="How long a call of an MCP server's tool may run.")
+    ] = 300.0
 
 
 class EditorConfig(_Table, frozen=True, kw_only=True):

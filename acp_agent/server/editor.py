@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask, Choice
     from acp_agent.server.link import ClientLink
+    from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
@@ -59,6 +60,10 @@ class ClientEditor(ABC):
     @abstractmethod
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
+
+    @abstractmethod
+    def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
+        """Say which slash commands there are now."""
 
     def replaced(self, session: SessionId) -> None:
         """Another connection opened the session; nothing more of it is shown here."""

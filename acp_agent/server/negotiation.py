@@ -17,7 +17,7 @@ SUPPORTED_VERSIONS = (1,)
 AGENT_CAPABILITIES: dict[str, Any] = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-    "mcpCapabilities": {"http": False, "sse": False},
+    "mcpCapabilities": {"http": True, "sse": True, "acp": True},
     "sessionCapabilities": {
         "list": {},
         "delete": {},

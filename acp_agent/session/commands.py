@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from acp_agent.content import ContentBlock, TextBlock
-from acp_agent.errors import InvalidInputError
+from acp_agent.errors import InvalidInputError, ToolError
 
 if TYPE_CHECKING:
+    from acp_agent.session.mcp_prompts import ServerPrompt
     from acp_agent.session.session import Session
+
+_CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
 
 
 class Command(Struct, frozen=True, kw_only=True):
@@ -38,8 +42,16 @@ COMMANDS = (
 )
 
 
-def find_command(content: Sequence[ContentBlock]) -> FoundCommand | None:
-    """The command in a prompt, whichever block carries it; None where there is none we know."""
+async def find_command(
+    content: Sequence[ContentBlock],
+    prompts: Sequence[ServerPrompt] = (),
+    cancelled: Callable[[], bool] = lambda: False,
+) -> FoundCommand | None:
+    """The command in a prompt, whichever block carries it; None where there is none we know.
+
+    A prompt of an MCP server is fetched; where that fails, the answer says why. It is given up when
+    the user's own prompt is cancelled meanwhile.
+    """
     for block in content:
         if not isinstance(block, TextBlock):
             continue
@@ -47,8 +59,36 @@ def find_command(content: Sequence[ContentBlock]) -> FoundCommand | None:
         if not text.startswith("/"):
             continue
         name, *rest = text.split(maxsplit=1)
-        return _command(name.removeprefix("/"), "".join(rest))
+        name = name.removeprefix("/")
+        for prompt in prompts:
+            if prompt.command.name == name:
+                return await _fetched(prompt, "".join(rest), cancelled)
+        return _command(name, "".join(rest))
     return None
+
+
+async def _fetched(prompt: ServerPrompt, rest: str, cancelled: Callable[[], bool]) -> FoundCommand:
+    fetching = asyncio.create_task(prompt.fetch(rest))
+    try:
+        while not fetching.done():
+            await asyncio.wait([fetching], timeout=_CANCEL_POLL)
+            if cancelled():
+                fetching.cancel()
+                break
+        return FoundCommand(ask=await fetching)
+    except asyncio.CancelledError:
+        if not cancelled():
+            raise
+        why = "it was cancelled"
+    except ToolError as error:
+        why = str(error)
+    finally:
+        fetching.cancel()
+
+    async def answer(session: Session) -> str:
+        return session.clean(f"The prompt could not be used: {why}.")
+
+    return FoundCommand(answer=answer)
 
 
 def _command(name: str, rest: str) -> FoundCommand | None:
@@ -69,10 +109,9 @@ def _command(name: str, rest: str) -> FoundCommand | None:
 
 
 async def _help(session: Session) -> str:
-    del session
     return "\n".join(
         f"- `/{command.name}{' ' + command.hint if command.hint else ''}`: {command.description}"
-        for command in COMMANDS
+        for command in session.commands
     )
 
 

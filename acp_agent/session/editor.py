@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
@@ -59,6 +60,10 @@ class Editor(Protocol):
 
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""
+        ...
+
+    def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
+        """Say which slash commands there are now."""
         ...
 
     def replaced(self, session: SessionId) -> None:

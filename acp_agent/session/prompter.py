@@ -53,12 +53,12 @@ class Prompter:
         See `Session.prompt`.
         """
         async with self._speaking:
-            said = await self._say(content)
+            said = await self._say(content, cancelled)
             if cancelled():
                 said.turn.cancel()
             return said
 
-    async def _say(self, content: tuple[ContentBlock, ...]) -> Said:
+    async def _say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Said:
         if self._session.closing:
             raise SessionNotFoundError(self._session.session)
         model = await self._session.settings.choose_model()
@@ -72,8 +72,9 @@ class Prompter:
         if any(isinstance(block, ResourceBlock) for block in content):
             from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
 
-            content = without_secrets(content, self._session.services.secrets.values())
-        command = find_command(content)
+            content = without_secrets(content, self._session.secrets)
+        mcp = self._session.mcp
+        command = await find_command(content, () if mcp is None else mcp.prompts, cancelled)
         message = UserMessage(message=new_message_id(), content=content)
         reply: Sequence[AnyEvent] = ()
         if command is not None and command.answer is not None:
@@ -88,7 +89,7 @@ class Prompter:
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
         """What the model is told beside the user's words: a command's, notes, linked files."""
-        told = [] if ask is None else [ask]
+        told = [] if ask is None else [self._session.clean(ask)]
         session = self._session
         told += self._notes.due(
             today=datetime.now().astimezone().date(),
@@ -99,6 +100,5 @@ class Prompter:
             workspace = (await session.equip()).workspace
             from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
 
-            secrets = session.services.secrets.values()
-            told += await linked_files(content, workspace, secrets=secrets)
+            told += await linked_files(content, workspace, secrets=session.secrets)
         return "\n\n".join(told)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,6 +30,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
+from acp_agent.session.commands import COMMANDS, Command
 from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
@@ -40,6 +42,10 @@ from acp_agent.session.settings import Settings
 from acp_agent.session.store import Lease, UnknownEvent
 from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
 from acp_agent.session.turn_host import SessionHost
+
+if TYPE_CHECKING:  # for sessions that have MCP servers
+    from acp_agent.extensions.mcp.config import ServerConfig
+    from acp_agent.session.mcp_servers import McpServers
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
 # still starts up, and before most people have written their first prompt.
@@ -89,6 +95,8 @@ class Session:
         self._turn: Turn | None = None
         self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
+        self._ending = BackgroundTasks(f"the end of session {session}")
+        self._mcp: McpServers | None = None
         self._warm = False
         self._closing: asyncio.Task[None] | None = None
 
@@ -305,27 +313,62 @@ class Session:
 
     # -- beside the turns --------------------------------------------------------------------
 
-    def opened(self, mcp_servers: Sequence[str]) -> None:
-        """What is due once the editor knows the session: what it should be told, a warm start.
+    def opened(self, mcp_servers: Sequence[ServerConfig]) -> None:
+        """What is due once the editor knows the session: its MCP servers, a warm start.
 
         Args:
-            mcp_servers: the names of the servers that the editor asked to connect.
+            mcp_servers: the servers that the editor named; those of an earlier opening end.
         """
         self._just_read = None  # nobody is going to replay it any more
-        if mcp_servers:
-            self._background.run(self._tell_of(mcp_servers))
+        if tuple(mcp_servers) != (() if self._mcp is None else self._mcp.configs):
+            self._replace_mcp_servers(mcp_servers)
         if not self._warm:
             self._warm = True
             self._background.run(self._warm_up())
 
-    async def _tell_of(self, mcp_servers: Sequence[str]) -> None:
-        notice = NoticeShown(
-            severity="warning",
-            title=f"MCP servers were not connected: {', '.join(mcp_servers)}.",
-            description="This version of acp-agent does not use MCP servers yet.",
+    def _replace_mcp_servers(self, servers: Sequence[ServerConfig]) -> None:
+        if self._mcp is not None:
+            self._ending.run(self._mcp.aclose())
+            self._mcp = None
+        if not servers or self.closing:
+            return
+        from acp_agent.session.mcp_servers import McpServers  # noqa: PLC0415 - where there are any
+
+        self._mcp = McpServers(
+            servers,
+            session=self.session,
+            cwd=self.cwd,
+            services=self.services,
+            editor=self.editor,
+            notify=self._notify,
+            on_commands=lambda: self.editor.offer_commands(self.session, self.commands),
         )
+
+    async def _notify(self, notice: NoticeShown) -> None:
         # Not journaled: it is about this opening, not part of the conversation.
         await self._journal.alone(lambda: self._show([notice]))
+
+    @property
+    def mcp(self) -> McpServers | None:
+        """The MCP servers that the editor named; None where it named none."""
+        return self._mcp
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The slash commands as they are at the moment."""
+        return COMMANDS if self._mcp is None else (*COMMANDS, *self._mcp.commands)
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Values that must not be shown, sent or stored."""
+        known = self.services.secrets.values()
+        return known if self._mcp is None else (*known, *self._mcp.secrets)
+
+    def clean(self, text: str) -> str:
+        """`text` without secrets."""
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
+
+        return scrub(text, self.secrets)
 
     async def _warm_up(self) -> None:
         await asyncio.sleep(WARM_UP_SECONDS)
@@ -355,7 +398,8 @@ class Session:
             if self._turn is not None:
                 await self._turn.wait()
             await self._background.wait()
-            await self._tools.aclose()
+            self._replace_mcp_servers(())
+            await asyncio.gather(self._tools.aclose(), self._ending.wait())
             await self._journal.flush()
         finally:
             self._lease.release()

@@ -71,8 +71,10 @@ class SessionHost:
 
     @property
     def toolset(self) -> Toolset:
-        """The turn's tools."""
-        return self._equipment.toolset
+        """The session's own tools, and those of MCP servers as they are at the moment."""
+        core = self._equipment.toolset
+        mcp = self._session.mcp
+        return core if mcp is None else mcp.toolset(core, self._equipment.workspace)
 
     @property
     def gate(self) -> Gate:
@@ -82,7 +84,7 @@ class SessionHost:
     @property
     def secrets(self) -> Sequence[str]:
         """Values that must not be shown, sent or stored."""
-        return self._session.services.secrets.values()
+        return self._session.secrets
 
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider."""

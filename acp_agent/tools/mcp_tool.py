@@ -24,7 +24,6 @@ from acp_agent.tools.base import Outcome, Prepared, Progress
 from acp_agent.tools.described import DescribedTool, GivenArguments
 from acp_agent.tools.mcp_result import tool_outcome
 from acp_agent.tools.quoting import fenced, one_line, shorten
-from acp_agent.workspace.contract import Workspace
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
 _SHOWN_ARGUMENTS = 4_000  # characters of the arguments that the call shows
@@ -98,16 +97,14 @@ def mcp_tool(
     name: str,
     *,
     server: McpServer,
-    workspace: Workspace,
     seconds: float,
-) -> McpTool:
-    """A tool of a server as one of ours.
+) -> type[McpTool]:
+    """A tool of a server as a class of ours, to be made for a workspace.
 
     Args:
         remote: the tool as the server describes it.
         name: what the model calls it.
         server: whose it is.
-        workspace: the session's.
         seconds: how long a call may take.
 
     Raises:
@@ -124,8 +121,7 @@ def mcp_tool(
         "server": server,
         "seconds": seconds,
     }
-    made: type[McpTool] = type("McpTool", (McpTool,), namespace)
-    return made(workspace)
+    return type("McpTool", (McpTool,), namespace)
 
 
 def definition(remote: types.Tool) -> str:

@@ -28,6 +28,7 @@ from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
 from acp_agent.permissions.contract import Ask, Choice
 from acp_agent.server.assembly import assemble, dismantle
+from acp_agent.session.commands import Command
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
@@ -71,6 +72,7 @@ class RecordingEditor:
         self.decide: Decide = _allow
         self.answer: Answer | None = None
         self.files: EditorBuffers | None = None
+        self.commands: Sequence[Command] = ()
         self._news = asyncio.Condition()
 
     def of(self, kind: type[EventT]) -> list[EventT]:
@@ -98,6 +100,9 @@ class RecordingEditor:
         async with self._news:
             self.shown.extend(events)
             self._news.notify_all()
+
+    def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
+        self.commands = tuple(commands)
 
     async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
         async with self._news:

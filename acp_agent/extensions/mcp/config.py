@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from acp_agent.config.secret_names import is_secret_name
 from acp_agent.content import JsonObject
 
-Deliver = Callable[[str, str, JsonObject | None], Awaitable[None]]
+Deliver = Callable[[str, str, JsonObject | None], None]
 
 # Headers that say nothing worth hiding; every other one may carry a credential.
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
@@ -29,7 +29,7 @@ class Channel(Protocol):
         Cancelling the call cancels the request.
 
         Raises:
-            ConnectionError: the client is gone, or could not pass the request on.
+            ConnectionError: the client is gone.
         """
         ...
 

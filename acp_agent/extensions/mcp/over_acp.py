@@ -8,6 +8,7 @@ server: a cancelled request is cancelled as the carrier's own request.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,12 +33,17 @@ from acp_agent.content import JsonObject
 from acp_agent.extensions.mcp.config import ChannelServer
 
 _QUEUE = 64  # messages that may wait to be sent
+_WAITING = 1_000  # messages that came and may wait to be read
+
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def acp_transport(server: ChannelServer) -> AsyncIterator[TransportStreams]:
     """Reach a server through the client's connection."""
-    incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](
+        _WAITING
+    )
     outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_QUEUE)
     carrier = _Carrier(server, incoming_send)
     stop = server.channel.listen(server.server_id, carrier.deliver)
@@ -86,15 +92,17 @@ class _Carrier:
             ):
                 task.cancel()
 
-    async def deliver(self, request_id: str, method: str, params: JsonObject | None) -> None:
+    def deliver(self, request_id: str, method: str, params: JsonObject | None) -> None:
         """Take in a notification; one for a request that is not open is dropped."""
         if request_id not in self._open:
             return
         try:
             message = JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
-            await self._incoming.send(SessionMessage(message))
+            self._incoming.send_nowait(SessionMessage(message))
         except (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             return
+        except anyio.WouldBlock:
+            _log.warning("a server of the client's sends faster than it is read; a message is lost")
 
     async def close(self, sending: asyncio.Task[None]) -> None:
         tasks = [sending, *self._open.values()]

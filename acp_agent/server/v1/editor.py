@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.link import ClientLink
+    from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
@@ -124,6 +125,24 @@ class Editor(ClientEditor):
         """Send one update."""
         self.connection.notify(
             SESSION_UPDATE, acp.SessionNotification(session_id=session, update=update)
+        )
+
+    def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
+        """Say which slash commands there are now (Slash Commands)."""
+        self.update(
+            session,
+            acp.AvailableCommandsUpdate(
+                available_commands=[
+                    acp.AvailableCommand(
+                        name=command.name,
+                        description=command.description,
+                        input=None
+                        if command.hint is None
+                        else acp.UnstructuredCommandInput(hint=command.hint),
+                    )
+                    for command in commands
+                ]
+            ),
         )
 
     def _show_options(self, session: SessionId, event: ConfigChanged) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,17 +12,20 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.server.account import log_in, log_out
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
+from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
 from acp_agent.server.usage import token_counts
 from acp_agent.server.v1.conversion import from_acp
 from acp_agent.server.v1.editor import Editor
 from acp_agent.server.v1.options import config_options, mode_state
-from acp_agent.session.commands import COMMANDS
 from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.v1 import types as acp
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.mcp.config import ServerConfig
 
 
 class Handlers:
@@ -38,6 +41,7 @@ class Handlers:
         self._link = link
         self._editor = editor
         self._operations = operations
+        self._channel = McpChannel(link.connection)
 
     def table(self) -> dict[str, Handler]:
         """The handlers by method."""
@@ -56,7 +60,11 @@ class Handlers:
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
-        return table | {"initialize": self.initialize, "session/cancel": self.cancel}
+        return table | {
+            "initialize": self.initialize,
+            "session/cancel": self.cancel,
+            MCP_NOTIFICATION.name: self._channel.notified,
+        }
 
     # -- before any session ----------------------------------------------------------------
 
@@ -84,6 +92,7 @@ class Handlers:
     async def new(self, request: acp.NewSessionRequest, call: Call) -> Reply:
         """Start a session (Session Setup)."""
         del call
+        servers = self._servers(request.mcp_servers)
         session = await self._operations.create(request.cwd, request.additional_directories)
         options = session.settings.options()
         response = acp.NewSessionResponse(
@@ -91,11 +100,12 @@ class Handlers:
             modes=mode_state(options),
             config_options=config_options(options),
         )
-        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+        return Reply(response, lambda: self._after_opening(session, servers))
 
     async def load(self, request: acp.LoadSessionRequest, call: Call) -> Reply:
         """Open a session and replay it (Session Setup, Loading Sessions)."""
         del call
+        servers = self._servers(request.mcp_servers)
 
         async def replay(session: Session) -> None:
             events = await session.history()
@@ -110,11 +120,12 @@ class Handlers:
         response = acp.LoadSessionResponse(
             modes=mode_state(options), config_options=config_options(options)
         )
-        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+        return Reply(response, lambda: self._after_opening(session, servers))
 
     async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
         """Open a session without replaying it (Session Setup, Resuming Sessions)."""
         del call
+        servers = self._servers(request.mcp_servers)
 
         async def catch_up(session: Session) -> None:
             if session.turn is not None:
@@ -127,26 +138,19 @@ class Handlers:
         response = acp.ResumeSessionResponse(
             modes=mode_state(options), config_options=config_options(options)
         )
-        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+        return Reply(response, lambda: self._after_opening(session, servers))
 
-    def _after_opening(self, session: Session, mcp_servers: Sequence[acp.McpServer]) -> None:
+    def _servers(self, servers: Sequence[acp.McpServer]) -> Sequence[ServerConfig]:
+        if not servers:
+            return ()
+        from acp_agent.server.v1.mcp_servers import server_configs  # noqa: PLC0415 - where any are
+
+        return server_configs(servers, self._channel)
+
+    def _after_opening(self, session: Session, servers: Sequence[ServerConfig]) -> None:
         """What the client needs once it knows the session."""
-        self._editor.update(
-            session.session,
-            acp.AvailableCommandsUpdate(
-                available_commands=[
-                    acp.AvailableCommand(
-                        name=command.name,
-                        description=command.description,
-                        input=None
-                        if command.hint is None
-                        else acp.UnstructuredCommandInput(hint=command.hint),
-                    )
-                    for command in COMMANDS
-                ]
-            ),
-        )
-        session.opened([_server_name(server) for server in mcp_servers])
+        session.opened(servers)
+        self._editor.offer_commands(session.session, session.commands)
 
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that have a conversation (Session List)."""
@@ -235,10 +239,6 @@ def _supported(block: acp.ContentBlock) -> Any:
             "prompt: audio is not supported; send text, images or resources", field="prompt"
         )
     return from_acp(block)
-
-
-def _server_name(server: acp.McpServer) -> str:
-    return str(getattr(server, "name", "unnamed"))
 
 
 def _session_info(record: SessionRecord) -> acp.SessionInfo:

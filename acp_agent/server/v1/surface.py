@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.server.link import ClientLink
+from acp_agent.server.mcp_channel import MCP_NOTIFICATION
 from acp_agent.server.v1.editor import Editor
 from acp_agent.server.v1.handlers import Handlers
 from acp_agent.server.v1.merging import merge_updates
@@ -14,4 +15,5 @@ def surface_for(link: ClientLink) -> Surface:
     """What a client that speaks version 1 is answered with."""
     editor = Editor(link)
     handlers = Handlers(link, editor, link.operations(editor))
-    return Surface(AGENT_METHODS, handlers.table(), map_error=link.map_error, merge=merge_updates)
+    methods = {**AGENT_METHODS, MCP_NOTIFICATION.name: MCP_NOTIFICATION}
+    return Surface(methods, handlers.table(), map_error=link.map_error, merge=merge_updates)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.link import ClientLink
+    from acp_agent.session.commands import Command
     from acp_agent.session.session import Session
     from acp_agent.tools.base import Answer, Question
 
@@ -82,6 +83,13 @@ class Editor(ClientEditor):
             SESSION_UPDATE, acp.UpdateSessionNotification(session_id=session, update=update)
         )
 
+    def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
+        """Say which slash commands there are now (Slash Commands)."""
+        self.update(
+            session,
+            acp.AvailableCommandsUpdate(available_commands=available_commands(commands)),
+        )
+
     def _show_options(self, session: SessionId) -> None:
         manager = self.link.core.opened
         if manager is not None:
@@ -133,3 +141,15 @@ class Editor(ClientEditor):
         from acp_agent.server.v2.elicitation import page_done  # noqa: PLC0415 - rare
 
         page_done(self.connection, page)
+
+
+def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand]:
+    """The slash commands, as the protocol tells of them."""
+    return [
+        acp.Command(
+            name=command.name,
+            description=command.description,
+            input=None if command.hint is None else acp.TextCommandInput(hint=command.hint),
+        )
+        for command in commands
+    ]

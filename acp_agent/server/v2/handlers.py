@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,13 +12,17 @@ from acp_agent.ids import CallId
 from acp_agent.server.account import log_in, log_out
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
+from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
-from acp_agent.server.v2.editor import Editor
+from acp_agent.server.v2.editor import Editor, available_commands
 from acp_agent.server.v2.options import config_options
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
 from protocol.v2 import types as acp
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.mcp.config import ServerConfig
 
 
 class Handlers:
@@ -34,6 +38,7 @@ class Handlers:
         self._link = link
         self._editor = editor
         self._operations = operations
+        self._channel = McpChannel(link.connection)
 
     def table(self) -> dict[str, Handler]:
         """The handlers by method."""
@@ -52,7 +57,11 @@ class Handlers:
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
-        return table | {"initialize": self.initialize, "session/cancel": self.cancel}
+        return table | {
+            "initialize": self.initialize,
+            "session/cancel": self.cancel,
+            MCP_NOTIFICATION.name: self._channel.notified,
+        }
 
     # -- before any session ----------------------------------------------------------------
 
@@ -78,17 +87,19 @@ class Handlers:
     async def new(self, request: acp.NewSessionRequest, call: Call) -> Reply:
         """Start a session (Session Setup)."""
         del call
+        servers = self._servers(request.mcp_servers)
         session = await self._operations.create(request.cwd, request.additional_directories)
         response = acp.NewSessionResponse(
             session_id=session.session,
             config_options=config_options(session.settings.options()),
-            available_commands=_commands(),
+            available_commands=available_commands(session.commands),
         )
-        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+        return Reply(response, lambda: session.opened(servers))
 
     async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
         """Open a session, and replay it where the client asks for that (Session Setup)."""
         del call
+        servers = self._servers(request.mcp_servers)
         replay = _replays(request.replay_from)
 
         async def show(session: Session) -> None:
@@ -104,13 +115,16 @@ class Handlers:
         )
         response = acp.ResumeSessionResponse(
             config_options=config_options(session.settings.options()),
-            available_commands=_commands(),
+            available_commands=available_commands(session.commands),
         )
-        return Reply(response, lambda: self._after_opening(session, request.mcp_servers))
+        return Reply(response, lambda: session.opened(servers))
 
-    def _after_opening(self, session: Session, mcp_servers: Sequence[acp.McpServer]) -> None:
-        """What is due once the client knows the session."""
-        session.opened([str(getattr(server, "name", "unnamed")) for server in mcp_servers])
+    def _servers(self, servers: Sequence[acp.McpServer]) -> Sequence[ServerConfig]:
+        if not servers:
+            return ()
+        from acp_agent.server.v2.mcp_servers import server_configs  # noqa: PLC0415 - where any are
+
+        return server_configs(servers, self._channel)
 
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that have a conversation (Session List)."""
@@ -206,17 +220,6 @@ def _replays(cursor: acp.ReplayFrom | None) -> bool:
         "replay",
         field="replayFrom.type",
     )
-
-
-def _commands() -> list[acp.AvailableCommand]:
-    return [
-        acp.Command(
-            name=command.name,
-            description=command.description,
-            input=None if command.hint is None else acp.TextCommandInput(hint=command.hint),
-        )
-        for command in COMMANDS
-    ]
 
 
 def _supported(block: acp.ContentBlock) -> ContentBlock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.server.link import ClientLink
+from acp_agent.server.mcp_channel import MCP_NOTIFICATION
 from acp_agent.server.v2.editor import Editor
 from acp_agent.server.v2.handlers import Handlers
 from acp_agent.server.v2.merging import merge_updates
@@ -15,7 +16,7 @@ def surface_for(link: ClientLink) -> Surface:
     editor = Editor(link)
     handlers = Handlers(link, editor, link.operations(editor))
     return Surface(
-        AGENT_METHODS,
+        {**AGENT_METHODS, MCP_NOTIFICATION.name: MCP_NOTIFICATION},
         handlers.table(),
         map_error=link.map_error,
         merge=merge_updates,

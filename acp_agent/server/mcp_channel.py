@@ -1,0 +1,72 @@
+"""MCP over ACP on a connection: requests to servers that the client runs, and what they send back.
+
+Source: Agent Client Protocol, unstable, `mcp/message`; the same in both versions, so the messages
+are plain JSON here, and nothing is imported for clients that have no such servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.errors import INTERNAL_ERROR, RpcError
+from protocol.jsonrpc.method import Method
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.mcp.config import Deliver
+
+Json = dict[str, Any]
+
+MCP_MESSAGE: Final[Method[Json, Json]] = Method("mcp/message", dict, dict)
+MCP_NOTIFICATION: Final[Method[Json, None]] = Method("mcp/message", dict)
+
+
+class McpChannel:
+    """The way to the client's own servers (`acp_agent.extensions.mcp.config.Channel`).
+
+    Args:
+        connection: the client's.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._listeners: dict[str, list[Deliver]] = {}
+
+    async def request(
+        self, server_id: str, request_id: str, method: str, params: Json | None
+    ) -> Json:
+        """Ask a server; see the protocol that this implements.
+
+        An error of the carrier is told as one of the server: the server cannot be asked this.
+        """
+        message: Json = {"serverId": server_id, "requestId": request_id, "method": method}
+        if params is not None:
+            message["params"] = params
+        try:
+            return await self._connection.request(MCP_MESSAGE, message)
+        except RpcError as error:
+            return {"error": {"code": INTERNAL_ERROR, "message": error.message}}
+
+    def listen(self, server_id: str, deliver: Deliver) -> Callable[[], None]:
+        """Hand a server's notifications to `deliver`, among others where several listen."""
+        listeners = self._listeners.setdefault(server_id, [])
+        listeners.append(deliver)
+
+        def stop() -> None:
+            listeners.remove(deliver)
+            if not listeners:
+                self._listeners.pop(server_id, None)
+
+        return stop
+
+    def notified(self, params: Json) -> None:
+        """Take in a notification; one that nobody waits for, or of a wrong shape, is dropped."""
+        server_id, request_id = params.get("serverId"), params.get("requestId")
+        method, inner = params.get("method"), params.get("params")
+        if not (isinstance(server_id, str) and isinstance(request_id, str)):
+            return
+        if not isinstance(method, str) or not (inner is None or isinstance(inner, dict)):
+            return
+        for deliver in tuple(self._listeners.get(server_id, ())):
+            deliver(request_id, method, inner)
