@@ -19,9 +19,11 @@ from acp_agent.ids import SessionId
 from acp_agent.session import store_rows as rows
 from acp_agent.session.store_codec import repaired
 from acp_agent.session.store_cursor import cursor_after, position_of
+from acp_agent.session.store_entry import Entry
 from acp_agent.session.store_lease import Lease, sweep, take_lease
 from acp_agent.session.store_merge import merge_adjacent
 from acp_agent.session.store_records import (
+    ArchiveFilter,
     SessionPage,
     SessionRecord,
     StoredEvent,
@@ -30,6 +32,7 @@ from acp_agent.session.store_records import (
 from acp_agent.session.store_worker import Chain, Worker
 
 __all__ = [
+    "ArchiveFilter",
     "Lease",
     "SessionPage",
     "SessionRecord",
@@ -92,8 +95,35 @@ class Store:
         """
         if not events or not isinstance(events[0], SessionStarted):
             raise SessionError(f"the session {session_id} must begin with its start")
-        entry = rows.Entry(merge_adjacent(events), self._clock())
+        entry = Entry(merge_adjacent(events), self._clock())
         await self._write(session_id, lambda db: rows.create(db, session_id, entry))
+
+    async def fork(
+        self,
+        session_id: SessionId,
+        source: SessionId,
+        copied: Sequence[StoredEvent],
+        events: Sequence[AnyEvent],
+    ) -> None:
+        """Make a session of the first events of another, and of some of its own behind them.
+
+        Args:
+            session_id: the new session.
+            source: the other one; whoever writes it may go on meanwhile.
+            copied: its events, from the first on, that the new session begins with.
+            events: what follows them.
+
+        Raises:
+            SessionError: the id is taken.
+            SessionNotFoundError: there is no such source.
+            InvalidInputError: an event cannot be kept.
+            StoreDamagedError: an event of the source is missing.
+            StoreError: it could not be written; there is no new session then.
+        """
+        source = _known_text(source)
+        entry = Entry(merge_adjacent(events), self._clock(), behind=[item.event for item in copied])
+        last = copied[-1].seq
+        await self._write(session_id, lambda db: rows.fork(db, session_id, source, last, entry))
 
     async def append(
         self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
@@ -111,7 +141,7 @@ class Store:
         if not events:
             return
         session_id = _known_text(session_id)
-        entry = rows.Entry(merge_adjacent(events), self._clock())
+        entry = Entry(merge_adjacent(events), self._clock())
         await self._write(session_id, lambda db: rows.append(db, session_id, entry))
 
     async def read(
@@ -163,6 +193,7 @@ class Store:
         cursor: str | None = None,
         limit: int = 50,
         with_empty: bool = False,
+        archived: ArchiveFilter = "exclude",
     ) -> SessionPage:
         """A page of sessions, the one last written first.
 
@@ -174,6 +205,7 @@ class Store:
             cursor: `next_cursor` of the page before.
             limit: Sessions on a page, 1 to 1000.
             with_empty: Also those without a turn.
+            archived: Whether those that are archived are left out, among the others, or alone.
 
         Raises:
             InvalidInputError: the cursor or the limit cannot be used.
@@ -185,7 +217,12 @@ class Store:
         folder = None if cwd is None else repaired(cwd)
         found = await self._worker.do(
             lambda db: rows.page(
-                db, cwd=folder, before=before, limit=limit + 1, min_turns=0 if with_empty else 1
+                db,
+                cwd=folder,
+                before=before,
+                limit=limit + 1,
+                min_turns=0 if with_empty else 1,
+                archived=archived,
             )
         )
         more = len(found) > limit
@@ -193,6 +230,16 @@ class Store:
         return SessionPage(
             sessions=sessions, next_cursor=cursor_after(sessions[-1]) if more else None
         )
+
+    async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
+        """Leave a session out of lists, or put it into them again.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            StoreError: it could not be written.
+        """
+        session_id = _known_text(session_id)
+        await self._write(session_id, lambda db: rows.archive(db, session_id, archived=archived))
 
     async def delete(self, session_id: SessionId) -> bool:
         """Remove a session and all its events; false when there is none.

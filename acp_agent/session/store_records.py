@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 
+# Which sessions a list has: those that are not archived, all, or those that are.
+ArchiveFilter = Literal["exclude", "include", "only"]
+
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """What is known of a session without reading its events.
 
-    `created_at` and `updated_at` are milliseconds since 1970 (UTC); `turns` counts those begun.
+    `created_at` and `updated_at` are milliseconds since 1970 (UTC); `turns` counts those begun;
+    `archived` says that lists leave it out.
     """
 
     id: SessionId
@@ -21,6 +27,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     created_at: int
     updated_at: int
     turns: int = 0
+    archived: bool = False
 
 
 class SessionPage(Struct, frozen=True, kw_only=True):

@@ -3,59 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
 
 import msgspec
 
 from acp_agent.errors import SessionError, SessionNotFoundError, StoreDamagedError
-from acp_agent.events import (
-    AnyEvent,
-    DirectoriesChanged,
-    SessionStarted,
-    TitleChanged,
-    TurnStarted,
-    UserMessage,
-)
 from acp_agent.ids import SessionId
-from acp_agent.session.store_codec import decode_event, encode_event, repaired
-from acp_agent.session.store_records import SessionRecord, StoredEvent, UnknownEvent
+from acp_agent.session.store_codec import decode_event
+from acp_agent.session.store_entry import Entry
+from acp_agent.session.store_records import (
+    ArchiveFilter,
+    SessionRecord,
+    StoredEvent,
+)
 
 SEQ_BITS = 32  # an event's place is its session's key, shifted by these, and its number there
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
 
-_RECORD = "id, cwd, directories, title, created_at, updated_at, turns"
-
-
-class Entry:
-    """Events on their way into the journal: their bodies, and what they change in the session."""
-
-    __slots__ = ("at", "bodies", "cwd", "directories", "title", "turns")
-
-    def __init__(self, events: Sequence[AnyEvent | UnknownEvent], at: int) -> None:
-        """Encode `events`, which happened at `at` (ms since 1970).
-
-        Raises:
-            InvalidInputError: one of them cannot be kept.
-        """
-        self.at = at
-        self.bodies = [encode_event(event) for event in events]
-        self.cwd: str | None = None
-        self.directories: str | None = None
-        self.title: str | None = None
-        self.turns = 0
-        for event in events:
-            if isinstance(event, SessionStarted | DirectoriesChanged):
-                self.cwd = repaired(event.cwd)
-                folders = [repaired(folder) for folder in event.directories]
-                self.directories = msgspec.json.encode(folders).decode()
-            elif isinstance(event, TitleChanged):
-                self.title = repaired(event.title)
-            elif isinstance(event, TurnStarted):
-                self.turns += 1
-            elif isinstance(event, UserMessage) and event.local and not event.steering:
-                self.turns -= 1  # a command that the agent answers by itself is no conversation
+_RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
+_ARCHIVED: dict[ArchiveFilter, str] = {
+    "exclude": " AND NOT archived",
+    "include": "",
+    "only": " AND archived",
+}
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
@@ -64,6 +35,39 @@ def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
     Raises:
         SessionError: there is a session with this id.
     """
+    key = _new_session(connection, session_id, entry, len(entry.bodies))
+    _insert(connection, key, 0, entry)
+
+
+def fork(
+    connection: sqlite3.Connection,
+    session_id: SessionId,
+    source: SessionId,
+    last: int,
+    entry: Entry,
+) -> None:
+    """A new session: the events of `source` up to place `last`, as they are, then `entry`'s.
+
+    Raises:
+        SessionNotFoundError: there is no such source.
+        SessionError: there is a session with the new id.
+        StoreDamagedError: an event of the source is missing.
+    """
+    first = extent(connection, source)[0] << SEQ_BITS
+    key = _new_session(connection, session_id, entry, last + len(entry.bodies))
+    copied = connection.execute(
+        "INSERT INTO events (place, at, body)"
+        " SELECT place - ? + ?, at, body FROM events WHERE place > ? AND place <= ?",
+        (first, key << SEQ_BITS, first, first + last),
+    ).rowcount
+    if copied != last:
+        raise StoreDamagedError(f"{last - copied} events of the session {source} are missing")
+    _insert(connection, key, last, entry)
+
+
+def _new_session(
+    connection: sqlite3.Connection, session_id: SessionId, entry: Entry, last: int
+) -> int:
     try:
         key = connection.execute(
             "INSERT INTO sessions (id, cwd, directories, title, created_at, updated_at, turns,"
@@ -76,13 +80,13 @@ def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
                 entry.at,
                 entry.at,
                 entry.turns,
-                len(entry.bodies),
+                last,
             ),
         ).lastrowid
     except sqlite3.IntegrityError as error:
         raise SessionError(f"a session with the id {session_id} exists already") from error
     assert key is not None
-    _insert(connection, key, 0, entry)
+    return key
 
 
 def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
@@ -193,6 +197,19 @@ def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
     return _record(row)
 
 
+def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: bool) -> None:
+    """Leave a session out of lists, or put it into them again.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    changed = connection.execute(
+        "UPDATE sessions SET archived = ? WHERE id = ?", (int(archived), session_id)
+    ).rowcount
+    if not changed:
+        raise SessionNotFoundError(session_id)
+
+
 def page(
     connection: sqlite3.Connection,
     *,
@@ -200,19 +217,20 @@ def page(
     before: tuple[int, str],
     limit: int,
     min_turns: int,
+    archived: ArchiveFilter,
 ) -> list[SessionRecord]:
     """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id)."""
     rows = connection.execute(
-        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - a constant of this module
+        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
         " WHERE (updated_at, id) < (?, ?) AND turns >= ? AND (? IS NULL OR cwd = ?)"
-        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        f"{_ARCHIVED[archived]} ORDER BY updated_at DESC, id DESC LIMIT ?",
         (*before, min_turns, cwd, cwd, limit),
     )
     return [_record(row) for row in rows]
 
 
-def _record(row: tuple[str, str, str, str | None, int, int, int]) -> SessionRecord:
-    session_id, cwd, directories, title, created_at, updated_at, turns = row
+def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> SessionRecord:
+    session_id, cwd, directories, title, created_at, updated_at, turns, archived = row
     return SessionRecord(
         id=SessionId(session_id),
         cwd=cwd,
@@ -221,6 +239,7 @@ def _record(row: tuple[str, str, str, str | None, int, int, int]) -> SessionReco
         created_at=created_at,
         updated_at=updated_at,
         turns=turns,
+        archived=bool(archived),
     )
 
 

@@ -40,6 +40,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         )
         """,
     ),
+    # Whether lists leave the session out: no part of the conversation, and so not in its events.
+    ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
 )
 
 
