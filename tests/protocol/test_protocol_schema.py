@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protocol.codec import typed_json
 from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
+from protocol.codec.open_union import UnknownVariant
 from protocol.jsonrpc.method import Method
 from protocol.v1 import methods as v1_methods, unstable_methods as v1_unstable
 from protocol.v2 import methods as v2_methods, unstable_methods as v2_unstable
 from tests.protocol.schema_types import says_unstable
+from tests.protocol.schema_values import values
 from tests.protocol.type_strategies import instances, variants
 from tests.protocol.versions import V1, V2
 
@@ -119,12 +121,7 @@ def test_what_we_encode_validates_and_comes_back_the_same(version: str, name: st
     kind = types.structs[name]
     place = types.place_of(name)
 
-    @settings(
-        max_examples=12,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @_examples(kind)
     @given(_values(kind))
     def check(value: object) -> None:
         encoded = typed_json.encode(value)
@@ -133,6 +130,37 @@ def test_what_we_encode_validates_and_comes_back_the_same(version: str, name: st
             types.validator(place).validate(msgspec.json.decode(encoded))
         again = typed_json.decode(encoded, kind)
         assert typed_json.encode(again) == encoded
+
+    check()
+
+
+@each_type
+def test_what_the_schema_allows_is_taken_and_sent_on_as_it_came(version: str, name: str) -> None:
+    types = VERSIONS[version]
+    kind = types.structs[name]
+    place = types.place_of(name)
+    if name not in types.defs or place is None or name in types.places:
+        return  # a part of a union's definition is tested with the union
+
+    @_examples(kind)
+    @given(values(version, name))
+    def check(sent: dict[str, Any]) -> None:
+        value = typed_json.decode(msgspec.json.encode(sent), kind)
+        again = typed_json.encode(value)
+        plain = msgspec.json.decode(again)
+        types.validator(place).validate(plain)
+        assert typed_json.encode(typed_json.decode(again, kind)) == again
+        if isinstance(value, UnknownVariant):
+            assert plain == sent
+        elif isinstance(value, msgspec.Struct):
+            patched = {
+                field.encode_name
+                for field in msgspec.structs.fields(value)
+                if field.default is msgspec.UNSET
+            }
+            for field in patched & (set(sent) | set(plain)):
+                assert (field in plain) == (field in sent), field
+                assert (plain[field] is None) == (sent[field] is None), field
 
     check()
 
@@ -160,6 +188,18 @@ def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(version: str, na
 def _values(kind: type) -> st.SearchStrategy[Any]:
     members = [kind] if issubclass(kind, msgspec.Struct) else variants(kind)
     return st.one_of(*map(instances, members or [kind]))
+
+
+def _examples(kind: type) -> settings:
+    """Settings with as many examples as a type has fields, or a union variants, twice over."""
+    is_struct = issubclass(kind, msgspec.Struct)
+    room = msgspec.structs.fields(kind) if is_struct else variants(kind)
+    return settings(
+        max_examples=2 + 2 * len(room),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 # The tables by version, whether they are of the unstable part, and side.

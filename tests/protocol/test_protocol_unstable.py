@@ -1,0 +1,135 @@
+"""Version 1's unstable types: what they keep apart, preserve and refuse; what a start pays."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from protocol.codec import typed_json
+from protocol.codec.typed_json import InvalidValueError
+from protocol.v1 import types as t, unstable_types as u
+
+
+def decode(value: object, kind: type) -> Any:
+    return typed_json.decode(msgspec.json.encode(value), kind)
+
+
+def again(value: object, kind: type) -> object:
+    return msgspec.json.decode(typed_json.encode(decode(value, kind)))
+
+
+def test_a_system_prompt_is_taken_with_any_mode_and_refused_where_it_is_malformed() -> None:
+    content = [{"type": "text", "text": "x"}]
+    for mode in ("append", "override", "_later"):
+        request = {"cwd": "/", "mcpServers": [], "systemPrompt": {"mode": mode, "content": content}}
+        got = decode(request, t.NewSessionRequest)
+        assert got.system_prompt == u.GivenSystemPrompt(
+            mode=mode, content=[t.TextContent(text="x")]
+        )
+        assert again(request, t.NewSessionRequest) == request
+    for wrong, message in (
+        ({"content": content}, "systemPrompt.mode: is required"),
+        ({"mode": "append"}, "systemPrompt.content: is required"),
+        ({"mode": "append", "content": [{"type": "text"}]},
+         "systemPrompt.content[0].text: is required"),
+        ("x", "systemPrompt: expected object"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidValueError) as caught:
+            decode({"cwd": "/", "mcpServers": [], "systemPrompt": wrong}, t.NewSessionRequest)
+        assert str(caught.value) == message
+
+
+def test_an_mcp_server_of_the_client_s_is_known_by_its_id() -> None:
+    server = {"type": "acp", "name": "n", "serverId": "i"}
+    request = {"sessionId": "s", "cwd": "/", "mcpServers": [server]}
+    assert decode(request, u.ForkSessionRequest).mcp_servers == [
+        u.McpServerAcp(name="n", server_id="i")
+    ]
+    assert again(request, u.ForkSessionRequest) == request
+    with pytest.raises(InvalidValueError, match=r"^mcpServers\[0\]\.serverId: is required$"):
+        decode({"cwd": "/", "mcpServers": [{"type": "acp", "name": "n"}]}, t.NewSessionRequest)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {},
+        {"title": None, "description": "d"},
+        {"capabilities": None, "state": None, "cwd": None, "additionalDirectories": None},
+        {"capabilities": {}, "cwd": "/", "additionalDirectories": [], "_meta": None},
+        {"state": {"state": "running"}},
+        {"state": {"state": "idle", "stopReason": "cancelled"}},
+        {"state": {"state": "idle", "stopReason": "error", "error": {"code": 1, "message": "m"}}},
+        {"state": {"state": "idle", "stopReason": "_bored", "more": [1]}},
+        {"state": {"state": "_asleep", "more": [1]}},
+    ],
+)
+def test_what_changed_about_a_child_session_comes_back_as_it_was_sent(
+    patch: dict[str, object],
+) -> None:
+    notification = {
+        "sessionId": "s",
+        "update": {"sessionUpdate": "subagent_update", "sessionId": "c"} | patch,
+    }
+    assert again(notification, t.SessionNotification) == notification
+
+
+def test_a_malformed_state_of_a_child_counts_as_not_given() -> None:
+    head = {"sessionUpdate": "subagent_update", "sessionId": "c"}
+    for state in (5, {}, {"state": 5}):
+        assert decode(head | {"state": state}, t.SubagentUpdate) == t.SubagentUpdate(session_id="c")
+    idle = decode(head | {"state": {"state": "idle", "stopReason": 5}}, t.SubagentUpdate)
+    assert idle.state == u.IdleStateUpdate()
+
+
+def test_a_message_between_sessions_is_a_patch() -> None:
+    head = {"sessionUpdate": "session_message", "messageId": "m"}
+    for name in ("senderSessionId", "recipientMessageId", "content", "_meta"):
+        assert again(head | {name: None}, t.SessionMessage) == head | {name: None}
+    assert again(head, t.SessionMessage) == head
+
+
+def test_an_mcp_result_wins_over_an_error_and_an_error_keeps_all_that_it_holds() -> None:
+    failure = {"error": {"code": -1, "message": "m", "data": None, "more": [1]}}
+    assert again(failure, u.MessageMcpResponse) == failure
+    assert decode({"result": None} | failure, u.MessageMcpResponse) == u.MessageMcpResult(
+        result=None
+    )
+    for wrong in ({}, {"error": None}, {"error": {"code": "1", "message": "m"}}):
+        with pytest.raises(InvalidValueError):
+            decode(wrong, u.MessageMcpResponse)
+
+
+def test_words_that_later_versions_add_are_kept() -> None:
+    for value, kind in (
+        ({"status": "_frozen"}, u.SessionStatusResponse),
+        ({"state": "_expired"}, u.AuthStatusResponse),
+        ({"providerId": "p", "apiType": "_own", "baseUrl": "https://example.org"},
+         u.SetProviderRequest),
+        ({"archived": "_some"}, t.ListSessionsRequest),
+    ):  # fmt: skip
+        assert again(value, kind) == value
+
+
+@pytest.mark.parametrize(
+    ("table", "unwanted"),
+    [
+        ("protocol.v1.types, protocol.v1.methods", "protocol.v2"),
+        ("protocol.v2.types, protocol.v2.methods", "protocol.v1"),
+    ],
+)
+def test_a_start_does_not_pay_for_what_is_rarely_needed(table: str, unwanted: str) -> None:
+    code = f"import {table}, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not {name for name in loaded if name.startswith(unwanted)}
+    rare = ("auth_status", "mcp", "providers", "proxy", "stored_sessions", "subagent_states",
+            "system_prompt", "unstable_methods", "unstable_types", "updates")  # fmt: skip
+    version = table[: len("protocol.v1")]
+    loaded_rare = {name for name in rare if f"{version}.{name}" in loaded}
+    # Version 1's union of updates is closed, so that it needs all of them.
+    assert loaded_rare == ({"updates"} if version == "protocol.v1" else set())
