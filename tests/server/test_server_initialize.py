@@ -62,7 +62,7 @@ async def test_the_agent_names_itself_and_what_it_can_do(fresh: AgentProcess) ->
     assert result["agentCapabilities"] == {
         "loadSession": True,
         "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-        "mcpCapabilities": {"http": False, "sse": False},
+        "mcpCapabilities": {"http": True, "sse": True, "acp": True},
         "sessionCapabilities": {
             "list": {},
             "delete": {},

@@ -79,7 +79,7 @@ async def test_further_folders_are_told_to_the_model_and_may_be_read(
 
 
 @pytest.mark.covers("S1", "S2", "I6")
-async def test_mcp_servers_are_reported_as_not_connected_and_hold_nothing_up(
+async def test_mcp_servers_that_fail_are_told_of_and_hold_nothing_up(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     servers = [
@@ -88,9 +88,13 @@ async def test_mcp_servers_are_reported_as_not_connected_and_hold_nothing_up(
     ]
     running, _ = await opened(editor=Editor(offers=frozenset({"notices"})))
     session = await running.new_session(workspace_repo, mcpServers=servers)
-    notice = await running.expect_update(session, "notice")
-    assert notice["severity"] == "warning"
-    assert notice["title"] == "MCP servers were not connected: weather, tickets."
+    for name in ("weather", "tickets"):
+        await running.expect_update(session, "notice", lambda update: name in update["title"])
+    told = {update["title"]: update["description"] for update in running.updates(session, "notice")}
+    assert told == {
+        "The MCP server 'weather' could not be connected.": "there is no program /no/such/program.",
+        "The MCP server 'tickets' could not be connected.": "All connection attempts failed.",
+    }
 
     model_server.otherwise = answer("Hello.")
     running, _ = await opened()  # without notices it is told as the first thing of a turn
@@ -101,9 +105,8 @@ async def test_mcp_servers_are_reported_as_not_connected_and_hold_nothing_up(
     for _ in range(2):
         await running.prompt(session, "hi")
     told = [update["content"]["text"] for update in running.updates(session) if "content" in update]
-    assert "weather, tickets" in told[0]
-    assert "not connected" in told[0]
-    assert told[1:] == ["Hello.", "Hello."]
+    assert all("could not be connected" in text for text in told[:2])
+    assert told[2:] == ["Hello.", "Hello."]
 
 
 @pytest.mark.covers("S1")

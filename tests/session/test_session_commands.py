@@ -83,14 +83,14 @@ async def test_what_is_no_command_of_ours_goes_to_the_model(
 
 
 @pytest.mark.parametrize("text", ["/help", "  /help  ", "/help\nplease", "/help\tplease"])
-def test_a_command_is_known_by_its_first_word(text: str) -> None:
-    found = find_command([TextBlock(text=text)])
+async def test_a_command_is_known_by_its_first_word(text: str) -> None:
+    found = await find_command([TextBlock(text=text)])
     assert found is not None
     assert found.answer is not None
 
 
-def test_a_command_may_come_after_what_an_editor_adds() -> None:
-    found = find_command([TextBlock(text="The open file is a.py"), TextBlock(text="/status")])
+async def test_a_command_may_come_after_what_an_editor_adds() -> None:
+    found = await find_command([TextBlock(text="The open file is a.py"), TextBlock(text="/status")])
     assert found is not None
     assert found.answer is not None
 

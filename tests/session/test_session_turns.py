@@ -31,6 +31,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
+from acp_agent.extensions.mcp.config import ProgramServer
 from acp_agent.permissions.contract import Gate
 from acp_agent.session import session as session_module
 from acp_agent.session.manager import SessionManager
@@ -441,9 +442,10 @@ async def test_closing_does_not_wait_for_what_would_be_prepared_later(desk: Desk
     assert not desk.session._background
 
 
-async def test_servers_that_are_not_connected_are_told_and_not_kept(desk: Desk) -> None:
+async def test_servers_that_cannot_be_connected_are_told_and_not_kept(desk: Desk) -> None:
     before = await desk.journal()
-    desk.session.opened(["search", "build"])
+    desk.session.opened([ProgramServer(name="search", command="/no/such/program")])
     notice = await desk.editor.until(NoticeShown)
-    assert "search, build" in notice.title
+    assert notice.title == "The MCP server 'search' could not be connected."
+    assert notice.description == "there is no program /no/such/program."
     assert await desk.journal() == before
