@@ -1,15 +1,35 @@
-"""Ask the user a question."""
+"""Ask the user a question, or several at once."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from msgspec import structs
+from pydantic import Field, model_validator
 
 from acp_agent.content import JsonObject
+from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.arguments import text_argument
-from acp_agent.tools.base import Outcome, Prepared, Progress, Question, Tool, ToolParams
+from acp_agent.tools.base import (
+    Answer,
+    AnswerKind,
+    Outcome,
+    Prepared,
+    Progress,
+    Question,
+    Tool,
+    ToolParams,
+)
+
+_LARGEST = 2**53  # beyond it whole numbers are not exact in every editor (RFC 8259, section 6)
+
+NO_SECRETS = (
+    "This looks like a question for a password, a key or a token, and the user was not asked: what "
+    "they type here is shown, kept and sent to a model. Say what is needed and let the user put it "
+    "where it belongs themselves: an environment variable, a file that you do not read, or the "
+    "program's own login. If it is no secret that you need, ask in other words."
+)
 
 
 class AskOption(ToolParams):
@@ -19,8 +39,8 @@ class AskOption(ToolParams):
     description: str = ""
 
 
-class AskUserParams(ToolParams):
-    """The question."""
+class AskedQuestion(ToolParams):
+    """A question."""
 
     question: Annotated[str, Field(min_length=1)]
     options: Annotated[
@@ -28,6 +48,75 @@ class AskUserParams(ToolParams):
         Field(max_length=10, description="Suggested answers, best first."),
     ] = ()
     several: Annotated[bool, Field(description="More than one may be chosen.")] = False
+    kind: Annotated[AnswerKind, Field(description="What is answered, without options.")] = "text"
+    # A text, whatever the kind: not every provider follows a choice of types.
+    preset: Annotated[str, Field(description="The answer to begin with; labels one a line.")] = ""
+    optional: bool = False
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        labels = [option.label for option in self.options]
+        if len(set(labels)) != len(labels):
+            raise ValueError("two options have the same label")
+        if self.several and not labels:
+            raise ValueError("several needs options")
+        if labels and self.kind != "text":
+            raise ValueError("kind is for questions without options")
+        self.begin_with()
+        return self
+
+    def begin_with(self) -> tuple[str, ...] | str | float | bool | None:
+        """The preset as a value of the kind that is asked for.
+
+        Raises:
+            ValueError: it is none.
+        """
+        text = self.preset.strip()
+        if not text:
+            return None
+        if self.options:
+            chosen = tuple(line.strip() for line in text.splitlines() if line.strip())
+            known = {option.label for option in self.options}
+            if not known.issuperset(chosen) or (len(chosen) > 1 and not self.several):
+                raise ValueError("preset must be the label of an option")
+            return chosen
+        match self.kind:
+            case "integer" | "number":
+                number = int(text) if self.kind == "integer" else float(text)
+                if not abs(number) < _LARGEST:  # neither what JSON has no word for
+                    raise ValueError("preset is too large a number")
+                return number
+            case "yes_no" if text.lower() in {"yes", "no", "true", "false"}:
+                return text.lower() in {"yes", "true"}
+            case "yes_no":
+                raise ValueError("preset must be yes or no")
+            case _:
+                return text
+
+    def as_question(self) -> Question:
+        """The question as it is asked."""
+        return Question(
+            text=self.question,
+            options=tuple((option.label, option.description) for option in self.options),
+            several=self.several,
+            kind=self.kind,
+            preset=self.begin_with(),
+            optional=self.optional,
+        )
+
+    def texts(self) -> list[str]:
+        """All that the user is shown of it."""
+        shown = [text for option in self.options for text in (option.label, option.description)]
+        return [self.question, self.preset, *shown]
+
+
+class AskUserParams(AskedQuestion):
+    """The question, and those that belong to it."""
+
+    further: Annotated[
+        tuple[AskedQuestion, ...],
+        Field(max_length=3, description="More questions for the same form."),
+    ] = ()
 
 
 class AskUserTool(Tool[AskUserParams]):
@@ -43,12 +132,20 @@ class AskUserTool(Tool[AskUserParams]):
         return text_argument(arguments, "question") or "Ask the user"
 
     async def prepare(self, params: AskUserParams) -> Prepared:
-        """Nothing to look at."""
-        question = Question(
-            text=params.question,
-            options=tuple((option.label, option.description) for option in params.options),
-            several=params.several,
+        """Look for what must not be asked.
+
+        Raises:
+            ToolError: the user would have to type a secret.
+        """
+        from acp_agent.config.secret_questions import (  # noqa: PLC0415 - its patterns take time
+            asks_for_a_secret,
         )
+
+        asked = (params, *params.further)
+        if asks_for_a_secret(*(text for one in asked for text in one.texts())):
+            raise ToolError(NO_SECRETS)
+        first, *further = (one.as_question() for one in asked)
+        question = structs.replace(first, further=tuple(further))
 
         async def run(progress: Progress) -> Outcome:
             answer = await progress.ask(question)
@@ -63,16 +160,47 @@ class AskUserTool(Tool[AskUserParams]):
                     text="The user does not want to answer. Go on without it as well as you can, "
                     "say what you assume, or end your turn."
                 )
-            return Outcome(text=f"The user answered: {answer.text or '(nothing)'}")
+            return Outcome(text=_told(question, answer))
 
         return Prepared(title=self.title(params.model_dump()), run=run)
 
 
+def _told(question: Question, answer: Answer) -> str:
+    between = "\n" if question.further else " "
+    return f"The user answered:{between}{answer.text or '(nothing)'}"
+
+
 def _as_text(question: Question) -> str:
-    """The question as Markdown, options as a list."""
+    """The question as Markdown, options as a list; several questions as numbered ones."""
+    if not question.further:
+        return _one_as_text(question)
+    asked = (question, *question.further)
+    return "\n\n".join(f"**{number}.** {_one_as_text(one)}" for number, one in enumerate(asked, 1))
+
+
+def _one_as_text(question: Question) -> str:
     options = [
         f"- {label}: {description}" if description else f"- {label}"
         for label, description in question.options
     ]
-    hint = ["", "(more than one may be chosen)"] if question.several and options else []
-    return "\n".join([question.text, *([""] if options else []), *options, *hint])
+    hints = ["more than one may be chosen"] if question.several else []
+    hints += _KIND_HINTS.get(question.kind, [])
+    hints += [] if question.preset is None else [f"by default: {_shown(question.preset)}"]
+    hints += ["may be left open"] if question.optional else []
+    hint = f"({'; '.join(hints)})" if hints else ""
+    if not options:
+        return f"{question.text} {hint}".rstrip()
+    return "\n".join([question.text, "", *options, *(["", hint] if hint else [])])
+
+
+_KIND_HINTS = {"number": ["a number"], "integer": ["a whole number"], "yes_no": ["yes or no"]}
+
+
+def _shown(preset: tuple[str, ...] | str | float | bool) -> str:
+    match preset:
+        case bool():
+            return "yes" if preset else "no"
+        case tuple():
+            return ", ".join(preset)
+        case _:
+            return str(preset)

@@ -24,6 +24,8 @@ RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
 
 Params = TypeVar("Params", bound=BaseModel)
 
+AnswerKind = Literal["text", "number", "integer", "yes_no"]
+
 
 class ToolParams(BaseModel):
     """Base of every tool's parameters. Unknown ones are refused, so that the model learns."""
@@ -50,11 +52,20 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A question to the user; `options` are suggested answers, as label and description."""
+    """A question to the user; `options` are suggested answers, as label and description.
+
+    The user may answer in words of their own all the same. `kind` is what is answered where there
+    are no options. `preset` is the answer to begin with: labels of options, or a value of the kind.
+    `further` are asked along with it, and have none of their own.
+    """
 
     text: str
     options: tuple[tuple[str, str], ...] = ()
     several: bool = False
+    kind: AnswerKind = "text"
+    preset: tuple[str, ...] | str | float | bool | None = None
+    optional: bool = False
+    further: tuple[Question, ...] = ()
 
 
 class Answer(Struct, frozen=True, kw_only=True):

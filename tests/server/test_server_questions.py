@@ -41,8 +41,10 @@ async def test_a_question_is_a_form_where_the_client_shows_forms(
     assert asked["sessionId"] == session
     (call,) = calls_of(running.updates(session)).values()
     assert asked["toolCallId"] == call[0]["toolCallId"]
-    (field,) = asked["requestedSchema"]["properties"].values()
-    assert [option["const"] for option in field["oneOf"]] == ["Red", "Blue"]
+    choice, own_words = asked["requestedSchema"]["properties"].values()
+    assert [option["const"] for option in choice["oneOf"]] == ["Red", "Blue"]
+    assert own_words["type"] == "string"
+    assert "required" not in asked["requestedSchema"]
     assert "Blue" in str(messages(model_server)[-1]["content"])
     assert running.text(session) == "Blue it is."
 
@@ -108,3 +110,126 @@ async def test_a_cancel_withdraws_the_form(opened: OpenSession, model_server: Mo
     assert (await running.result(prompt))["stopReason"] == "cancelled"
     withdrawn = await running.expect(lambda m: m.get("method") == "$/cancel_request")
     assert withdrawn["params"] == {"requestId": asked["id"]}
+
+
+FORM = Call(
+    "ask_user",
+    {
+        "question": "Which databases?",
+        "options": [{"label": "SQLite"}, {"label": "PostgreSQL"}],
+        "several": True,
+        "preset": "SQLite",
+        "further": [
+            {"question": "How many connections?", "kind": "integer", "preset": "4"},
+            {"question": "With a cache?", "kind": "yes_no"},
+            {"question": "Anything else?", "optional": True},
+        ],
+    },
+)
+
+
+@pytest.mark.covers("P12")
+async def test_questions_that_belong_together_are_one_form_with_fields_of_their_kinds(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(FORM), answer("Thanks."))
+    editor = Editor(offers=FORMS)
+    editor.answer = lambda _: {
+        "action": "accept",
+        "content": {"answer": ["SQLite", "PostgreSQL"], "answer_2": 8, "answer_3": False},
+    }
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "plan")
+    (asked,) = editor.questions
+    schema = asked["requestedSchema"]
+    fields = schema["properties"]
+    assert {name: field["type"] for name, field in fields.items()} == {
+        "answer": "array",
+        "answer_other": "string",
+        "answer_2": "integer",
+        "answer_3": "boolean",
+        "answer_4": "string",
+    }
+    assert fields["answer"]["default"] == ["SQLite"]
+    assert fields["answer_2"] == {
+        "type": "integer",
+        "title": "How many connections?",
+        "default": 4,
+    }
+    assert schema["required"] == ["answer_2", "answer_3"]
+    told = str(messages(model_server)[-1]["content"])
+    assert "- Which databases?: SQLite, PostgreSQL" in told
+    assert "- How many connections?: 8" in told
+    assert "- With a cache?: no" in told
+    assert "- Anything else?: (no answer)" in told
+
+
+@pytest.mark.covers("P12")
+async def test_the_user_may_answer_in_words_of_their_own_beside_the_options(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(ASK), answer("Green it is."))
+    editor = Editor(offers=FORMS)
+    editor.answer = lambda _: {"action": "accept", "content": {"answer_other": "Green, please"}}
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "paint")
+    assert "The user answered: Green, please" in str(messages(model_server)[-1]["content"])
+
+
+@pytest.mark.covers("P12")
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"answer": "Purple"},
+        {"answer": 7},
+        {"answer_other": ["Blue"]},
+        {"answer": {"deep": 1}},
+        [1],
+    ],
+    ids=str,
+)
+async def test_an_answer_that_does_not_fit_the_form_counts_as_declined_and_is_logged(
+    opened: OpenSession, model_server: ModelServer, content: Any
+) -> None:
+    model_server.add(answer(ASK), answer("I choose."))
+    editor = Editor(offers=FORMS)
+    editor.well_behaved = False
+    editor.answer = lambda _: {"action": "accept", "content": content}
+    running, session = await opened(editor=editor)
+    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
+    told = str(messages(model_server)[-1]["content"])
+    assert "does not want to answer" in told
+    assert "Purple" not in told
+    await running.close_stdin()
+    await running.wait()
+    assert b"counts as declined" in running.stderr
+    assert b"Purple" not in running.stderr
+
+
+@pytest.mark.covers("P12")
+@pytest.mark.parametrize("result", [{"action": "_later"}, {"action": "snooze"}, {}, None])
+async def test_an_action_that_is_not_known_counts_as_no_answer(
+    opened: OpenSession, model_server: ModelServer, result: Any
+) -> None:
+    model_server.add(answer(ASK), answer("I choose."))
+    editor = Editor(offers=FORMS)
+    editor.well_behaved = False
+    editor.answer = lambda _: result
+    running, session = await opened(editor=editor)
+    assert (await running.prompt(session, "paint"))["stopReason"] == "end_turn"
+    assert "does not want to answer" in str(messages(model_server)[-1]["content"])
+
+
+@pytest.mark.covers("P12")
+async def test_a_question_for_a_secret_is_refused_and_the_model_told_what_to_do_instead(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    ask = Call("ask_user", {"question": "Which region?", "further": [{"question": "API key?"}]})
+    model_server.add(answer(ask), answer("Put it into .env yourself."))
+    editor = Editor(offers=FORMS)
+    running, session = await opened(editor=editor)
+    assert (await running.prompt(session, "deploy"))["stopReason"] == "end_turn"
+    assert editor.questions == []
+    told = str(messages(model_server)[-1]["content"])
+    assert "environment variable" in told
+    assert "not asked" in told

@@ -90,6 +90,59 @@ async def test_without_forms_the_question_is_asked_in_text_and_the_turn_ends(
     assert outcome.end_turn
 
 
+async def test_several_questions_in_text_are_numbered_and_say_what_is_expected(
+    user: ToolUser,
+) -> None:
+    progress = RecordedProgress(None)
+    await run(
+        user,
+        progress,
+        "ask_user",
+        question="Which?",
+        options=[{"label": "A"}, {"label": "B"}],
+        preset="B",
+        further=[
+            {"question": "How many?", "kind": "integer", "preset": "3"},
+            {"question": "Sure?", "kind": "yes_no", "preset": "yes", "optional": True},
+        ],
+    )
+    (text,) = progress.said
+    assert text.split("\n\n") == [
+        "**1.** Which?",
+        "- A\n- B",
+        "(by default: B)",
+        "**2.** How many? (a whole number; by default: 3)",
+        "**3.** Sure? (yes or no; by default: yes; may be left open)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"options": [{"label": "A"}], "preset": "C"}, "preset must be the label"),
+        ({"options": [{"label": "A"}, {"label": "A"}]}, "same label"),
+        ({"options": [{"label": "A"}], "kind": "number"}, "without options"),
+        ({"several": True}, "needs options"),
+        ({"kind": "integer", "preset": "many"}, "many"),
+        ({"kind": "yes_no", "preset": "maybe"}, "yes or no"),
+        ({"kind": "number", "preset": "nan"}, "too large"),
+        ({"kind": "integer", "preset": "9" * 20}, "too large"),
+        ({"further": [{"question": "?"}] * 4}, "further"),
+    ],
+)
+async def test_a_question_that_makes_no_sense_is_refused_with_the_reason(
+    user: ToolUser, given: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ToolError, match=complaint):
+        await user.prepare("ask_user", question="?", **given)
+
+
+async def test_a_question_for_a_secret_is_refused_with_advice(user: ToolUser) -> None:
+    for question in ("What is your OpenAI API key?", "GitHub token:", "请输入你的密码"):
+        with pytest.raises(ToolError, match="environment variable"):
+            await user.prepare("ask_user", question=question)
+
+
 async def test_planning_and_asking_touch_nothing(user: ToolUser) -> None:
     assert (await user.prepare("todo", todos=[])).access == NoAccess()
     assert (await user.prepare("ask_user", question="?")).access == NoAccess()

@@ -7,9 +7,10 @@ import logging
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import EditorGoneError
 from acp_agent.ids import CallId, SessionId
+from acp_agent.server.elicitation import accepted, malformed
 from protocol.codec import typed_json
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.errors import InvalidResultError, RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import ELICITATION_COMPLETE, ELICITATION_CREATE
 
@@ -41,27 +42,39 @@ def page_request(page: Page, session: SessionId, call: CallId | None) -> acp.Eli
     )
 
 
+def page_request_outside(page: Page, request: acp.RequestId) -> acp.ElicitationUrlMode:
+    """The same, outside any session: while the client's own `request` is being answered."""
+    return acp.ElicitationUrlMode(
+        request_id=request, message=page.message, url=page.url, elicitation_id=page.id
+    )
+
+
 async def elicit(
     connection: Connection, request: acp.ElicitationFormMode | acp.ElicitationUrlMode
 ) -> Response | None:
     """Ask and wait as long as whoever asks does. None: the client failed to ask the user.
+
+    An answer that does not fit the form counts as declined, an action that is not known as
+    cancelled.
 
     Raises:
         EditorGoneError: the client left before it answered.
     """
     try:
         response = await connection.request(ELICITATION_CREATE, request)
+    except InvalidResultError as error:
+        return malformed(str(error))
     except RpcError as error:
         _log.warning("the editor could not ask the user: %s", error)
         return None
     except ConnectionError:
         raise EditorGoneError("the editor left before the user answered") from None
     match response:
+        case acp.ElicitationAcceptAction() if isinstance(request, acp.ElicitationFormMode):
+            form = typed_json.decode_any(typed_json.encode(request.requested_schema))
+            return accepted(form, response.content)
         case acp.ElicitationAcceptAction():
-            return Response(
-                action="accept",
-                content=None if response.content is None else dict(response.content),
-            )
+            return Response(action="accept")
         case acp.ElicitationDeclineAction():
             return Response(action="decline")
         case _:

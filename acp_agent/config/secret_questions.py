@@ -1,0 +1,37 @@
+"""Whether a question asks for a secret, by its words; they are in `secret_questions.toml`.
+
+A form never asks for a secret, and neither does a question in text: what the user types is shown,
+kept, and sent to a model (Agent Client Protocol, Elicitation, Form mode).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from importlib.resources import files as package_files
+
+_LONGEST = 20_000  # characters of a text that are looked at
+
+
+def asks_for_a_secret(*texts: str) -> bool:
+    """Whether one of the texts, a question or the label of a field, asks for a secret's value."""
+    patterns = _patterns()
+    return any(pattern.search(text[:_LONGEST]) for text in texts for pattern in patterns)
+
+
+@functools.cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    data = (package_files(__package__) / "secret_questions.toml").read_text("utf-8")
+    words = tomllib.loads(data)
+    names, asking = _any(words["names"]), _any(words["asking"])
+    end = rf"(?=\s*($|[^\w\s`'\"-]|[`'\"]|\b{_any(words['followed_by'])}\b))"
+    # The asking and the name are in one sentence.
+    asked = rf"\b{asking}\b[^.?!;\n]{{0,60}}?\b{names}\b{end}"
+    bare = rf"^\W*{words['bare']}{names}\W*$"
+    found = [asked, bare, *(pattern.replace("NAMES", names) for pattern in words["whole"])]
+    return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in found)
+
+
+def _any(patterns: list[str]) -> str:
+    return "(" + "|".join(patterns) + ")"

@@ -1,0 +1,105 @@
+"""What was filled in is held against the form that was shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from acp_agent.elicitation import Response
+from acp_agent.errors import InvalidInputError
+from acp_agent.server.elicitation import accepted, filled_in
+
+
+def field(**schema: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": schema}, "required": ["x"]}
+
+
+TITLED = [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]
+
+
+@pytest.mark.covers("P12")
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (field(type="string"), ""),
+        (field(type="string", minLength=2, maxLength=3), "abc"),
+        (field(type="string", enum=["a", "b"]), "b"),
+        (field(type="string", oneOf=TITLED), "a"),
+        (field(type="string", format="email"), "me@example.org"),
+        (field(type="string", format="uri"), "https://example.org/x"),
+        (field(type="string", format="date"), "2026-11-22"),
+        (field(type="string", format="date-time"), "2026-11-22T10:00:00Z"),
+        (field(type="string", format="_colour"), "anything"),
+        (field(type="number", minimum=0.5), 0.5),
+        (field(type="number"), 3),
+        (field(type="integer", maximum=3), 3),
+        (field(type="boolean"), False),
+        (field(type="array", items={"type": "string", "enum": ["a", "b"]}), ["b", "a"]),
+        (field(type="array", items={"anyOf": TITLED}, maxItems=1), ["a"]),
+        (field(type="array", items={"anyOf": TITLED}), []),
+        (field(type="_slider", steps=3), {"at": 2}),
+    ],
+)
+def test_a_value_that_the_field_takes_is_taken(schema: dict[str, Any], value: Any) -> None:
+    assert filled_in(schema, {"x": value}) == {"x": value}
+
+
+@pytest.mark.covers("P12")
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (field(type="string"), 1),
+        (field(type="string"), None),
+        (field(type="string"), "x" * 100_001),
+        (field(type="string", minLength=2), "a"),
+        (field(type="string", maxLength=2), "abc"),
+        (field(type="string", enum=["a"]), "A"),
+        (field(type="string", oneOf=TITLED), "A"),
+        (field(type="string", format="email"), "me at home"),
+        (field(type="string", format="uri"), "no address"),
+        (field(type="string", format="uri"), "http://[bad"),
+        (field(type="string", format="date"), "22.11.2026"),
+        (field(type="string", format="date-time"), "2026-11-22T10:00:00"),
+        (field(type="number"), "3"),
+        (field(type="number"), True),
+        (field(type="number", minimum=1), 0.9),
+        (field(type="integer"), 1.5),
+        (field(type="integer", maximum=3), 4),
+        (field(type="boolean"), "yes"),
+        (field(type="boolean"), 1),
+        (field(type="array", items={"enum": ["a"]}), "a"),
+        (field(type="array", items={"enum": ["a"]}), [1]),
+        (field(type="array", items={"enum": ["a"]}), ["b"]),
+        (field(type="array", items={"enum": ["a"]}), ["a", "a"]),
+        (field(type="array", items={"anyOf": TITLED}, minItems=1), []),
+        (field(type="array", items={"anyOf": TITLED}, maxItems=1), ["a", "b"]),
+    ],
+)
+def test_any_other_is_refused_by_the_name_of_the_field(schema: dict[str, Any], value: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"^x ") as refused:
+        filled_in(schema, {"x": value})
+    assert refused.value.field == "x"
+
+
+@pytest.mark.covers("P12")
+def test_what_the_form_did_not_ask_for_is_left_out_and_what_is_not_required_may_be() -> None:
+    schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
+    assert filled_in(schema, {"a": 3.0, "b": None, "c": "more"}) == {"a": 3}
+    assert type(filled_in(schema, {"a": 3.0})["a"]) is int
+
+
+@pytest.mark.covers("P12")
+def test_an_answer_that_does_not_fit_is_declined_and_the_log_names_the_field_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    typed = "what the user typed"
+    assert accepted(field(type="integer"), {"x": typed}) == Response(action="decline")
+    assert "x must be a number" in caplog.text
+    assert typed not in caplog.text
+
+
+@pytest.mark.covers("P12")
+def test_an_accept_without_content_is_that_of_an_empty_form() -> None:
+    assert accepted({"properties": {}}, None) == Response(action="accept", content={})
+    assert accepted(field(type="string"), None) == Response(action="decline")
