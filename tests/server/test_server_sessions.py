@@ -88,8 +88,8 @@ async def test_mcp_servers_that_fail_are_told_of_and_hold_nothing_up(
     ]
     running, _ = await opened(editor=Editor(offers=frozenset({"notices"})))
     session = await running.new_session(workspace_repo, mcpServers=servers)
-    for name in ("weather", "tickets"):
-        await running.expect_update(session, "notice", lambda update: name in update["title"])
+    await running.expect_update(session, "notice", lambda update: "weather" in update["title"])
+    await running.expect_update(session, "notice", lambda update: "tickets" in update["title"])
     told = {update["title"]: update["description"] for update in running.updates(session, "notice")}
     assert told == {
         "The MCP server 'weather' could not be connected.": "there is no program /no/such/program.",
