@@ -39,10 +39,12 @@ bench: $(STAMP)
 	$(BIN)/python -m compileall -q acp_agent protocol
 	$(BIN)/python -m benchmarks
 
-# INPUTS hostile lines to a live agent, from SEED on; `make test` tries 300.
+# INPUTS hostile lines, from SEED on, to each of a bare connection, one that takes batches, and a live
+# agent, twice; takes a few minutes. `make test` tries some hundreds.
 fuzz: $(STAMP)
-	ACP_AGENT_FUZZ=$(or $(INPUTS),20000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
-		$(BIN)/python -m pytest tests/adversarial/test_hostile_wire.py
+	ACP_AGENT_FUZZ=$(or $(INPUTS),100000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
+		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
+		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py
 
 schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas

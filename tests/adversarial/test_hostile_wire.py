@@ -6,18 +6,27 @@ ACP_AGENT_FUZZ sets how many inputs are tried (`make fuzz`), ACP_AGENT_FUZZ_SEED
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from protocol.transports.base import LIMIT
 from tests.adversarial.wire_fuzz import Fuzz, FuzzOracle
-from tests.support.agent_process import AgentProcess
+from tests.protocol.byte_driver import FuzzedProcess
+from tests.protocol.byte_fuzz import ByteFuzz
+from tests.protocol.byte_reference import RESULT, Reference
+from tests.support.agent_process import AgentProcess, environment
 from tests.support.hostile import resident_memory
 
 INPUTS = int(os.environ.get("ACP_AGENT_FUZZ", "300"))
 SEED = int(os.environ.get("ACP_AGENT_FUZZ_SEED", "0"))
 BATCH = 15
+ROUND = 100
 DEMO = ("--model", "demo/demo")
 
 
@@ -62,6 +71,58 @@ async def test_whatever_comes_in_is_answered_or_ignored_and_good_requests_still_
         assert resident_memory(agent.process.pid) < 250 << 20
         await agent.close_stdin()
         assert await agent.wait() == 0
+
+
+UNKNOWN = '{"prompt": [{"text": "x", "type": "text"}], "sessionId": "nope"}'
+SAME_IN_ALL = {
+    ("session/list", "{}"): RESULT,
+    ("session/list", '{"cwd": 5}'): -32602,
+    ("session/list", '{"cwd": "/nowhere"}'): RESULT,
+    ("session/prompt", "{}"): -32602,
+    ("session/prompt", "[]"): -32602,
+    ("session/prompt", UNKNOWN): -32002,
+    ("session/new", '{"cwd": 5, "mcpServers": []}'): -32602,
+    ("initialize", '{"protocolVersion": "1"}'): -32602,
+    ("initialize", "{}"): -32602,
+}
+INITIALIZE: dict[int, Any] = {
+    1: {"protocolVersion": 1},
+    2: {"info": {"name": "fuzz", "version": "1"}, "protocolVersion": 2},
+}
+TOLD = [
+    ("session/cancel", {"sessionId": "nope"}),
+    ("session/cancel", {}),
+    ("session/prompt", {}),
+    ("session/unknown", [1]),
+]
+
+
+@pytest.mark.covers("T2", "T3", "T4")
+@pytest.mark.timeout(max(120, INPUTS // 20))
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
+def test_any_bytes_get_their_one_right_answer_from_the_agent(
+    home: Path, workspace_repo: Path, tmp_path: Path, version: int
+) -> None:
+    initialize = INITIALIZE[version]
+    outcomes = SAME_IN_ALL | {("initialize", json.dumps(initialize, sort_keys=True)): RESULT}
+    reference = Reference(outcomes, batches=version >= 2, limit=LIMIT)
+    command = (sys.executable, "-m", "acp_agent", *DEMO)
+    log = tmp_path / "stderr"
+    with FuzzedProcess(command, reference=reference, log=log, env=environment(home)) as agent:
+        assert agent.ask("initialize", initialize)["protocolVersion"] == version
+        for start in range(0, INPUTS, ROUND):
+            seed = SEED + start // ROUND
+            fuzz = ByteFuzz(seed, outcomes, notifications=TOLD, long=(70_000, 2_000_000, LIMIT + 1))
+            agent.round(fuzz, min(ROUND, INPUTS - start), name=f"seed {seed}")
+            new = {"cwd": str(workspace_repo), "mcpServers": []}
+            session = agent.ask("session/new", new)["sessionId"]
+            words = [{"type": "text", "text": "hello"}]
+            answer = agent.ask("session/prompt", {"sessionId": session, "prompt": words})
+            assert version > 1 or answer["stopReason"] == "end_turn"
+            assert agent.ask("session/close", {"sessionId": session}) == {}
+        assert resident_memory(agent.process.pid) < 350 << 20
+        assert agent.end() == 0
+    assert b"Traceback" not in log.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ class Peer:
                     "session/cancel": self.cancel,
                 },
                 merge=self.merge,
+                batches="--batches" in sys.argv,
                 map_error=lambda error: (
                     RpcError(-32002, str(error)) if isinstance(error, LookupError) else None
                 ),
