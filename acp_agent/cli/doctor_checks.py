@@ -110,7 +110,7 @@ async def check_store(paths: Paths) -> list[Finding]:
 
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which providers have a key, from where, and whether they answer."""
-    from acp_agent.cli.provider_check import check_provider  # noqa: PLC0415 - only for this part
+    from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - only for this part
     from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415
 
     secrets = Secrets(paths.secrets_file, environ)

@@ -102,7 +102,7 @@ def _ask_key(provider: Provider) -> str:
 
 def _try(provider: Provider, key: str) -> bool:
     """Whether the key may be kept: the provider did not refuse it."""
-    from acp_agent.cli.provider_check import check_provider  # noqa: PLC0415 - heavy
+    from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
 
     answer = check_provider(provider, key, timeout=CHECK_SECONDS)
     if answer.verdict == "refused":
