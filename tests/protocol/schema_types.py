@@ -53,6 +53,7 @@ class SchemaTypes:
         self.merged = merged
         self.untyped = _EXTENSIONS | set(merged) | further
         found = {name: kind for module in modules for name, kind in vars(module).items()}
+        self.found = found
         self.exported = {name for name in found if not name.startswith("_")} - {"annotations"}
         # Without the aliases of plain values, and of unions whose types are compared by themselves.
         self.structs: dict[str, type] = {
@@ -151,6 +152,20 @@ class SchemaTypes:
             found |= set(variant.get("properties", {}))
         return found
 
+    def unions(self) -> dict[str, list[dict[str, Any]]]:
+        """The unions among the types: what tells each variant of theirs apart that has a name."""
+        found = {}
+        for name, definition in self.defs.items():
+            tags = [
+                tag
+                for variant in definition.get("anyOf", []) + definition.get("oneOf", [])
+                if (tag := _constants(variant))
+            ]
+            kind = self.found.get(name)
+            if tags and not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+                found[name] = tags
+        return found
+
     def methods(self, *, unstable: bool) -> dict[str, dict[str, set[str]]]:
         """By side and method: the names of the definitions of what goes in and comes out."""
         found: dict[str, dict[str, set[str]]] = {}
@@ -168,6 +183,11 @@ def says_unstable(kind: type) -> bool:
     """Whether a type's docstring says UNSTABLE, or that of its module."""
     module = sys.modules[kind.__module__].__doc__ or ""
     return "UNSTABLE." in (kind.__doc__ or "") or module.startswith("UNSTABLE")
+
+
+def _constants(variant: dict[str, Any]) -> dict[str, Any]:
+    properties = variant.get("properties", {})
+    return {name: each["const"] for name, each in properties.items() if "const" in each}
 
 
 def _is_unstable(definition: Any) -> bool:

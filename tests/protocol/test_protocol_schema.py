@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protocol.codec import typed_json
 from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
-from protocol.codec.open_union import UnknownVariant
+from protocol.codec.open_union import OpenUnion, UnknownVariant
 from protocol.jsonrpc.method import Method
 from protocol.v1 import methods as v1_methods, unstable_methods as v1_unstable
 from protocol.v2 import methods as v2_methods, unstable_methods as v2_unstable
@@ -64,6 +64,25 @@ def test_every_type_is_in_the_schema_or_says_where_it_belongs(version: str) -> N
         for holder in holders:
             ours = {field.encode_name for field in msgspec.structs.fields(types.structs[holder])}
             assert set(types.defs[definition]["properties"]) <= ours
+
+
+@each_version
+def test_every_variant_that_the_schema_names_is_known(version: str) -> None:
+    types = VERSIONS[version]
+    checked = 0
+    for name, tags in types.unions().items():
+        if name in types.untyped or name not in types.exported:
+            continue
+        union = types.found[name]
+        for tag in tags:
+            if isinstance(union, type) and issubclass(union, OpenUnion):
+                value = {"state": "running"} | tag  # which a `state_update` is told apart by
+                assert not issubclass(union.variant_of(value), UnknownVariant), (name, tag)
+            else:
+                known = {kind.__struct_config__.tag for kind in get_args(union)}
+                assert set(tag.values()) <= known, name
+            checked += 1
+    assert checked > 20
 
 
 @each_struct

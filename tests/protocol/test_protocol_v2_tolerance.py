@@ -84,6 +84,8 @@ def test_an_empty_list_of_background_work_is_not_the_same_as_none_reported() -> 
     for state in ({"state": "running"}, {"state": "idle", "stopReason": "end_turn"}):
         assert again(state, t.StateUpdate) == state
         assert again(state | {"background": []}, t.StateUpdate) == state | {"background": []}
+        assert decode(state, t.StateUpdate).background is None
+    assert b'"background":[]' in typed_json.encode(t.RunningStateUpdate(background=()))
 
 
 OWN = {"type": "_later", "more": {"a": [1, None]}}
