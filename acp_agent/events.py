@@ -35,6 +35,12 @@ class SessionStarted(Event, frozen=True, kw_only=True, tag="session_started"):
     directories: tuple[str, ...] = ()
 
 
+class SessionForked(Event, frozen=True, kw_only=True, tag="session_forked"):
+    """What comes before this was copied from `source`, which goes on apart from this session."""
+
+    source: SessionId
+
+
 class DirectoriesChanged(Event, frozen=True, kw_only=True, tag="directories_changed"):
     """The editor opened the session again with other folders."""
 
@@ -73,6 +79,16 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
 class SystemPromptWritten(Event, frozen=True, kw_only=True, tag="system_prompt_written"):
     """The system prompt of the session, kept so that every later request begins with it."""
 
+    text: str
+
+
+class SystemPromptGiven(Event, frozen=True, kw_only=True, tag="system_prompt_given"):
+    """The editor gave instructions, added to the agent's own or put in their place.
+
+    They become part of the next system prompt that is written.
+    """
+
+    mode: Literal["append", "override"]
     text: str
 
 
@@ -251,9 +267,10 @@ class PlanRemoved(Event, frozen=True, kw_only=True, tag="plan_removed"):
 
 
 class TitleChanged(Event, frozen=True, kw_only=True, tag="title_changed"):
-    """The session got a title."""
+    """The session got a title, which is never replaced by another when `by` the user."""
 
     title: str
+    by: Literal["agent", "user"] = "agent"
 
 
 class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
@@ -353,11 +370,13 @@ class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
 
 AnyEvent = (
     SessionStarted
+    | SessionForked
     | DirectoriesChanged
     | ConfigChanged
     | TurnStarted
     | UserMessage
     | SystemPromptWritten
+    | SystemPromptGiven
     | ModelAsked
     | AgentText
     | AgentThought

@@ -7,19 +7,34 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from acp_agent.events import SystemPromptGiven
 
-def system_prompt(*, cwd: Path, directories: Sequence[Path], instructions: str) -> str:
+
+def system_prompt(
+    *,
+    cwd: Path,
+    directories: Sequence[Path],
+    instructions: str,
+    given: SystemPromptGiven | None = None,
+) -> str:
     """The system prompt of a session; the same arguments give the same bytes.
 
     Args:
         cwd: the working folder.
         directories: the further folders that the editor opened.
         instructions: what AGENTS.md files say, from the most general to the most specific.
+        given: what the editor gave; it stands in the place of the agent's own words where it
+            overrides them, and has the last word otherwise.
     """
-    template = (files(__package__) / "system.md").read_text("utf-8").strip()
+    if given is not None and given.mode == "override":
+        template = given.text
+    else:
+        template = (files(__package__) / "system.md").read_text("utf-8").strip()
     lines = [template, "", f"Operating system: {sys.platform}", f"Working folder: {cwd}"]
     if directories:
         lines.append("Further folders: " + ", ".join(str(folder) for folder in directories))
     if instructions:
         lines += ["", "# Instructions of the user and the project", "", instructions]
+    if given is not None and given.mode == "append":
+        lines += ["", "# Instructions of the editor", "", given.text]
     return "\n".join(lines)

@@ -39,6 +39,7 @@ class LazyTools:
         self._folders = (cwd, tuple(directories))
         self._services = services
         self._editor = editor
+        self._lenders: list[SessionId] = []
         self._current: Equipment | None = None
         self._retired: list[Equipment] = []
         self._lock = asyncio.Lock()
@@ -60,6 +61,10 @@ class LazyTools:
             self._retired.append(self._current)
             self._current = None
 
+    def lend_outputs_of(self, session: SessionId) -> None:
+        """Let the tools read what another session kept; this one's conversation names it."""
+        self._lenders.append(session)
+
     async def aclose(self) -> None:
         """End every process that was started."""
         everything = [*self._retired, *([self._current] if self._current is not None else [])]
@@ -74,6 +79,7 @@ class LazyTools:
             cwd=cwd,
             directories=directories,
             outputs=services.outputs / self._session,
+            readable=[services.outputs / session for session in self._lenders],
             buffers=self._editor.buffers(self._session),
             terminals=self._editor.terminals(self._session),
             environ=services.environ,

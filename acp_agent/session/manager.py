@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted
+from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
 from acp_agent.ids import SessionId, new_session_id
 from acp_agent.session.editor import Editor
 from acp_agent.session.interruption import interruption
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store import SessionPage, UnknownEvent
+from acp_agent.session.store import ArchiveFilter, SessionPage, UnknownEvent
 
 PAGE_SIZE = 50
 
@@ -40,13 +40,22 @@ class SessionManager:
             raise SessionNotFoundError(session, " (not open here; load or resume it first)")
         return found
 
-    def is_open(self, session: SessionId) -> bool:
-        """Whether a session is open in this process, in whichever editor."""
+    def find(self, session: SessionId) -> Session | None:
+        """A session that is open in this process, in whichever editor."""
         found = self._open.get(session)
-        return found is not None and not found.closing
+        return None if found is None or found.closing else found
 
-    async def create(self, cwd: str, directories: Sequence[str], editor: Editor) -> Session:
+    async def create(
+        self,
+        cwd: str,
+        directories: Sequence[str],
+        editor: Editor,
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
         """Start a session in an editor. It is in the store when this returns.
+
+        `system_prompt` is what the editor adds to the agent's own, or puts in its place.
 
         Raises:
             InvalidInputError: a folder is not absolute or does not exist.
@@ -61,6 +70,7 @@ class SessionManager:
             SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
             ConfigChanged(option="mode", value=services.config.mode),
             ConfigChanged(option="model", value=model.ref),
+            *(() if system_prompt is None else (system_prompt,)),
         ]
         lease = services.store.lease(session_id)
         try:
@@ -81,7 +91,14 @@ class SessionManager:
         self._open[session_id] = session
         return session
 
-    async def open(self, session_id: SessionId, cwd: str, directories: Sequence[str]) -> Session:
+    async def open(
+        self,
+        session_id: SessionId,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
         """Open a session of the store, or find it open already, in whichever editor.
 
         It is for the caller to attach an editor to it, or to `abandon` it.
@@ -102,6 +119,58 @@ class SessionManager:
         if session is None:
             session = await self._open_stored(session_id)
         await session.move(folder, further)
+        await session.give_system_prompt(system_prompt)
+        return session
+
+    async def fork(
+        self,
+        source: SessionId,
+        cwd: str,
+        directories: Sequence[str],
+        editor: Editor,
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
+        """Start a session in an editor with what another one holds; see `acp_agent.session.fork`.
+
+        Raises:
+            InvalidInputError: a folder is not absolute or does not exist.
+            SessionNotFoundError: there is no such source.
+            StoreError: the store cannot be read or written; there is no new session then.
+        """
+        from acp_agent.session.fork import Beginning  # noqa: PLC0415 - for forks only
+
+        folder, further = await asyncio.to_thread(_folders, cwd, directories)
+        services = self._services
+        original = self.find(source)
+        if original is not None:
+            await original.replay(_nothing)  # what was said before this is in the store after it
+        begin = Beginning(
+            source,
+            await services.store.read_all(source),
+            cwd=folder,
+            directories=further,
+            system_prompt=system_prompt,
+        )
+        session_id = new_session_id()
+        lease = services.store.lease(session_id)
+        try:
+            await services.store.fork(session_id, source, begin.copied, begin.added)
+            session = Session(
+                session_id,
+                cwd=folder,
+                directories=further,
+                model=None,
+                services=services,
+                lease=lease,
+            )
+            session.take(begin.events())
+            await session.settings.find_model()
+        except BaseException:
+            lease.release()
+            raise
+        session.attach(editor)
+        self._open[session_id] = session
         return session
 
     async def _open_stored(self, session_id: SessionId) -> Session:
@@ -131,13 +200,32 @@ class SessionManager:
         self._open[session_id] = session
         return session
 
-    async def list(self, cwd: str | None, cursor: str | None) -> SessionPage:
+    async def list(
+        self, cwd: str | None, cursor: str | None, archived: ArchiveFilter = "exclude"
+    ) -> SessionPage:
         """Sessions with at least one turn, newest first, of one folder or of all.
 
         Raises:
             InvalidInputError: the cursor is none of ours.
         """
-        return await self._services.store.list(cwd=cwd, cursor=cursor, limit=PAGE_SIZE)
+        return await self._services.store.list(
+            cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=archived
+        )
+
+    @property
+    def services(self) -> Services:
+        """What the sessions are built on."""
+        return self._services
+
+    async def shut(self, session_id: SessionId) -> None:
+        """Close a session if it is open in this process, in whichever editor."""
+        session = self._open.get(session_id)
+        if session is None:
+            return
+        editor = session.editor.taken_by
+        await self._close(session)
+        if editor is not None:
+            editor.replaced(session_id)
 
     async def close(self, session_id: SessionId, editor: Editor) -> None:
         """Stop what runs in a session and free it.
@@ -216,6 +304,10 @@ class SessionManager:
     def running(self) -> Sequence[Session]:
         """The sessions in which a turn runs."""
         return [session for session in self._open.values() if session.turn is not None]
+
+
+async def _nothing() -> None:
+    """What is done between all that was said before and all that is said after."""
 
 
 def _remove_folder(folder: Path) -> None:

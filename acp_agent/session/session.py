@@ -18,6 +18,9 @@ from acp_agent.events import (
     DirectoriesChanged,
     ModelAnswered,
     NoticeShown,
+    SessionForked,
+    SystemPromptGiven,
+    SystemPromptWritten,
     TitleChanged,
     TurnEnded,
     TurnInterrupted,
@@ -83,10 +86,12 @@ class Session:
         self.editor = Seat(session, abandoned=self.cancel)
         self.context = Context()
         self.title: str | None = None
+        self.given_system_prompt: SystemPromptGiven | None = None
         self.settings = Settings(services, model)
         self._cost: float | None = None
         self._turn_usage: Usage | None = None
         self._moved = False
+        self._system_prompt_is_due = True
         self._turn_is_open = False  # in the journal
         self._lease = lease
         self._journal = Journal(session, services.store, take=self.take, show=self._show)
@@ -121,6 +126,12 @@ class Session:
                     self._turn_is_open = False
                 case DirectoriesChanged():
                     self._moved = True
+                case SystemPromptGiven():
+                    self.given_system_prompt, self._system_prompt_is_due = event, True
+                case SystemPromptWritten():
+                    self._system_prompt_is_due = False
+                case SessionForked():
+                    self._tools.lend_outputs_of(event.source)
                 case _:
                     pass
 
@@ -199,6 +210,20 @@ class Session:
         )
         self.cwd, self.directories = cwd, tuple(directories)
         self._tools.move(cwd, directories)
+
+    async def give_system_prompt(self, given: SystemPromptGiven | None) -> None:
+        """The editor gave instructions with the session; None: what it gave before holds.
+
+        Other ones than before make another system prompt, from the next turn on. The provider's
+        cache of the conversation is lost then.
+        """
+        if given is not None and given != self.given_system_prompt:
+            await self.emit(given)
+
+    @property
+    def system_prompt_is_due(self) -> bool:
+        """Whether the system prompt is to be written before the next request to the model."""
+        return self._system_prompt_is_due
 
     # -- turns -----------------------------------------------------------------------------
 

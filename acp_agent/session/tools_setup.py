@@ -28,6 +28,7 @@ def equip(
     cwd: Path,
     directories: Sequence[Path],
     outputs: Path,
+    readable: Sequence[Path] = (),
     buffers: EditorBuffers | None,
     terminals: EditorTerminals | None,
     environ: Mapping[str, str],
@@ -40,6 +41,7 @@ def equip(
         cwd: the working folder.
         directories: the further folders that may be used.
         outputs: where outputs too long for the model are kept.
+        readable: further folders that may be read and not written.
         buffers: the editor's files, where it offers them.
         terminals: the editor's terminals, where it offers them and the user opted in.
         environ: the environment that commands get, before secrets are taken out.
@@ -49,7 +51,7 @@ def equip(
     key_variables = [one.key_env for one in config.providers.values() if one.key_env]
     workspace = Workspace(
         cwd=cwd,
-        files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs]),
+        files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs, *readable]),
         processes=LocalProcesses(
             outputs,
             environ=environ,

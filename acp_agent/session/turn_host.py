@@ -112,14 +112,14 @@ class SessionHost:
         return await self._session.editor.ask_question(self.session, call, question)
 
     async def write_system_prompt(self) -> None:
-        """Write the system prompt to the journal, unless it is there already."""
-        if self.context.system_prompt is not None:
+        """Write the system prompt to the journal, unless it is there as it should be."""
+        session = self._session
+        if not session.system_prompt_is_due:
             return
         from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
         from acp_agent.workspace.instructions import read_instructions  # noqa: PLC0415 - likewise
         from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - likewise
 
-        session = self._session
         instructions = await asyncio.to_thread(
             read_instructions, session.cwd, session.services.user_instructions
         )
@@ -127,6 +127,7 @@ class SessionHost:
             cwd=session.cwd,
             directories=session.directories,
             instructions=scrub(instructions, self.secrets),
+            given=session.given_system_prompt,
         )
         await self.emit(SystemPromptWritten(text=text))
 

@@ -37,13 +37,13 @@ async def test_a_turn_goes_on_when_its_editor_leaves_and_the_session_is_closed_a
     assert "rest" not in "".join(event.text for event in desk.editor.of(AgentText))
     async with asyncio.timeout(5):
         await desk.session.close()  # waits for the end of the closing that has begun
-    assert not desk.manager.is_open(desk.session.session)
+    assert desk.manager.find(desk.session.session) is None
 
 
 async def test_an_idle_session_is_closed_when_its_editor_leaves(desk: Desk) -> None:
     desk.manager.release(desk.editor)
     async with asyncio.timeout(5):
-        while desk.manager.is_open(desk.session.session):
+        while desk.manager.find(desk.session.session) is not None:
             await asyncio.sleep(0)
     with pytest.raises(SessionNotFoundError):
         desk.manager.get(desk.session.session, desk.editor)
@@ -67,7 +67,7 @@ async def test_who_opens_a_session_of_another_editor_sees_the_rest_of_its_turn(
     with pytest.raises(SessionNotFoundError):
         desk.manager.get(session.session, desk.editor)
     desk.manager.release(desk.editor)  # has nothing any more
-    assert desk.manager.is_open(session.session)
+    assert desk.manager.find(session.session) is session
 
 
 async def test_a_question_is_asked_again_of_who_takes_the_seat(
