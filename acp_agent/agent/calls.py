@@ -190,6 +190,7 @@ class CallRunner:
         await host.emit(
             PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
         )
+        access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         asking = Asking(
             call=call.call,
             title=prepared.title,
@@ -197,6 +198,8 @@ class CallRunner:
             arguments=call.arguments,
             content=content,
             locations=prepared.locations,
+            command=None if access is None else access.command,
+            cwd=None if access is None else access.cwd,
         )
         choice = await host.ask_permission(asking, ask)
         allowed = choice is not None and choice.kind.startswith("allow")

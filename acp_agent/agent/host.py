@@ -23,7 +23,10 @@ if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prom
 
 
 class Asking(Struct, frozen=True, kw_only=True):
-    """A tool call about which the user is asked, as the question shows it."""
+    """A tool call about which the user is asked, as the question shows it.
+
+    `command` is the command line that it would run in the folder `cwd`; None where it runs none.
+    """
 
     call: CallId
     title: str
@@ -31,6 +34,8 @@ class Asking(Struct, frozen=True, kw_only=True):
     arguments: str
     content: tuple[CallContent, ...] = ()
     locations: tuple[Location, ...] = ()
+    command: str | None = None
+    cwd: str | None = None
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.context import INTERRUPTED_NOTE
-from acp_agent.server.v1.projection import INTERRUPTED_TITLE
+from acp_agent.server.interrupted import INTERRUPTED_TITLE
 from tests.conftest import StartAgent
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor

@@ -1,9 +1,9 @@
-"""Content of ours as the protocol's, and back: blocks, diffs, places, arguments."""
+"""Content of ours as the protocol's, and back: blocks, diffs, places."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -12,9 +12,6 @@ from protocol.codec import typed_json
 from protocol.v1 import types as acp
 
 _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
-
-# Levels of what a model wrote. Parsers of JSON give up at some depth, serde_json at 128.
-DEEPEST = 64
 
 
 def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
@@ -26,26 +23,6 @@ def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
 def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
     """A block of the protocol's as one of ours; they have the same JSON."""
     return _OURS.decode(typed_json.encode(block))
-
-
-def raw_input(arguments: str) -> Any:
-    """A call's arguments as JSON values, or as they are where they are no JSON.
-
-    So are those that nest deeper than `DEEPEST`: a client that cannot read one line loses all.
-    """
-    try:
-        decoded = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {"arguments": arguments}
-    return {"arguments": arguments} if _nests(decoded, DEEPEST) else decoded
-
-
-def _nests(value: object, levels: int) -> bool:
-    """Whether a JSON value nests deeper than so many levels."""
-    if not isinstance(value, dict | list):
-        return False
-    items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_nests(item, levels - 1) for item in items)
 
 
 def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:

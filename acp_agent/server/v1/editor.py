@@ -14,8 +14,9 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, SessionId
+from acp_agent.server.arguments import raw_input
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.v1.conversion import places, raw_input, shown
+from acp_agent.server.v1.conversion import places, shown
 from acp_agent.server.v1.options import config_options
 from acp_agent.server.v1.projection import Projector
 from protocol.v1 import types as acp

@@ -29,17 +29,15 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId
+from acp_agent.server.arguments import raw_input
 from acp_agent.server.client import ClientProfile
+from acp_agent.server.interrupted import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
 from acp_agent.server.v1.compactions import compaction_line, compaction_update, summary_chunk
-from acp_agent.server.v1.conversion import places, raw_input, shown, to_acp
+from acp_agent.server.v1.conversion import places, shown, to_acp
 from acp_agent.server.v1.plans import plan, plan_by_id
 from protocol.v1 import types as acp
 
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
-
-INTERRUPTED_TITLE = "The agent was stopped here before it had finished."
-INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."
-CUT_CALL = "Cut off when the agent was stopped."
 
 
 class Projector:

@@ -1,0 +1,162 @@
+"""Tool calls and the terminals of their commands, as updates that say what changed.
+
+Source: Agent Client Protocol v2, Tool Calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from acp_agent.content import CallContent, Location, text_part
+from acp_agent.events import ToolCalled, ToolEnded, ToolOutput, ToolShown, ToolStarted
+from acp_agent.ids import CallId
+from acp_agent.server.arguments import raw_input
+from acp_agent.server.interrupted import CUT_CALL
+from acp_agent.server.v2 import terminals
+from acp_agent.server.v2.conversion import places, shown, shown_part
+from protocol.v2 import types as acp
+
+
+class _OpenCall:
+    """What the client was told of a call that has not ended."""
+
+    def __init__(self, event: ToolCalled, arguments: Any) -> None:
+        self.command = terminals.command_of(arguments)
+        self.content = event.content
+        self.locations = event.locations
+        self.title = event.title
+        self.has_terminal = False
+
+
+class Calls:
+    """The calls of a session; one that has ended is forgotten."""
+
+    def __init__(self) -> None:
+        self._open: dict[CallId, _OpenCall] = {}
+
+    def called(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
+        """The model called a tool. As long as the call is open, the user can stop it."""
+        arguments = raw_input(event.arguments)
+        self._open[event.call] = _OpenCall(event, arguments)
+        return [
+            acp.ToolCallProgress(
+                tool_call_id=event.call,
+                title=event.title,
+                name=event.name,
+                kind=event.kind,
+                status="pending",
+                content=shown(event.content) if event.content else UNSET,
+                locations=places(event.locations) if event.locations else UNSET,
+                raw_input=arguments,
+                capabilities=acp.ToolCallCapabilities(cancel=acp.ToolCallCancelCapabilities()),
+            )
+        ]
+
+    def started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+        """A call runs. That of a command shows its terminal, and nothing else."""
+        call = self._open.get(event.call)
+        if event.cwd is None or call is None:
+            return [acp.ToolCallProgress(tool_call_id=event.call, status="in_progress")]
+        call.has_terminal = True
+        return [
+            terminals.begun(event, call.command),
+            acp.ToolCallProgress(
+                tool_call_id=event.call,
+                status="in_progress",
+                content=[acp.Terminal(terminal_id=event.call)],
+            ),
+        ]
+
+    def output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
+        """A command wrote. What a call without a terminal puts out is added to what it shows."""
+        call = self._open.get(event.call)
+        if call is None or call.has_terminal:
+            return [terminals.output(event)]
+        return self._shows(event.call, call, (*call.content, text_part(event.text)))
+
+    def shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
+        """A call shows something new: what grew is added, what changed is replaced."""
+        call = self._open.get(event.call)
+        if call is None:
+            return []
+        content = call.content if event.content is None else event.content
+        title: str | UnsetType = UNSET
+        if event.title is not None and event.title != call.title:
+            title = call.title = event.title
+        return self._shows(event.call, call, content, event.locations, title=title)
+
+    def ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
+        """A call ended, and so did its command. Nothing can be stopped any more."""
+        call = self._open.pop(event.call, None)
+        status = "completed"
+        if event.failed:
+            status = "cancelled" if event.cancelled else "failed"
+        updates: list[acp.SessionUpdate] = []
+        content: list[acp.ToolCallContent] | None = None
+        if call is not None and call.has_terminal:
+            updates.append(terminals.exited(event))
+            ended_by_itself = event.exit_code is not None or event.signal is not None
+            if event.content and not ended_by_itself:  # the terminal does not have the reason
+                content = [acp.Terminal(terminal_id=event.call), *shown(event.content)]
+        elif event.content is not None and (call is None or event.content != call.content):
+            content = shown(event.content)
+        moved = event.locations is not None and (call is None or event.locations != call.locations)
+        updates.append(
+            acp.ToolCallProgress(
+                tool_call_id=event.call,
+                status=status,
+                content=UNSET if content is None else content,
+                locations=places(event.locations or ()) if moved else UNSET,
+                raw_output=UNSET if event.raw_output is None else event.raw_output,
+                capabilities=None,
+            )
+        )
+        return updates
+
+    def cut(self, call: CallId) -> Sequence[acp.SessionUpdate]:
+        """A call was open when the process died."""
+        known = self._open.pop(call, None)
+        has_terminal = known is not None and known.has_terminal
+        reason = shown_part(text_part(CUT_CALL))
+        terminal = acp.Terminal(terminal_id=call)
+        failed = acp.ToolCallProgress(
+            tool_call_id=call,
+            status="failed",
+            content=[terminal, reason] if has_terminal else [reason],
+            capabilities=None,
+        )
+        return [terminals.lost(call), failed] if has_terminal else [failed]
+
+    def _shows(
+        self,
+        name: CallId,
+        call: _OpenCall,
+        content: tuple[CallContent, ...],
+        locations: tuple[Location, ...] | None = None,
+        *,
+        title: str | UnsetType = UNSET,
+    ) -> Sequence[acp.SessionUpdate]:
+        before, call.content = call.content, content
+        moved = locations is not None and locations != call.locations
+        call.locations = call.locations if locations is None else locations
+        grown = len(content) - len(before) if content[: len(before)] == before else -1
+        if call.has_terminal:  # which shows it already
+            grown = 0
+        updates: list[acp.SessionUpdate] = []
+        if grown < 0 or moved or title is not UNSET:
+            updates.append(
+                acp.ToolCallProgress(
+                    tool_call_id=name,
+                    title=title,
+                    content=shown(content) if grown < 0 else UNSET,
+                    locations=places(call.locations) if moved else UNSET,
+                )
+            )
+        updates += [
+            acp.ToolCallContentChunk(tool_call_id=name, content=shown_part(part))
+            for part in content[len(content) - max(grown, 0) :]
+        ]
+        return updates

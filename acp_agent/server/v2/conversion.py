@@ -1,0 +1,58 @@
+"""Content of ours as the protocol's, and back: blocks, diffs, places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent import content as ours
+from acp_agent.server.v2.diffs import diff_of
+from protocol.codec import typed_json
+from protocol.v2 import types as acp
+
+_OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
+
+
+def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
+    """A block of ours as one of the protocol's; they have the same JSON."""
+    if isinstance(block, ours.TextBlock) and block.annotations is None and block.meta is None:
+        return acp.TextContent(text=block.text)  # most blocks by far
+    return typed_json.decode(msgspec.json.encode(block), acp.ContentBlock)
+
+
+def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
+    """A block of the protocol's as one of ours; they have the same JSON.
+
+    Raises:
+        msgspec.ValidationError: it is of a type that we do not know.
+    """
+    return _OURS.decode(typed_json.encode(block))
+
+
+def text(text: str) -> acp.TextContent:
+    """Words as content."""
+    return acp.TextContent(text=text)
+
+
+def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+    """What a call shows, as the protocol's content."""
+    return [shown_part(part) for part in content]
+
+
+def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
+    """A part of what a call shows."""
+    match part:
+        case ours.DiffPart():
+            return diff_of(part)
+        case ours.TerminalPart():
+            # The client's own terminals are no part of version 2: one that an earlier version's
+            # client had is gone, and what it showed with it.
+            return acp.Content(content=text("The command ran in a terminal of the editor's."))
+        case ours.ContentPart():
+            return acp.Content(content=to_acp(part.content))
+
+
+def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+    """Places in files, as the protocol's locations."""
+    return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]

@@ -1,0 +1,166 @@
+"""What a client sees of a session's events, as updates that say what changed.
+
+What a replay sends is made of the same updates, put together (`replay`).
+
+Source: Agent Client Protocol v2, SessionUpdate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    CompactionChanged,
+    CompactionSummaryText,
+    NoticeShown,
+    PermissionAsked,
+    PermissionDecided,
+    PlanChanged,
+    PlanRemoved,
+    SessionMessageSent,
+    SessionMessageText,
+    SubagentChanged,
+    TitleChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+    UsageReported,
+    UserMessage,
+)
+from acp_agent.server.interrupted import INTERRUPTED_TEXT, INTERRUPTED_TITLE
+from acp_agent.server.v2.activity import Activity
+from acp_agent.server.v2.calls import Calls
+from acp_agent.server.v2.conversion import text, to_acp
+from protocol.v2 import types as acp
+
+
+class Projector:
+    """Turns one session's events into updates. Feed it every event from the first one on."""
+
+    def __init__(self) -> None:
+        self.activity = Activity()
+        self._calls = Calls()
+
+        # By type and not by pattern: a replay projects thousands of events.
+        self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
+            AgentText: _answer,
+            AgentThought: _thought,
+            ToolOutput: self._calls.output,
+            UserMessage: _user,
+            TurnStarted: lambda _: self.activity.begins(),
+            TurnEnded: self.activity.ends,
+            TurnInterrupted: self._interrupted,
+            ToolCalled: self._calls.called,
+            PermissionAsked: lambda event: self.activity.asks(event.call),
+            PermissionDecided: lambda event: self.activity.answered(event.call),
+            ToolStarted: self._started,
+            ToolShown: self._calls.shown,
+            ToolEnded: self._ended,
+            PlanChanged: _plan,
+            PlanRemoved: _no_plan,
+            UsageReported: _usage,
+            TitleChanged: _title,
+            NoticeShown: _notice,
+            CompactionChanged: _compaction,
+            CompactionSummaryText: _compaction,
+            SubagentChanged: _subagent,
+            SessionMessageSent: _subagent,
+            SessionMessageText: _subagent,
+        }
+
+    def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
+        """The updates that show `event`; none for what only the journal needs."""
+        show = self._by_type.get(type(event))
+        return () if show is None else show(event)
+
+    def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+        return [*self.activity.works(event.call), *self._calls.started(event)]
+
+    def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
+        return [*self._calls.ended(event), *self.activity.rests(event.call)]
+
+    def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
+        return [
+            *(update for call in event.calls for update in self._calls.cut(call)),
+            acp.AgentMessage(
+                message_id=event.message,
+                content=[text(f"_{INTERRUPTED_TITLE} {INTERRUPTED_TEXT}_")],
+            ),
+            *self.activity.ends(None),
+        ]
+
+
+def _user(event: UserMessage) -> Sequence[acp.SessionUpdate]:
+    content = [to_acp(block) for block in event.content]
+    return [acp.UserMessage(message_id=event.message, content=content)]
+
+
+def _answer(event: AgentText) -> Sequence[acp.SessionUpdate]:
+    return [acp.AgentMessageChunk(message_id=event.message, content=text(event.text))]
+
+
+def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:
+    # Its own id: thoughts and answer are two messages of the protocol's.
+    thought = f"{event.message}_thought"
+    return [acp.AgentThoughtChunk(message_id=thought, content=text(event.text))]
+
+
+def _plan(event: PlanChanged) -> Sequence[acp.SessionUpdate]:
+    entries = [
+        acp.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+        for entry in event.entries
+    ]
+    return [acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=entries))]
+
+
+def _no_plan(event: PlanRemoved) -> Sequence[acp.SessionUpdate]:
+    # Removing is unstable: a client that does not know of it is left with an empty plan.
+    empty = acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=[]))
+    return [empty, acp.PlanRemoved(plan_id=event.plan_id)]
+
+
+def _usage(event: UsageReported) -> Sequence[acp.SessionUpdate]:
+    if event.cost is None:
+        return [acp.UsageUpdate(used=event.used, size=event.size)]
+    cost = acp.Cost(amount=event.cost, currency=event.currency)
+    return [acp.UsageUpdate(used=event.used, size=event.size, cost=cost)]
+
+
+def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
+    return [acp.SessionInfoUpdate(title=event.title)]
+
+
+def _notice(event: NoticeShown) -> Sequence[acp.SessionUpdate]:
+    description = event.description or None
+    return [acp.Notice(severity=event.severity, title=event.title, description=description)]
+
+
+def _compaction(event: CompactionChanged | CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
+    from acp_agent.server.v2 import compactions  # noqa: PLC0415 - rare
+
+    if isinstance(event, CompactionChanged):
+        return compactions.compaction_update(event)
+    return compactions.summary_chunk(event)
+
+
+def _subagent(
+    event: SubagentChanged | SessionMessageSent | SessionMessageText,
+) -> Sequence[acp.SessionUpdate]:
+    from acp_agent.server.v2 import subagents  # noqa: PLC0415 - rare
+
+    match event:
+        case SubagentChanged():
+            return subagents.subagent_update(event)
+        case SessionMessageSent():
+            return subagents.session_message(event)
+        case SessionMessageText():
+            return subagents.session_message_chunk(event)

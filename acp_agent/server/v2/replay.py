@@ -1,0 +1,142 @@
+"""A conversation as it is now: the updates that told of it, put together.
+
+What belongs to one message, call, terminal, plan or compaction becomes one update with all of it,
+at the place of the first. What a session did, and notices, are no part of its history.
+
+Source: Agent Client Protocol v2, Session Setup, Resuming Sessions; SessionUpdate.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import UNSET, Struct
+
+from acp_agent.events import AnyEvent
+from acp_agent.server.v2.projection import Projector
+from protocol.v2 import types as acp, unstable_types as unstable
+
+_Key = tuple[str, str]
+
+# What is told of something that has an id, the field that has it, and the field that grows.
+_UPSERTS: dict[type[acp.SessionUpdate], tuple[str, str]] = {
+    acp.UserMessage: ("message_id", "content"),
+    acp.AgentMessage: ("message_id", "content"),
+    acp.AgentThought: ("message_id", "content"),
+    acp.ToolCallProgress: ("tool_call_id", "content"),
+    acp.TerminalUpdate: ("terminal_id", "output"),
+    acp.CompactionUpdate: ("compaction_id", "summary"),
+    unstable.SubagentUpdate: ("session_id", ""),
+    unstable.SessionMessage: ("message_id", "content"),
+}
+_CHUNKS: dict[type[acp.SessionUpdate], type[acp.SessionUpdate]] = {
+    acp.AgentMessageChunk: acp.AgentMessage,
+    acp.AgentThoughtChunk: acp.AgentThought,
+    acp.ToolCallContentChunk: acp.ToolCallProgress,
+    acp.CompactionSummaryChunk: acp.CompactionUpdate,
+    unstable.SessionMessageChunk: unstable.SessionMessage,
+}
+_STATES = (acp.RunningStateUpdate, acp.RequiresActionStateUpdate, acp.UnknownStateUpdate)
+_PASSING = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
+
+
+def replay(events: Iterable[AnyEvent]) -> Iterator[acp.SessionUpdate]:
+    """The updates that tell a client of the whole conversation that the events make.
+
+    A turn that runs is told as far as it is; what is projected of it later goes on from there.
+    """
+    projector = Projector()
+    whole = _Whole()
+    for event in events:
+        for update in projector.project(event):
+            whole.take(update)
+    return whole.updates()
+
+
+class _Whole:
+    """The fold of the updates: what each told of something, in order of its first news."""
+
+    def __init__(self) -> None:
+        self._told: dict[_Key, _Entity] = {}
+
+    def take(self, update: acp.SessionUpdate) -> None:
+        kind = type(update)
+        if kind in _UPSERTS:
+            self._entity(kind, update).patch(update)
+        elif kind in _CHUNKS:
+            assert isinstance(update, Struct)
+            self._entity(_CHUNKS[kind], update).grow(update)
+        elif isinstance(update, acp.TerminalOutputChunk):
+            self._entity(acp.TerminalUpdate, update).write(b64decode(update.data))
+        elif isinstance(update, acp.PlanUpdate):
+            assert isinstance(update.plan, acp.PlanItems)
+            self._told.setdefault(("plan", update.plan.plan_id), _Entity(kind)).latest = update
+        elif isinstance(update, acp.PlanRemoved):
+            self._told.pop(("plan", update.plan_id), None)
+        elif not isinstance(update, _PASSING):  # of which a session has one each
+            self._told.setdefault((kind.__name__, ""), _Entity(kind)).patch(update)
+
+    def updates(self) -> Iterator[acp.SessionUpdate]:
+        for entity in self._told.values():
+            yield entity.whole()
+
+    def _entity(self, kind: type[acp.SessionUpdate], update: acp.SessionUpdate) -> _Entity:
+        name = getattr(update, _UPSERTS[kind][0])
+        key = (kind.__name__, name)
+        entity = self._told.get(key)
+        if entity is None:
+            entity = self._told[key] = _Entity(kind)
+            entity.fields[_UPSERTS[kind][0]] = name
+        return entity
+
+
+class _Entity:
+    """One thing of which updates told."""
+
+    def __init__(self, kind: type[acp.SessionUpdate]) -> None:
+        self.fields: dict[str, Any] = {}
+        self.latest: acp.SessionUpdate | None = None  # where an update replaces the one before
+        self._kind = kind
+        self._pieces: list[Any] = []
+        self._written = bytearray()
+
+    def patch(self, update: acp.SessionUpdate) -> None:
+        assert isinstance(update, Struct)
+        growing = _UPSERTS[self._kind][1] if self._kind in _UPSERTS else ""
+        for name in update.__struct_fields__:
+            value = getattr(update, name)
+            if value is UNSET:
+                continue
+            if name == growing:
+                self._pieces = list(value or ())
+            else:
+                self.fields[name] = value
+
+    def grow(self, chunk: acp.SessionUpdate) -> None:
+        piece = chunk.content  # type: ignore[attr-defined]  # every kind of chunk has one
+        last = self._pieces[-1] if self._pieces else None
+        if isinstance(last, list) and type(piece) is acp.TextContent:
+            last.append(piece.text)
+        elif type(piece) is acp.TextContent and piece.annotations is None and piece.meta is None:
+            self._pieces.append([piece.text])  # joined in the end: a long answer has many
+        else:
+            self._pieces.append(piece)
+
+    def write(self, data: bytes) -> None:
+        self._written += data
+
+    def whole(self) -> acp.SessionUpdate:
+        if self.latest is not None:
+            return self.latest
+        # What was cleared need not be told to somebody who never heard of it.
+        fields = {name: value for name, value in self.fields.items() if value is not None}
+        if self._pieces:
+            fields[_UPSERTS[self._kind][1]] = [
+                acp.TextContent(text="".join(piece)) if isinstance(piece, list) else piece
+                for piece in self._pieces
+            ]
+        if self._written:
+            fields["output"] = acp.TerminalOutput(data=b64encode(self._written).decode("ascii"))
+        return self._kind(**fields)
