@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := acp_agent protocol tests benchmarks
 
-.PHONY: run setup test check format bench fuzz schemas clean
+.PHONY: run setup test check format bench fuzz soak conformance schemas clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -45,6 +45,15 @@ fuzz: $(STAMP)
 	ACP_AGENT_FUZZ=$(or $(INPUTS),100000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
 		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py
+
+# About STEPS random actions of a client for each protocol version, from SEED on; `make test` tries 180.
+soak: $(STAMP)
+	ACP_AGENT_SOAK=$(or $(STEPS),20000) ACP_AGENT_SOAK_SEED=$(or $(SEED),1) \
+		$(BIN)/python -m pytest tests/server/test_server_statemachine_sessions.py
+
+# What the agent owes its client on the wire, and which tests hold it.
+conformance: $(STAMP)
+	@$(BIN)/python -m tests.requirements.conformance
 
 schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas

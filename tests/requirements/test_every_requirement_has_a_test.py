@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-import ast
-import tomllib
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-
 import pytest
 
-_TESTS = Path(__file__).resolve().parents[1]
+from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from tests.requirements import conformance, marks
+from tests.requirements.marks import covered, marked
+
 _FIELDS = {"title", "later", "waived"}
-
-
-def marked(source: str) -> Iterator[str]:
-    """The ids in every `covers` mark of a module, whether it decorates or is a parameter's."""
-    for node in ast.walk(ast.parse(source)):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "covers"
-        ):
-            for argument in node.args:
-                assert isinstance(argument, ast.Constant), "an id has to stand there literally"
-                yield str(argument.value)
-
-
-@cache
-def covered() -> dict[str, list[str]]:
-    """The test files that name each id."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(_TESTS.rglob("test_*.py")):
-        if "node_modules" in path.parts:
-            continue
-        for name in marked(path.read_text("utf-8")):
-            found.setdefault(name, []).append(path.name)
-    return found
 
 
 @pytest.fixture(scope="module")
 def requirements() -> dict[str, dict[str, str]]:
     """The requirements by id."""
-    return tomllib.loads((_TESTS / "requirements" / "wire.toml").read_text("utf-8"))
+    return marks.requirements()
 
 
 def test_every_requirement_is_held_by_a_test_or_waived_with_a_reason(
@@ -93,3 +65,16 @@ def test_a_mark_is_found_wherever_it_stands() -> None:
         "def test_b(): ...\n# @pytest.mark.covers('T4')\n"
     )
     assert sorted(marked(source)) == ["T1", "T2", "T3"]
+
+
+def test_the_table_has_each_requirement_with_its_state_and_its_tests() -> None:
+    table = "\n".join(conformance.rows())
+    for name, entry in marks.requirements().items():
+        assert f"\n{name:4}{entry['title']}" in table
+    assert "test_server_statemachine_sessions.py" in table
+
+
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
+def test_the_updates_that_the_server_makes_are_found_in_its_code(version: int) -> None:
+    made = conformance.updates_made(version)
+    assert {"agent_message_chunk", "tool_call_update", "usage_update"} <= made

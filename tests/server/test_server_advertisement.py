@@ -1,0 +1,142 @@
+"""What the agent advertises works, and what works it advertises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from tests.server.server_session import DEMO
+from tests.support.agent_process import AgentProcess, StartAgent
+from tests.support.editor import EVERYTHING, Editor
+from tests.support.oracle_rules import offered
+from tests.support.promises import CAPABILITIES_OF, NOT_FOUND, promised, requests_of, served
+from tests.support.v2_client import V2Client
+from tests.support.v2_editor import EditorV2
+from tests.support.wire_client import AnswerError
+from tests.support.wire_schema import wire_schema
+
+Json = dict[str, Any]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # noqa: E501 - an image
+NOTE = {"uri": "file:///note.txt", "mimeType": "text/plain", "text": "a note"}
+CONTENT: dict[str, Json] = {
+    "image": {"type": "image", "mimeType": "image/png", "data": PIXEL},
+    "audio": {"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="},
+    "embeddedContext": {"type": "resource", "resource": NOTE},
+}
+SERVERS: dict[str, Json] = {
+    "stdio": {"type": "stdio", "name": "s", "command": "/bin/false", "args": [], "env": []},
+    "http": {"type": "http", "name": "h", "url": "http://127.0.0.1:9/mcp", "headers": []},
+    "sse": {"type": "sse", "name": "e", "url": "http://127.0.0.1:9/sse", "headers": []},
+    "acp": {"type": "acp", "name": "a", "serverId": "server-1"},
+}
+
+pytestmark = pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
+
+
+async def opened(agent: StartAgent, version: int) -> tuple[AgentProcess, Json]:
+    """An agent that speaks a version with a client that can do everything; what it advertises."""
+    editor = Editor(offers=EVERYTHING) if version == 1 else EditorV2(offers=EVERYTHING)
+    running = await agent(*DEMO, editor=editor)
+    client = running if version == 1 else V2Client(running)
+    return running, await client.initialize()
+
+
+def capability(version: int, advertised: Json, group: str, name: str) -> bool:
+    """Whether `prompt.image`, `mcp.http` and the like are advertised."""
+    capabilities = advertised[CAPABILITIES_OF[version]]
+    if version == 1:
+        return offered(capabilities, f"{group}Capabilities", name)
+    return offered(capabilities, "session", group, name)
+
+
+@pytest.mark.covers("I3", "T4")
+async def test_exactly_those_methods_are_known_that_the_advertisement_promises(
+    agent: StartAgent, workspace_repo: Path, version: int
+) -> None:
+    schema = wire_schema(f"v{version}")
+    if schema is None:
+        pytest.skip("the protocol's schema needs Node.js, which is not installed")
+    running, advertised = await opened(agent, version)
+    new = await running.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
+    methods = requests_of(schema)
+    assert await served(running, methods) == promised(version, advertised, new)
+
+
+@pytest.mark.covers("I1", "T4")
+async def test_methods_of_the_other_version_are_not_known(agent: StartAgent, version: int) -> None:
+    own, other = wire_schema(f"v{version}"), wire_schema(f"v{3 - version}")
+    if own is None or other is None:
+        pytest.skip("the protocol's schema needs Node.js, which is not installed")
+    running, _ = await opened(agent, version)
+    foreign = requests_of(other) - requests_of(own)
+    assert foreign
+    assert await served(running, foreign) == set()
+
+
+@pytest.mark.covers("P1", "I3")
+@pytest.mark.parametrize("kind", CONTENT)
+async def test_content_is_taken_if_and_only_if_it_is_advertised(
+    agent: StartAgent, workspace_repo: Path, version: int, kind: str
+) -> None:
+    running, advertised = await opened(agent, version)
+    session = (
+        await running.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
+    )["sessionId"]
+    text = {"type": "text", "text": "hello"}
+    prompt = {"sessionId": session, "prompt": [text, CONTENT[kind]]}
+    asked = running.post("session/prompt", prompt)
+    if not capability(version, advertised, "prompt", kind):
+        with pytest.raises(AnswerError) as refused:
+            await running.result(asked)
+        assert refused.value.code == -32602
+        return
+    answer = await running.answer(asked)
+    if version == 2 and "result" in answer:
+        message = answer["result"]["messageId"]
+        answer = {"result": await V2Client(running).idle(session, message)}
+    # The demo model is blind, which its own words say; the kind itself is not refused.
+    blind = kind == "image" and "cannot see images" in json.dumps(answer)
+    assert blind or answer["result"]["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("S1", "I3")
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_an_mcp_server_is_taken_if_its_transport_is_advertised(
+    agent: StartAgent, workspace_repo: Path, version: int, kind: str
+) -> None:
+    running, advertised = await opened(agent, version)
+    server = dict(SERVERS[kind])
+    baseline = version == 1 and kind == "stdio"
+    if baseline:
+        del server["type"]
+    asked = running.post("session/new", {"cwd": str(workspace_repo), "mcpServers": [server]})
+    answer = await running.answer(asked)
+    if baseline or capability(version, advertised, "mcp", kind):
+        assert "result" in answer, answer
+    elif version == 2:  # version 1 says nothing of what it does not know
+        assert answer["error"]["code"] == -32602, answer
+
+
+@pytest.mark.covers("I3")
+async def test_a_system_prompt_is_taken_if_it_is_advertised(
+    agent: StartAgent, workspace_repo: Path, version: int
+) -> None:
+    running, advertised = await opened(agent, version)
+    group = ("sessionCapabilities",) if version == 1 else ("session",)
+    if not offered(advertised[CAPABILITIES_OF[version]], *group, "systemPrompt"):
+        pytest.skip("it is not advertised")
+    prompt = {"mode": "append", "content": [{"type": "text", "text": "Rhyme."}]}
+    params = {"cwd": str(workspace_repo), "mcpServers": [], "systemPrompt": prompt}
+    await running.request("session/new", params, checked=True)
+
+
+@pytest.mark.covers("T4")
+async def test_what_is_promised_to_nobody_is_not_found(agent: StartAgent, version: int) -> None:
+    running, _ = await opened(agent, version)
+    for method in ("proxy/initialize", "proxy/successor", "session/no_such", "_vendor/method"):
+        answer = await running.answer(running.post(method, {}))
+        assert answer["error"]["code"] == NOT_FOUND, answer

@@ -1,0 +1,552 @@
+"""Whatever a client does with its sessions, in whatever order, the agent keeps its word.
+
+Random sequences of legal actions go to the real agent: new, load, resume, fork, prompt, steer,
+cancel once and twice, set an option or a title, archive, close, delete, list, leave and come back.
+The model is slow, stands still, fails, asks for permission; the user answers at once, late, or
+never. After every action the oracle has judged every line, and beyond that:
+
+- every prompt ends exactly once, and as its conduct lets it;
+- the list has the sessions that it should have;
+- a replay shows what was shown live;
+- nothing hangs: every wait has an end.
+
+`make test` tries a few sequences, always the same. `make soak STEPS=20000` tries about so many
+actions for each version, from ACP_AGENT_SOAK_SEED on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from hypothesis.strategies import booleans, integers, sampled_from
+from msgspec import Struct, field
+
+from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Json, selected
+from tests.support.model_server import ModelServer
+from tests.support.scripted_conduct import Conduct
+from tests.support.session_driver import DRIVERS, SessionDriver, Shown, Work
+from tests.support.wire_client import AnswerError
+
+SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`
+SEED = int(os.environ.get("ACP_AGENT_SOAK_SEED", "1"))
+STEPS = 30  # actions in a sequence
+SAMPLE = 6  # sequences in `make test`
+
+MODEL = ("--model", "openai/gpt-5")
+OPEN_AT_ONCE = 4
+Result = TypeVar("Result")
+PICK = integers(0, OPEN_AT_ONCE - 1)
+
+
+class Known(Struct):
+    """What the test knows of a session."""
+
+    id: str
+    open: bool = True
+    said: list[str] = field(default_factory=list)
+    unsure: set[str] = field(default_factory=set)  # said, and maybe cancelled before it was heard
+    working: str = ""  # the conduct that runs: `stall` or `run`
+    number: int = 0  # of that conduct
+    works: list[Work] = field(default_factory=list)
+    title: str | None = None
+    archived: bool = False
+    before: Shown = field(default_factory=Shown)  # shown before it was opened
+    seen: bool = True  # the test has seen all of it
+    crashed: bool = False  # the agent was killed while it ran, so more may be kept than was seen
+    begun: bool = False  # it has a conversation, by which it is listed
+
+
+class Question:
+    """A question that the user answers later, or never."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+
+class World:
+    """The agent, the model and the user: what outlives a sequence."""
+
+    def __init__(self, version: int, home: Path, folders: Path) -> None:
+        self.version = version
+        self.home = home
+        self.folders = folders
+        self.runner = asyncio.Runner()
+        self.server = ModelServer()
+        self.conduct = Conduct()
+        self.server.otherwise = self.conduct.reply
+        self.pressed: dict[str, str] = {}  # what the user does about questions, by session
+        self.late: dict[str, Question] = {}
+        self.number = 0
+        self.sequences = 0
+        self.agent: AgentProcess | None = None
+        self._driver: SessionDriver | None = None
+        self.do(self.server.start())
+
+    def do(self, action: Coroutine[Any, Any, Result]) -> Result:
+        return self.runner.run(action)
+
+    @property
+    def driver(self) -> SessionDriver:
+        assert self._driver is not None
+        return self._driver
+
+    @property
+    def running(self) -> AgentProcess:
+        assert self.agent is not None
+        return self.agent
+
+    async def start(self) -> None:
+        """Start an agent, unless a good one is there."""
+        if self.agent is not None:
+            return
+        driver, editor = DRIVERS[self.version]
+        self.late.clear()
+        self.agent = await AgentProcess.start(
+            *MODEL,
+            home=self.home,
+            editor=editor(permission=self._permission),
+            environ=self.server.environ(),
+        )
+        self._driver = driver(self.agent)
+        await self.driver.start()
+
+    def folder(self) -> Path:
+        """A new folder to work in."""
+        self.sequences += 1
+        folder = self.folders / f"sequence-{self.sequences}"
+        folder.mkdir(parents=True)
+        (folder / "greeting.py").write_text("print('Hello')\n")
+        return folder
+
+    async def leave(self, *, kill: bool) -> None:
+        """End the connection in order, or with the agent's death."""
+        agent, self.agent = self.running, None
+        if kill:
+            await agent.kill()
+        await agent.stop()
+
+    async def drop(self) -> None:
+        """Get rid of an agent that broke a rule."""
+        if self.agent is not None:
+            agent, self.agent = self.agent, None
+            await agent.kill()
+            await agent.stop(check=False)
+
+    async def _permission(self, request: Json) -> Json:
+        session = request["sessionId"]
+        wanted = self.pressed.get(session, "allow_once")
+        if wanted == "late":
+            question = self.late[session]
+            question.asked.set()
+            wanted = await question.answered
+        for option in request["options"]:
+            if option["kind"] == wanted:
+                return selected(option["optionId"])
+        return {"outcome": "cancelled"}
+
+    def close(self) -> None:
+        try:
+            self.do(self.drop())
+            self.do(self.server.stop())
+        finally:
+            self.runner.close()
+
+
+class Sessions(RuleBasedStateMachine):
+    """One client's sessions."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.cwd = world.folder()
+        self.sessions: list[Known] = []
+        self.left = 0
+
+    # --- the beginning, the end, and what holds in between
+
+    @initialize()
+    def start(self) -> None:
+        self.world.do(self.world.start())
+
+    @invariant()
+    def no_rule_is_broken(self) -> None:
+        agent = self.world.agent
+        if agent is not None:
+            if agent.violation is not None:
+                raise agent.violation
+            if agent.fault is not None:
+                raise agent.fault
+            assert agent.process.returncode is None, agent.report()
+
+    def teardown(self) -> None:
+        if sys.exc_info()[0] is not None:
+            self.world.do(self.world.drop())  # the next sequence is to have a sound one
+            return
+        try:
+            self.world.do(self._finish())
+            self.no_rule_is_broken()
+        except BaseException:
+            self.world.do(self.world.drop())
+            raise
+
+    async def _finish(self) -> None:
+        """Every session, asked for once more, shows what it showed, and then it goes."""
+        for known in [*self.sessions]:
+            if known.working:
+                await self._cancel(known, times=1)
+            if known.archived:
+                await self._archive(known, archived=False)
+            await self._open(known, replay=True)
+            await self._delete(known)
+        await self._list()
+
+    # --- sessions
+
+    @precondition(lambda self: len(self.sessions) < OPEN_AT_ONCE)
+    @rule()
+    def new(self) -> None:
+        name = self.world.do(self.driver.new(self.cwd))
+        assert name not in [known.id for known in self.sessions]
+        self.sessions.append(Known(name))
+
+    @precondition(lambda self: self.some(lambda one: not one.working and not one.archived))
+    @rule(pick=PICK, replay=booleans())
+    def open(self, pick: int, replay: bool) -> None:
+        known = self.pick(pick, lambda one: not one.working and not one.archived)
+        self.world.do(self._open(known, replay=replay))
+
+    @precondition(lambda self: self.some(lambda one: one.open))
+    @rule(pick=PICK)
+    def close(self, pick: int) -> None:
+        known = self.pick(pick, lambda one: one.open)
+        self.world.do(self._leave_work(known, self.driver.ask("session/close", sessionId=known.id)))
+        known.open = False
+
+    @precondition(lambda self: self.sessions)
+    @rule(pick=PICK)
+    def delete(self, pick: int) -> None:
+        self.world.do(self._delete(self.pick(pick)))
+
+    @precondition(
+        lambda self: (
+            len(self.sessions) < OPEN_AT_ONCE
+            and self.driver.supports("fork")
+            and self.some(lambda one: one.begun and not one.working and not one.crashed)
+        )
+    )
+    @rule(pick=PICK)
+    def fork(self, pick: int) -> None:
+        known = self.pick(pick, lambda one: one.begun and not one.working and not one.crashed)
+        result = self.world.do(
+            self.driver.ask(
+                "session/fork",
+                sessionId=known.id,
+                cwd=str(self.cwd),
+                mcpServers=[],
+            )
+        )
+        fork = Known(result["sessionId"], said=[*known.said], unsure={*known.unsure})
+        fork.begun, fork.seen = True, False
+        self.sessions.append(fork)
+
+    @rule()
+    def list_all(self) -> None:
+        self.world.do(self._list())
+
+    @precondition(lambda self: self.driver.supports("title") and self.some(lambda one: one.begun))
+    @rule(pick=PICK, title=sampled_from(["Renamed", "Ünïcode ✓"]))
+    def set_title(self, pick: int, title: str) -> None:
+        known = self.pick(pick, lambda one: one.begun)
+        self.world.do(self.driver.ask("session/set_title", sessionId=known.id, title=title))
+        known.title = title
+
+    @precondition(lambda self: self.driver.supports("archive") and self.some(lambda one: one.begun))
+    @rule(pick=PICK, archived=booleans())
+    def archive(self, pick: int, archived: bool) -> None:
+        known = self.pick(pick, lambda one: one.begun)
+        self.world.do(self._archive(known, archived=archived))
+
+    @precondition(lambda self: self.driver.supports("status") and self.sessions)
+    @rule(pick=PICK)
+    def status(self, pick: int) -> None:
+        known = self.pick(pick)
+        result = self.world.do(self.driver.ask("session/status", sessionId=known.id))
+        assert result["status"] == ("open" if known.open else "saved")
+
+    @precondition(lambda self: self.some(lambda one: one.open))
+    @rule(pick=PICK, mode=sampled_from(["ask", "accept-edits"]))
+    def set_option(self, pick: int, mode: str) -> None:
+        known = self.pick(pick, lambda one: one.open)
+        options = self.world.do(self.driver.choose(known.id, "mode", mode))
+        values = {one.get("id", one.get("configId")): one["currentValue"] for one in options}
+        assert values["mode"] == mode
+
+    @precondition(lambda self: self.left < 2 and self.sessions)
+    @rule(kill=booleans())
+    def leave_and_come_back(self, kill: bool) -> None:
+        self.left += 1
+        for known in self.sessions:
+            if known.open:
+                self._remember(known)
+                known.crashed = known.crashed or kill or bool(known.working)
+                known.open, known.working, known.works = False, "", []
+        self.world.do(self.world.leave(kill=kill))
+        self.world.do(self.world.start())
+
+    # --- work
+
+    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
+    @rule(pick=PICK, conduct=sampled_from(["say", "think", "slow", "read", "fail"]))
+    def prompt(self, pick: int, conduct: str) -> None:
+        known = self.pick(pick, lambda one: one.open and not one.working)
+        work = self.say(known, conduct)
+        wanted = "error" if conduct == "fail" else "end_turn"
+        assert self.world.do(self.driver.end(work)) == wanted
+
+    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
+    @rule(pick=PICK, pressed=sampled_from(["allow_once", "reject_once", "cancelled"]))
+    def prompt_that_asks(self, pick: int, pressed: str) -> None:
+        known = self.pick(pick, lambda one: one.open and not one.working)
+        self.world.pressed[known.id] = pressed
+        work = self.say(known, "run")
+        assert self.world.do(self.driver.end(work)) == "end_turn"
+        made = self.cwd / f"out-{self.world.number}.txt"
+        assert made.exists() == (pressed == "allow_once")
+
+    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
+    @rule(pick=PICK, conduct=sampled_from(["stall", "run"]))
+    def begin(self, pick: int, conduct: str) -> None:
+        known = self.pick(pick, lambda one: one.open and not one.working)
+        self.world.pressed[known.id] = "late"
+        self.world.do(self._begin(known, conduct))
+
+    @precondition(lambda self: self.some(lambda one: bool(one.working)))
+    @rule(pick=PICK)
+    def steer(self, pick: int) -> None:
+        known = self.pick(pick, lambda one: bool(one.working))
+        work = self.say(known, "say")
+        known.works.append(work)
+        self.world.do(self.driver.inserted(work))
+        if not self.driver.echoes:
+            known.unsure.add(known.said[-1])
+
+    @precondition(lambda self: self.some(lambda one: bool(one.working)))
+    @rule(pick=PICK, pressed=sampled_from(["allow_once", "reject_once"]))
+    def go_on(self, pick: int, pressed: str) -> None:
+        known = self.pick(pick, lambda one: bool(one.working))
+        if known.working == "stall":
+            self.world.conduct.release(known.number)
+        else:
+            self.world.late[known.id].answered.set_result(pressed)
+        self.world.do(self._ends(known, "end_turn"))
+
+    @precondition(lambda self: self.some(lambda one: bool(one.working)))
+    @rule(pick=PICK, times=integers(1, 2))
+    def cancel(self, pick: int, times: int) -> None:
+        known = self.pick(pick, lambda one: bool(one.working))
+        self.world.do(self._cancel(known, times=times))
+
+    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
+    @rule(pick=PICK)
+    def cancel_when_idle(self, pick: int) -> None:
+        self.driver.cancel(self.pick(pick, lambda one: one.open and not one.working).id)
+
+    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
+    @rule(pick=PICK, request=booleans())
+    def prompt_and_cancel_at_once(self, pick: int, request: bool) -> None:
+        known = self.pick(pick, lambda one: one.open and not one.working)
+        work = self.say(known, "slow")
+        known.unsure.add(known.said[-1])
+        if request:
+            self.driver.cancel_request(work)
+        else:
+            self.driver.cancel(known.id)
+        assert self.world.do(self.driver.end(work)) in {"cancelled", "end_turn"}
+
+    @precondition(
+        lambda self: self.driver.version == 1 and self.some(lambda one: bool(one.working))
+    )
+    @rule(pick=PICK)
+    def cancel_the_request(self, pick: int) -> None:
+        known = self.pick(pick, lambda one: bool(one.working))
+        self.driver.cancel_request(known.works[0])
+        self.world.do(self._ends(known, "cancelled"))
+
+    @precondition(lambda self: self.some(lambda one: not one.open))
+    @rule(pick=PICK)
+    def prompt_what_is_closed(self, pick: int) -> None:
+        known = self.pick(pick, lambda one: not one.open)
+        work = self.driver.post(known.id, "say #0")
+        with pytest.raises(AnswerError, match="not found") as refused:
+            self.world.do(self.world.running.result(work.request))
+        assert refused.value.code == -32002
+
+    # --- their parts
+
+    @property
+    def driver(self) -> SessionDriver:
+        return self.world.driver
+
+    def some(self, fits: Callable[[Known], bool]) -> bool:
+        return any(fits(one) for one in self.sessions)
+
+    def pick(self, index: int, fits: Callable[[Known], bool] = lambda _: True) -> Known:
+        fitting = [one for one in self.sessions if fits(one)]
+        return fitting[index % len(fitting)]
+
+    def say(self, known: Known, conduct: str) -> Work:
+        self.world.number += 1
+        words = f"{conduct} #{self.world.number}"
+        known.said.append(words)
+        known.begun = True
+        return self.driver.post(known.id, words)
+
+    async def _begin(self, known: Known, conduct: str) -> None:
+        """Begin work, and wait until it stands still where its conduct lets it stand."""
+        question = self.world.late[known.id] = Question()
+        known.works = [self.say(known, conduct)]
+        known.working, known.number = conduct, self.world.number
+        async with asyncio.timeout(15):
+            if conduct == "run":
+                await question.asked.wait()
+                return
+            begun = f"Begun #{known.number}."
+            await self.world.conduct.stalled(known.number)
+            await self.world.running.expect(lambda message: begun in str(message.get("params")))
+
+    async def _ends(self, known: Known, reason: str) -> None:
+        ends = [await self.driver.end(work) for work in known.works]
+        assert ends == [reason] * len(ends), ends
+        known.working, known.works = "", []
+
+    async def _cancel(self, known: Known, *, times: int) -> None:
+        for _ in range(times):
+            self.driver.cancel(known.id)
+        await self._ends(known, "cancelled")
+
+    async def _leave_work(self, known: Known, request: Coroutine[Any, Any, Json]) -> None:
+        """Do what stops the work of a session; the work has ended when that is answered."""
+        await request
+        if known.working:
+            await self._ends(known, "cancelled")
+        self._remember(known)
+
+    async def _delete(self, known: Known) -> None:
+        await self._leave_work(known, self.driver.ask("session/delete", sessionId=known.id))
+        self.sessions.remove(known)
+
+    async def _archive(self, known: Known, *, archived: bool) -> None:
+        method = "session/archive" if archived else "session/unarchive"
+        request = self.driver.ask(method, sessionId=known.id)
+        if not archived:
+            await request
+        else:
+            await self._leave_work(known, request)
+            known.open = False
+        known.archived = archived
+
+    async def _list(self) -> None:
+        listed: dict[str, Json] = {}
+        cursor: Json = {}
+        filters = {"cwd": str(self.cwd)}
+        if self.driver.supports("archive"):
+            filters["archived"] = "include"
+        while True:
+            page = await self.driver.ask("session/list", **filters, **cursor)
+            assert not listed.keys() & {one["sessionId"] for one in page["sessions"]}
+            listed |= {one["sessionId"]: one for one in page["sessions"]}
+            if page.get("nextCursor") is None:
+                break
+            cursor = {"cursor": page["nextCursor"]}
+        sure = {one.id for one in self.sessions if set(one.said) - one.unsure}
+        maybe = {one.id for one in self.sessions if one.begun}
+        assert sure <= set(listed) <= maybe, (sure, set(listed), maybe)
+        for known in self.sessions:
+            if known.id in listed:
+                entry = listed[known.id]
+                assert Path(entry["cwd"]) == self.cwd
+                assert known.title in {None, entry.get("title")}
+                assert entry.get("archived", False) == known.archived
+
+    def _remember(self, known: Known) -> None:
+        """Add what was shown since the session was opened to what was shown before."""
+        if known.open:
+            now = self.driver.shown(known.id)
+            known.before.agent |= now.agent
+            known.before.calls |= now.calls
+
+    async def _open(self, known: Known, *, replay: bool) -> None:
+        self._remember(known)
+        await self.driver.open(known.id, self.cwd, replay=replay)
+        known.open = True
+        if not replay:
+            return
+        shown = self.driver.shown(known.id)
+        _compare_words(known, shown.said)
+        assert not shown.cut, f"the replay left calls open: {shown.cut}"
+        if known.seen:
+            _compare(known, known.before, shown)
+        known.before, known.crashed, known.seen = Shown(), False, True
+
+
+def _compare_words(known: Known, said: list[str]) -> None:
+    """The user's words are there, in order, but maybe those that were taken back at once."""
+    wanted = [words for words in known.said if words in said or words not in known.unsure]
+    assert said == wanted, (said, known.said)
+
+
+def _compare(known: Known, told: Shown, replayed: Shown) -> None:
+    """A replay shows what was shown live; after a crash it may show more, and has a note."""
+    for message, text in told.agent.items():
+        again = replayed.agent.get(message, "")
+        assert again.startswith(text) if known.crashed else again == text, (text, again)
+    if not known.crashed:
+        assert list(replayed.agent) == list(told.agent)
+        assert replayed.calls == told.calls
+    for call in told.calls.keys() - told.cut:
+        assert replayed.calls[call] == told.calls[call]
+
+
+@pytest.mark.covers("T2", "T6", "T7", "S4", "S5", "S6", "P3", "P7", "P8", "P9")
+@pytest.mark.timeout(max(300, SOAK))
+@pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
+def test_whatever_a_client_does_the_agent_keeps_its_word(
+    version: int, home: Path, tmp_path: Path
+) -> None:
+    world = World(version, home, tmp_path / "folders")
+
+    @seed(SEED)
+    def machine() -> Sessions:
+        return Sessions(world)
+
+    how = settings(
+        max_examples=max(SOAK // STEPS, 1) if SOAK else SAMPLE,
+        stateful_step_count=STEPS,
+        derandomize=not SOAK,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    try:
+        run_state_machine_as_test(machine, settings=how)  # type: ignore[arg-type]  # any factory does
+    finally:
+        world.close()
