@@ -60,8 +60,23 @@ class ClientLink:
         """Answer in a version of the protocol from here on."""
         surface = self._surfaces.get(version)
         if surface is None:
-            # With its version's types, which a connection of the other version does not need.
-            from acp_agent.server.v1.surface import surface_for  # noqa: PLC0415
-
-            surface = self._surfaces[version] = surface_for(self)
+            surface = self._surfaces[version] = _SURFACES[version](self)
         self.connection.serve(surface)
+
+
+# Each imports its version's types, which a connection of the other version does not need.
+
+
+def _version_1(link: ClientLink) -> Surface:
+    from acp_agent.server.v1.surface import surface_for  # noqa: PLC0415 - as said above
+
+    return surface_for(link)
+
+
+def _version_2(link: ClientLink) -> Surface:
+    from acp_agent.server.v2.surface import surface_for  # noqa: PLC0415 - as said above
+
+    return surface_for(link)
+
+
+_SURFACES = {1: _version_1, 2: _version_2}

@@ -11,7 +11,7 @@ from typing import Any
 
 from acp_agent import __version__
 
-SUPPORTED_VERSIONS = (1,)
+SUPPORTED_VERSIONS = (1, 2)
 
 # Version 1, `agentCapabilities`.
 AGENT_CAPABILITIES: dict[str, Any] = {
@@ -50,6 +50,14 @@ DEMO: dict[str, Any] = {
     "name": "Try the demo",
     "description": "An offline model that answers a few plain requests; needs no key",
 }
+LOGIN_PAGE: dict[str, Any] = {
+    "id": "login-page",
+    "name": "Log in with a key in the browser",
+    "description": (
+        "Opens a page on this computer that asks for a provider and its key; the key does not "
+        "pass through the editor"
+    ),
+}
 
 
 def version_for(params: dict[str, Any]) -> int | None:
@@ -79,6 +87,8 @@ def auth_methods(params: dict[str, Any], version: int) -> list[dict[str, Any]]:
     """The ways to get a usable model, as this client can offer them."""
     capabilities = "clientCapabilities" if version == 1 else "capabilities"
     methods = [CONFIGURED, DEMO]
+    if client_flag(params, capabilities, "elicitation", "url"):
+        methods.append(LOGIN_PAGE)
     by_meta = client_flag(params, capabilities, "_meta", "terminal-auth")
     if by_meta or client_flag(params, capabilities, "auth", "terminal"):
         login: dict[str, Any] = {

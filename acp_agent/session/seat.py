@@ -52,7 +52,6 @@ class Seat:
         self._abandoned = abandoned
         self._patience = patience
         self._editor: Editor | None = None
-        self._questions = 0
         self._change = asyncio.Event()  # set, and another put in its place, when the seat changes
 
     # -- who sits there ----------------------------------------------------------------------
@@ -61,11 +60,6 @@ class Seat:
     def taken_by(self) -> Editor | None:
         """Who sits there."""
         return self._editor
-
-    @property
-    def asking(self) -> bool:
-        """Whether the user is being asked something, or will be once somebody sits down."""
-        return self._questions > 0
 
     def take(self, editor: Editor) -> None:
         """Let an editor sit down; whoever sat there before is told that the session went on."""
@@ -140,13 +134,6 @@ class Seat:
 
     async def _asked(self, question: Callable[[Editor], Awaitable[T | None]]) -> T | None:
         """Ask whoever sits there, and whoever comes after them while there is no answer."""
-        self._questions += 1
-        try:
-            return await self._answered(question)
-        finally:
-            self._questions -= 1
-
-    async def _answered(self, question: Callable[[Editor], Awaitable[T | None]]) -> T | None:
         while True:
             editor = await self._somebody()
             if editor is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acp_agent.events import AnyEvent, ConfigChanged
@@ -10,6 +11,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v2.options import config_options
 from acp_agent.server.v2.projection import Projector
+from acp_agent.server.v2.replay import replay
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.link import ClientLink
     from acp_agent.session.commands import Command
-    from acp_agent.session.session import Session
     from acp_agent.tools.base import Answer, Question
 
 
@@ -40,9 +41,7 @@ class Editor(ClientEditor):
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
-        projector = self._projectors.get(session)
-        if projector is None:
-            projector = self._projectors[session] = Projector(self.client, replay=False)
+        projector = self._projector(session)
         for event in events:
             if isinstance(event, ConfigChanged):
                 self._show_options(session)
@@ -53,29 +52,26 @@ class Editor(ClientEditor):
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
-        projector = Projector(self.client, replay=True)
-        for index, event in enumerate(events):
-            for update in projector.project(event):
-                self.update(session, update)
+        for index, update in enumerate(replay(events)):
+            self.update(session, update)
             if index % 256 == 0:
                 await self.connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Take in what was shown to others, so that what comes now is understood."""
-        projector = self._projectors[session] = Projector(self.client, replay=False)
+        projector = self._projectors[session] = Projector()
         for event in events:
             projector.project(event)
 
-    def show_state(self, session: Session) -> None:
+    def show_state(self, session: SessionId) -> None:
         """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
-        state: acp.StateUpdate
-        if session.turn is None:
-            state = acp.IdleStateUpdate()
-        elif session.editor.asking:
-            state = acp.RequiresActionStateUpdate()
-        else:
-            state = acp.RunningStateUpdate()
-        self.update(session.session, state)
+        self.update(session, self._projector(session).activity.now())
+
+    def _projector(self, session: SessionId) -> Projector:
+        projector = self._projectors.get(session)
+        if projector is None:
+            projector = self._projectors[session] = Projector()
+        return projector
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
@@ -114,7 +110,8 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v2.questions import ask_by_form  # noqa: PLC0415 - where forms are
 
-        return await ask_by_form(self.connection, session, call, question)
+        with self._waiting_for_user(session, call):
+            return await ask_by_form(self.connection, session, call, question)
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
@@ -124,7 +121,8 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v2.elicitation import elicit, form_request  # noqa: PLC0415 - rare
 
-        return await elicit(self.connection, form_request(form, session, call))
+        with self._waiting_for_user(session, call):
+            return await elicit(self.connection, form_request(form, session, call))
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
@@ -134,13 +132,29 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v2.elicitation import elicit, page_request  # noqa: PLC0415 - rare
 
-        return await elicit(self.connection, page_request(page, session, call))
+        with self._waiting_for_user(session, call):
+            return await elicit(self.connection, page_request(page, session, call))
 
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""
         from acp_agent.server.v2.elicitation import page_done  # noqa: PLC0415 - rare
 
         page_done(self.connection, page)
+
+    @contextmanager
+    def _waiting_for_user(self, session: SessionId, call: CallId | None) -> Iterator[None]:
+        """Say that the work waits for the user, where it does, and that it goes on."""
+        if call is None:  # no part of the turn
+            yield
+            return
+        activity = self._projector(session).activity
+        for update in activity.asks(call):
+            self.update(session, update)
+        try:
+            yield
+        finally:
+            for update in activity.answered(call):
+                self.update(session, update)
 
 
 def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from acp_agent.errors import SessionNotFoundError
+from acp_agent.content import ContentBlock
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.ids import CallId
 from acp_agent.server.account import log_in, log_out
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
+from acp_agent.server.v2.conversion import from_acp
 from acp_agent.server.v2.editor import Editor, available_commands
 from acp_agent.server.v2.options import config_options
 from acp_agent.session.session import Session
+from acp_agent.session.store import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
 from protocol.v2 import types as acp
@@ -72,8 +77,7 @@ class Handlers:
 
     async def login(self, request: acp.LoginAuthRequest, call: Call) -> acp.LoginAuthResponse:
         """Make a model usable (Authentication)."""
-        del call
-        await log_in(self._link, request.method_id)
+        await log_in(self._link, request.method_id, call.id)
         return acp.LoginAuthResponse()
 
     async def logout(self, request: acp.LogoutAuthRequest, call: Call) -> acp.LogoutAuthResponse:
@@ -108,7 +112,7 @@ class Handlers:
                 await self._editor.replay(session.session, events)
             if session.turn is not None:
                 self._editor.catch_up(session.session, events)
-            self._editor.show_state(session)
+            self._editor.show_state(session.session)
 
         session = await self._operations.open(
             request.session_id, request.cwd, request.additional_directories, then=show
