@@ -13,7 +13,14 @@ from protocol.transports.claim import claim_stdio
 
 
 def serve(argv: list[str]) -> int:
-    """Serve one client until its end; returns the exit status, or ends the process with it."""
+    """Serve one client until its end, or with `--listen` many until a signal comes.
+
+    Returns the exit status, or ends the process with it.
+    """
+    if any(word.partition("=")[0] == "--listen" for word in argv):
+        from acp_agent.cli.listen import listen  # noqa: PLC0415 - where it is asked for
+
+        return listen(argv)
     flags = read_flags(argv)
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(
@@ -48,13 +55,14 @@ def serve(argv: list[str]) -> int:
                 trace=trace,
             )
     except AcpAgentError as error:
-        _end(1, f"acp-agent: {error}\n")
+        end(1, f"acp-agent: {error}\n")
     except BaseException as error:  # noqa: BLE001 - the last one to hear of it
-        _end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
-    return _end(0)
+        end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
+    return end(0)
 
 
-def _end(status: int, message: str = "") -> NoReturn:
+def end(status: int, message: str = "") -> NoReturn:
+    """End the process, with a last word to stderr."""
     try:
         if sys.stderr is not None:  # as it is where the host closed it
             sys.stderr.write(message)

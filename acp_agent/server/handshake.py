@@ -46,6 +46,11 @@ class Handshake:
         """The version that was agreed on; 1 before that."""
         return self._version or 1
 
+    @property
+    def agreed(self) -> bool:
+        """Whether an `initialize` came that was well-formed."""
+        return self._params is not None
+
     def auth_methods(self) -> list[Json]:
         """The ways to get a usable model, as this client can offer them."""
         return auth_methods(self._params or {}, self.version)

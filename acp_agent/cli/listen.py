@@ -1,0 +1,177 @@
+"""`acp-agent serve --listen ADDRESS`: serving the protocol to clients on a socket."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets as random
+import sys
+from pathlib import Path
+
+from acp_agent.cli.flags import ServeFlags
+from acp_agent.errors import AcpAgentError, InvalidInputError
+from acp_agent.server.listen import Listening, serve_listen
+from acp_agent.server.remote.address import Address, parse_address
+from acp_agent.server.remote.limits import Limits
+from protocol.transports.claim import claim_stdio
+
+TOKEN_VARIABLE = "ACP_AGENT_LISTEN_TOKEN"  # noqa: S105 - its name
+_SHORTEST = 16  # characters that a token must have
+
+
+def listen(argv: list[str]) -> int:
+    """Serve clients until a signal comes; returns the exit status, or ends the process with it."""
+    options = _parser().parse_args(argv)
+    claim_stdio()  # nothing is read from stdin here, and nothing of ours belongs on stdout
+    from acp_agent.cli.serve import end  # noqa: PLC0415 - it imports this module in turn
+    from acp_agent.cli.session_log import recording  # noqa: PLC0415 - after the words are checked
+    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
+    from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
+
+    environ = dict(os.environ)
+    given = environ.pop(TOKEN_VARIABLE, None)  # no command of the agent's is to see it
+    os.environ.pop(TOKEN_VARIABLE, None)
+    try:
+        listening, made = _listening(options, given)
+        paths = find_paths(environ)
+        secrets = Secrets(paths.secrets_file, environ)
+        flags = ServeFlags(options.model, options.trace, ())
+        with recording(paths, secrets, environ, flags) as trace:
+            serve_listen(
+                listening,
+                paths=paths,
+                secrets=secrets,
+                environ=environ,
+                model_flag=options.model or environ.get("ACP_AGENT_MODEL") or None,
+                trace=trace,
+                announce=lambda url: _announce(url, made),
+            )
+    except AcpAgentError as error:
+        end(1, f"acp-agent: {error}\n")
+    except BaseException as error:  # noqa: BLE001 - the last one to hear of it
+        end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
+    return end(0)
+
+
+def _announce(url: str, made: str | None) -> None:
+    lines = f"acp-agent: listening on {url}\n"
+    if made is not None:
+        lines += f"acp-agent: the token of this run is {made}\n"
+    sys.stderr.write(lines)
+    sys.stderr.flush()
+
+
+def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listening, str | None]:
+    """How to listen, and the token where one was made for this run.
+
+    Raises:
+        InvalidInputError: the words do not fit together, or make the agent open to strangers.
+    """
+    address = parse_address(options.listen)
+    tls = _tls(options)
+    if not address.loopback and tls is None and not options.behind_proxy:
+        raise InvalidInputError(
+            f"--listen: {address.host} can be reached from other computers, and what goes over the "
+            "wire, token and files, could be read on the way; give --tls-cert and --tls-key, or "
+            "say --behind-proxy where a proxy in front does TLS, or listen on 127.0.0.1"
+        )
+    token, made = _token(options, given, address)
+    changed = {
+        name: value
+        for name, value in (
+            ("connections", options.max_connections),
+            ("sessions", options.max_sessions),
+            ("message", options.max_message),
+            ("idle", options.idle),
+            ("handshake", options.handshake),
+            ("ping", options.ping),
+        )
+        if value is not None
+    }
+    listening = Listening(
+        address=address,
+        token=token,
+        hosts=tuple(options.allow_host),
+        origins=tuple(options.allow_origin),
+        tls=tls,
+        secure=tls is not None or options.behind_proxy,
+        limits=Limits()._replace(**changed),
+    )
+    return listening, made
+
+
+def _tls(options: argparse.Namespace) -> tuple[str, str] | None:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise InvalidInputError("--tls-cert and --tls-key go together; give both")
+    return None if options.tls_cert is None else (options.tls_cert, options.tls_key)
+
+
+def _token(
+    options: argparse.Namespace, given: str | None, address: Address
+) -> tuple[str | None, str | None]:
+    """The token that clients have to show, and the same where it was made here."""
+    if options.no_token:
+        if not address.loopback or options.behind_proxy:
+            raise InvalidInputError(
+                "--no-token: without a token whoever reaches the address could use the agent; it "
+                "is for an address such as 127.0.0.1 without a proxy in front"
+            )
+        return None, None
+    if options.token_file is not None:
+        try:
+            given = Path(options.token_file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise InvalidInputError(f"--token-file {options.token_file}: {reason}") from None
+    if given is None:
+        made = random.token_urlsafe(32)
+        return made, made
+    if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
+        raise InvalidInputError(
+            f"the token needs {_SHORTEST} or more characters, of ASCII and without blanks, so that "
+            "nobody can guess it; leave it out and one is made"
+        )
+    return given, None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="acp-agent serve",
+        description="Serve the protocol over WebSocket and streamable HTTP; see docs/remote.md.",
+    )
+    add = parser.add_argument
+    add("--listen", required=True, metavar="HOST:PORT", help="where; port 0 is a free one")
+    add("--model", metavar="PROVIDER/NAME", help="the model of new sessions")
+    add("--trace", metavar="FILE", help="record the wire, without secrets")
+    add(
+        "--token-file",
+        metavar="FILE",
+        help=f"has the token (or {TOKEN_VARIABLE}; else one is made)",
+    )
+    add("--no-token", action="store_true", help="let in everybody on this computer")
+    add("--tls-cert", metavar="FILE", help="a certificate, with its chain, as PEM")
+    add("--tls-key", metavar="FILE", help="its key, as PEM")
+    add("--behind-proxy", action="store_true", help="a proxy in front does TLS")
+    add("--allow-host", action="append", default=[], metavar="NAME", help="answer to this Host too")
+    add("--allow-origin", action="append", default=[], metavar="ORIGIN", help="let its pages in")
+    add("--max-connections", type=_count, metavar="N", help="at the same time (64)")
+    add("--max-sessions", type=_count, metavar="N", help="open in one connection (64)")
+    add("--max-message", type=_count, metavar="BYTES", help="size of a message (33554432)")
+    add("--idle", type=_seconds, metavar="S", help="life of a connection without a stream (120)")
+    add("--handshake", type=_seconds, metavar="S", help="time to initialize (30)")
+    add("--ping", type=_seconds, metavar="S", help="silence before a peer is pinged (20)")
+    return parser
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.05 <= value <= 1e6:
+        raise argparse.ArgumentTypeError("must be a number of seconds, such as 30")
+    return value

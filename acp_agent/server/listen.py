@@ -1,0 +1,179 @@
+"""The server on a socket: any number of clients, until a signal ends the process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+from acp_agent.config.paths import Paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
+from acp_agent.ids import SessionId
+from acp_agent.server.core import Core
+from acp_agent.server.link import ClientLink
+from acp_agent.server.remote.address import Address
+from acp_agent.server.remote.connections import Connections
+from acp_agent.server.remote.endpoint import PATH, Endpoint
+from acp_agent.server.remote.front import Door
+from acp_agent.server.remote.guard import Guard
+from acp_agent.server.remote.limits import Limits
+
+CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take
+
+_log = logging.getLogger(__name__)
+
+
+class Listening(NamedTuple):
+    """How to listen.
+
+    Attributes:
+        address: where; port 0 is a free one.
+        token: what clients have to show; None: nothing.
+        hosts: further names by which clients may reach us.
+        origins: the origins whose pages may use us.
+        tls: the certificate's and the key's files; None: no TLS.
+        secure: whether clients reach us by TLS, ours or a proxy's.
+        limits: how much of everything there may be.
+    """
+
+    address: Address
+    token: str | None
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    tls: tuple[str, str] | None = None
+    secure: bool = False
+    limits: Limits = Limits()
+
+
+def serve_listen(
+    listening: Listening,
+    *,
+    paths: Paths,
+    secrets: Secrets,
+    environ: Mapping[str, str],
+    model_flag: str | None,
+    trace: Callable[[Literal["in", "out"], bytes], None] | None,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve clients until a signal ends the process.
+
+    The process is to end when this returns; see `serve_stdio`.
+
+    Args:
+        listening: where and how.
+        paths: where the files are.
+        secrets: the keys.
+        environ: the environment's variables.
+        model_flag: the model named on the command line.
+        trace: sees every message.
+        announce: is given the URL once clients can connect.
+
+    Raises:
+        InvalidInputError: the address cannot be listened on, or the certificate not be used.
+    """
+    core = Core(paths, secrets=secrets, environ=environ, model_flag=model_flag)
+    asyncio.new_event_loop().run_until_complete(_serve(listening, core, trace, announce))
+
+
+async def _serve(
+    listening: Listening,
+    core: Core,
+    trace: Callable[[Literal["in", "out"], bytes], None] | None,
+    announce: Callable[[str], None],
+) -> None:
+    limits = listening.limits
+    connections = Connections(lambda transport: ClientLink(transport, core, trace=trace), limits)
+    endpoint = Endpoint(
+        guard=Guard(
+            listening.address,
+            token=listening.token,
+            hosts=listening.hosts,
+            origins=listening.origins,
+        ),
+        connections=connections,
+        limits=limits,
+        knows_session=lambda session: _knows(core, session),
+        cookie=_affinity(secure=listening.secure),
+    )
+    server = await _listen(listening, Door(endpoint))
+    host, port = server.sockets[0].getsockname()[:2]
+    scheme = "https" if listening.tls is not None else "http"
+    shown = listening.address.host if listening.address.host == "localhost" else host
+    ended = asyncio.Event()
+    _on_signals(ended.set)
+    watch = asyncio.create_task(connections.watch())
+    announce(f"{scheme}://{Address(shown, port)}{PATH}")
+    await ended.wait()
+    _log.info("ended by a signal")
+    watch.cancel()
+    endpoint.closing = True
+    server.close()
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await core.close()  # which lets turns say that they were cancelled
+            await connections.close()
+            for socket in list(endpoint.sockets):
+                socket.go_away()
+    except TimeoutError:
+        _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
+
+
+async def _listen(listening: Listening, door: Door) -> asyncio.Server:
+    loop = asyncio.get_running_loop()
+    context = _context(*listening.tls) if listening.tls is not None else None
+    try:
+        return await loop.create_server(
+            door.protocol,
+            listening.address.host,
+            listening.address.port,
+            ssl=context,
+            ssl_handshake_timeout=listening.limits.head if context is not None else None,
+        )
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidInputError(
+            f"--listen: cannot listen on {listening.address} ({reason})"
+        ) from None
+
+
+def _context(certificate: str, key: str) -> ssl.SSLContext:
+    """TLS 1.2 or newer with HTTP/2 offered first (RFC 9113, section 3.2)."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
+        raise InvalidInputError(
+            f"--tls-cert {certificate}, --tls-key {key}: they cannot be used together ({reason})"
+        ) from None
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    return context
+
+
+async def _knows(core: Core, session: str) -> bool:
+    """Whether there is such a session; a store that cannot be read says so to who opens one."""
+    try:
+        await (await core.services()).store.get(SessionId(session))
+    except SessionNotFoundError:
+        return False
+    except AcpAgentError:
+        return True
+    return True
+
+
+def _affinity(*, secure: bool) -> str:
+    """A cookie by which a proxy can lead a client to this process again (RFD, section 5)."""
+    value = f"acp-affinity={secrets.token_hex(8)}; Path={PATH}; HttpOnly; SameSite=Strict"
+    return f"{value}; Secure" if secure else value
+
+
+def _on_signals(end: Callable[[], object]) -> None:
+    """Let SIGTERM and SIGINT end the serving."""
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), lambda *_: loop.call_soon_threadsafe(end))

@@ -1,0 +1,1 @@
+"""The agent on a socket: HTTP, WebSocket, and who may use them."""

@@ -1,0 +1,146 @@
+"""The connections of remote clients: how each begins, how long it lives, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+
+from acp_agent.server.link import ClientLink
+from acp_agent.server.remote.limits import Limits
+from protocol.transports.base import Transport
+from protocol.transports.streamable_http import StreamableHttpTransport
+from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketTransport
+
+_log = logging.getLogger(__name__)
+
+MakeLink = Callable[[Transport], ClientLink]
+
+
+class FullError(Exception):
+    """There are as many connections as there may be."""
+
+
+class RemoteConnection:
+    """One client's connection (`Acp-Connection-Id`).
+
+    Attributes:
+        id: what the client names it by; not to be guessed.
+        requests: how many of its HTTP requests are being answered.
+    """
+
+    def __init__(self, transport: WebSocketTransport | StreamableHttpTransport, link: ClientLink):
+        self.id = secrets.token_urlsafe(18)
+        self.transport = transport
+        self.link = link
+        self.requests = 0
+        self.task: asyncio.Task[None] | None = None
+        self.closing: tuple[int, str] = (NORMAL, "")
+
+
+class Connections:
+    """All that there are at the moment.
+
+    Args:
+        make_link: gives what serves a new one.
+        limits: how many there may be, and how long each may do nothing.
+    """
+
+    def __init__(self, make_link: MakeLink, limits: Limits) -> None:
+        self._make_link = make_link
+        self._limits = limits
+        self._all: dict[str, RemoteConnection] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def over_websocket(self, on_end: Callable[[], None]) -> RemoteConnection:
+        """Begin a connection over a WebSocket.
+
+        Raises:
+            FullError: there are too many.
+        """
+        self._refuse_too_many()
+        limits = self._limits
+        transport = WebSocketTransport(limit=limits.message, ping=limits.ping, on_end=on_end)
+        return self._begin(transport)
+
+    def over_http(self) -> tuple[RemoteConnection, StreamableHttpTransport]:
+        """Begin a connection over streamable HTTP.
+
+        Raises:
+            FullError: there are too many.
+        """
+        self._refuse_too_many()
+        transport = StreamableHttpTransport()
+        return self._begin(transport), transport
+
+    def find(self, connection_id: str) -> tuple[RemoteConnection, StreamableHttpTransport] | None:
+        """The connection over streamable HTTP with this id; None where there is none."""
+        found = self._all.get(connection_id)
+        if found is None or not isinstance(found.transport, StreamableHttpTransport):
+            return None
+        return found, found.transport
+
+    def end(self, connection: RemoteConnection, code: int = NORMAL, reason: str = "") -> None:
+        """Let a connection end; its sessions are left to who comes back."""
+        connection.closing = (code, reason)
+        self._all.pop(connection.id, None)
+        connection.transport.close()
+
+    async def close(self) -> None:
+        """End all, and wait until they have."""
+        tasks = [one.task for one in self._all.values() if one.task is not None]
+        for one in list(self._all.values()):
+            self.end(one, GOING_AWAY, "the agent is being ended")
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def watch(self) -> None:
+        """End connections that do nothing; runs until it is cancelled."""
+        limits = self._limits
+        pause = min(limits.idle / 4, limits.ping, limits.stall / 4)
+        while True:
+            await asyncio.sleep(pause)
+            now = asyncio.get_running_loop().time()
+            for one in list(self._all.values()):
+                transport = one.transport
+                if not isinstance(transport, StreamableHttpTransport):
+                    continue
+                transport.keep_alive(now, limits.stall)
+                if transport.streams or one.requests:
+                    transport.touched = now
+                elif now - transport.touched > limits.idle:
+                    _log.info("a connection without any stream was ended")
+                    self.end(one)
+
+    def _refuse_too_many(self) -> None:
+        if len(self._all) >= self._limits.connections:
+            raise FullError
+
+    def _begin(self, transport: WebSocketTransport | StreamableHttpTransport) -> RemoteConnection:
+        connection = RemoteConnection(transport, self._make_link(transport))
+        self._all[connection.id] = connection
+        connection.task = asyncio.create_task(self._serve(connection))
+        return connection
+
+    async def _serve(self, connection: RemoteConnection) -> None:
+        transport = connection.transport
+        deadline = asyncio.get_running_loop().call_later(
+            self._limits.handshake, self._look, connection
+        )
+        try:
+            await connection.link.run()
+        except Exception:  # noqa: BLE001 - one client's fault must not cost the others
+            _log.exception("a connection broke")
+        finally:
+            deadline.cancel()
+            self._all.pop(connection.id, None)
+            if isinstance(transport, WebSocketTransport):
+                await transport.part(*connection.closing)
+            else:
+                transport.end()
+
+    def _look(self, connection: RemoteConnection) -> None:
+        if not connection.link.handshake.agreed:
+            self.end(connection, POLICY, "no initialize came in time")

@@ -1,0 +1,331 @@
+"""HTTP/1.1 on one socket (RFC 9112), one request after the other, and the way to a WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import http
+from collections.abc import Callable
+from typing import Final
+
+import h11
+from wsproto.utilities import generate_accept_token
+
+from acp_agent.server.remote.endpoint import Endpoint
+from acp_agent.server.remote.exchange import Headers, Reply, Request, headers_of, refusal
+from protocol.transports.buffered import BufferedWriter
+
+_HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
+_LINGER: Final = 2.0  # seconds in which what a refused client still sends is thrown away
+
+
+class Http1(asyncio.Protocol):
+    """Reads requests from a socket and writes their answers.
+
+    Args:
+        endpoint: what answers.
+        on_end: called once, when the socket is closed; not when it became a WebSocket.
+    """
+
+    def __init__(self, endpoint: Endpoint, on_end: Callable[[], None]) -> None:
+        self._endpoint = endpoint
+        self._limits = endpoint.limits
+        self._on_end = on_end
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+        self._writer = BufferedWriter(on_idle=self._idle)
+        self._transport: asyncio.Transport | None = None
+        self._request: Request | None = None  # the one that is being read or answered
+        self._body: list[bytes] = []
+        self._size = 0
+        self._task: asyncio.Task[None] | None = None
+        self._stream: _Stream | None = None
+        self._over = False  # no further request is read from what comes
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- the socket, as asyncio tells of it ------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the socket over."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._writer.open(transport)
+        self._endpoint.sockets.add(self)
+        self._wait(self._limits.head)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on."""
+        if self._over or self._stream is not None:
+            return
+        self._http.receive_data(data)
+        self._read()
+
+    def eof_received(self) -> bool:
+        """The client is gone, or waits for an answer with its side closed; both are an end."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """The socket is closed."""
+        self._endpoint.sockets.discard(self)
+        self._stop_waiting()
+        if self._stream is not None:
+            self._stream.lose()
+        self._writer.lost()
+        if self._task is not None:
+            self._task.cancel()
+        self._on_end()
+
+    def pause_writing(self) -> None:
+        """The system takes no more bytes for now."""
+        self._writer.pause()
+
+    def resume_writing(self) -> None:
+        """Everything was taken."""
+        self._writer.resume()
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        while not self._over and self._task is None:
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                self._refuse(refusal(error.error_status_hint, f"bad request: {error}"))
+                return
+            if isinstance(event, h11.Request):
+                self._on_head(event)
+            elif isinstance(event, h11.Data):
+                self._on_data(bytes(event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                self._on_whole()
+            else:
+                return  # NEED_DATA, or PAUSED until the answer is out
+
+    def _on_head(self, event: h11.Request) -> None:
+        headers = headers_of(list(event.headers))
+        path, _, query = event.target.decode("ascii", "replace").partition("?")
+        request = Request(event.method.decode("ascii"), path, query, headers, "1.1")
+        self._request = request
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # RFC 9112, section 6.1: an attempt at request smuggling.
+            self._refuse(refusal(400, "Content-Length and Transfer-Encoding came together"))
+            return
+        if _is_upgrade(request):
+            self._upgrade(request)
+            return
+        reply = self._endpoint.screen(request)
+        if reply is not None:
+            self._refuse(reply)
+            return
+        self._wait(self._limits.body)
+        if self._http.they_are_waiting_for_100_continue:
+            go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
+            self._send(go_on)
+
+    def _on_data(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > self._limits.message:
+            self._refuse(self._endpoint.too_large())
+            return
+        self._body.append(data)
+
+    def _on_whole(self) -> None:
+        assert self._request is not None
+        assert self._transport is not None
+        body = b"".join(self._body)
+        self._body.clear()
+        self._size = 0
+        self._stop_waiting()
+        self._transport.pause_reading()  # nothing but the end can come, and a GET opens a stream
+        self._task = asyncio.create_task(self._answer(self._request, body))
+
+    async def _answer(self, request: Request, body: bytes) -> None:
+        reply = await self._endpoint.answer(request, body, self._open_stream)
+        self._task = None
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._transport.resume_reading()
+        if reply is None:
+            return
+        self._reply(reply)
+        try:
+            self._http.start_next_cycle()
+        except h11.LocalProtocolError:
+            self._writer.end()
+            return
+        if self._endpoint.closing:
+            self._writer.end()
+            return
+        self._request = None
+        self._wait(self._limits.keep_alive)
+        self._read()
+
+    def _refuse(self, reply: Reply) -> None:
+        """Answer at once. What the client still sends would be taken for its next request."""
+        done = self._http.their_state is h11.DONE
+        self._over = True
+        self._body.clear()
+        if self._http.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            self._reply(reply.also(("connection", "close")))
+        if done:
+            self._writer.end()
+        else:  # closing now could take the answer away from a client that still sends
+            self._wait(_LINGER)
+
+    def _reply(self, reply: Reply) -> None:
+        length = ("content-length", str(len(reply.body)))
+        self._send(_response(reply.status, (*reply.headers, length)))
+        if reply.body and not (self._request is not None and self._request.method == "HEAD"):
+            self._send(h11.Data(data=reply.body))
+        self._send(h11.EndOfMessage())
+
+    def _send(self, event: h11.Event) -> None:
+        data = self._http.send(event)
+        if data:
+            self._writer.write(data)
+
+    def _idle(self) -> None:
+        if self._stream is not None and self._stream.on_idle is not None:
+            self._stream.on_idle()
+
+    # -- answers that go on ----------------------------------------------------------------------
+
+    def _open_stream(self, headers: Headers) -> _Stream:
+        self._send(_response(200, (*headers, ("connection", "close"))))
+        self._stream = _Stream(self._writer, self._http)
+        return self._stream
+
+    # -- WebSocket -------------------------------------------------------------------------------
+
+    def _upgrade(self, request: Request) -> None:
+        reply = self._endpoint.screen(request, upgrade=True) or _not_websocket(request)
+        if reply is not None:
+            self._refuse(reply)
+            return
+        upgraded = self._endpoint.upgrade(request, self._on_end)
+        if isinstance(upgraded, Reply):
+            self._refuse(upgraded)
+            return
+        headers, websocket = upgraded
+        key = request.headers["sec-websocket-key"][0].encode()
+        accept = generate_accept_token(key).decode("ascii")
+        fields = (
+            ("upgrade", "websocket"),
+            ("connection", "Upgrade"),
+            ("sec-websocket-accept", accept),
+            *headers,
+        )
+        self._send(
+            h11.InformationalResponse(
+                status_code=101,
+                headers=[(name.encode(), value.encode()) for name, value in fields],
+                reason=b"Switching Protocols",
+            )
+        )
+        early, _ = self._http.trailing_data
+        self._over = True
+        self._stop_waiting()
+        self._writer.pass_on()
+        self._endpoint.sockets.discard(self)
+        assert self._transport is not None
+        self._transport.set_protocol(websocket)
+        websocket.connection_made(self._transport)
+        if early:
+            websocket.data_received(early)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _wait(self, seconds: float) -> None:
+        """Close the socket unless something happens in time."""
+        self._stop_waiting()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._too_late)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_late(self) -> None:
+        if self._request is not None and not self._over:
+            self._refuse(refusal(408, "the request did not come to its end in time"))
+            return
+        self._writer.end()
+
+    def go_away(self) -> None:
+        """Close the socket once what is being answered is out."""
+        if self._task is None:
+            self._writer.end()
+
+
+class _Stream:
+    """An event stream in a chunked body."""
+
+    def __init__(self, writer: BufferedWriter, connection: h11.Connection) -> None:
+        self.on_idle: Callable[[], None] | None = None
+        self.on_lost: Callable[[], None] | None = None
+        self._writer = writer
+        self._http = connection
+        self._over = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client reads slower than is written."""
+        return self._writer.waiting
+
+    @property
+    def queued(self) -> int:
+        """Bytes not passed on yet."""
+        return self._writer.queued
+
+    def write(self, data: bytes) -> None:
+        """Send a chunk."""
+        if not self._over:
+            self._writer.write(self._http.send(h11.Data(data=data)) or b"")
+
+    def drained(self) -> bool:
+        """Whether a client that lags took anything since this was last asked."""
+        return self._writer.drained()
+
+    def end(self) -> None:
+        """Send the last chunk and close the socket."""
+        if not self._over:
+            self._over = True
+            self._writer.write(self._http.send(h11.EndOfMessage()) or b"")
+            self._writer.end()
+
+    def cut(self) -> None:
+        """Close the socket at once."""
+        self._writer.abort()
+
+    def lose(self) -> None:
+        """The socket is closed."""
+        self._over = True
+        if self.on_lost is not None:
+            self.on_lost()
+
+
+def _response(status: int, headers: Headers) -> h11.Response:
+    return h11.Response(
+        status_code=status,
+        headers=[(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        reason=http.HTTPStatus(status).phrase.encode("ascii"),
+    )
+
+
+def _is_upgrade(request: Request) -> bool:
+    """Whether the client asks for a WebSocket (RFC 6455, section 4.2.1)."""
+    upgrade = ",".join(request.headers.get("upgrade", ())).lower()
+    connection = ",".join(request.headers.get("connection", ())).lower()
+    return (
+        request.method == "GET"
+        and "websocket" in [word.strip() for word in upgrade.split(",")]
+        and "upgrade" in [word.strip() for word in connection.split(",")]
+    )
+
+
+def _not_websocket(request: Request) -> Reply | None:
+    """A refusal where an upgrade cannot be answered; None where it can."""
+    if request.headers.get("sec-websocket-version") != ("13",):
+        return refusal(426, "WebSocket version 13 is spoken", ("sec-websocket-version", "13"))
+    key = request.headers.get("sec-websocket-key", ())
+    if len(key) != 1 or len(key[0]) != 24:
+        return refusal(400, "sec-websocket-key must be one value of 16 bytes in base64")
+    return None

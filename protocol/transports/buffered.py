@@ -1,0 +1,132 @@
+"""Writing to an asyncio transport: one pass of the loop goes out together, and lag is seen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+_HIGH: Final = 64 * 1024  # bytes the transport may hold before the peer counts as slow
+
+
+class BufferedWriter:
+    """Writes bytes in order to a socket that asyncio owns. Use it in one event loop only.
+
+    Args:
+        on_idle: called after a time of waiting is over, and once when the socket is lost.
+
+    Attributes:
+        gone: whether the socket is lost; what is written then goes nowhere.
+        waiting: whether the peer reads slower than is written.
+    """
+
+    def __init__(self, *, on_idle: Callable[[], None]) -> None:
+        self.gone = False
+        self.waiting = False
+        self._on_idle = on_idle
+        self._transport: asyncio.Transport | None = None
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._scheduled = False
+        self._written = 0  # bytes given to `write`
+        self._taken = 0  # how many of them had gone when `drained` was last asked
+        self._lagged = False  # whether the peer did then
+        self._flushed: asyncio.Event | None = None
+
+    def open(self, transport: asyncio.Transport) -> None:
+        """Write to this transport from now on."""
+        self._transport = transport
+        transport.set_write_buffer_limits(high=_HIGH, low=0)
+
+    @property
+    def queued(self) -> int:
+        """Bytes not passed on to the system yet."""
+        held = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return 0 if self.gone else self._size + held
+
+    def write(self, data: bytes) -> None:
+        """Write `data` after everything before it."""
+        if self.gone:
+            return
+        self._pieces.append(data)
+        self._size += len(data)
+        self._written += len(data)
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self.pass_on)
+
+    async def flush(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds until all is passed on; false when it was not."""
+        self.pass_on()
+        if self._transport is None or self.gone or not self.queued:
+            return not self.gone
+        self._flushed = asyncio.Event()
+        self._transport.set_write_buffer_limits(high=0)  # so that its end is told
+        try:
+            await asyncio.wait_for(self._flushed.wait(), timeout)
+        except TimeoutError:
+            return False
+        finally:
+            self._flushed = None
+            self._transport.set_write_buffer_limits(high=_HIGH, low=0)
+        return not self.gone
+
+    def drained(self) -> bool:
+        """Whether a peer that lags took anything since this was last asked."""
+        taken = self._written - self.queued
+        moved = self._lagged and taken > self._taken
+        self._taken = taken
+        self._lagged = self.waiting
+        return moved
+
+    def end(self) -> None:
+        """Close the socket once everything is passed on."""
+        self.pass_on()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Cut the socket."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def pause_reading(self) -> None:
+        """Let the peer wait before it sends more."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Take what the peer sends."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def pause(self) -> None:
+        """The system takes no more (`asyncio.BaseProtocol.pause_writing`)."""
+        self.waiting = True
+
+    def resume(self) -> None:
+        """The system took everything (`asyncio.BaseProtocol.resume_writing`)."""
+        self.waiting = False
+        if self._flushed is not None:
+            self._flushed.set()
+        self._on_idle()
+
+    def lost(self) -> None:
+        """The socket is closed."""
+        self.gone = True
+        self.waiting = False
+        self._pieces.clear()
+        self._size = 0
+        if self._flushed is not None:
+            self._flushed.set()
+        self._on_idle()
+
+    def pass_on(self) -> None:
+        """Give the transport everything now."""
+        self._scheduled = False
+        if self._transport is None or not self._pieces:
+            return
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        self._transport.write(data)

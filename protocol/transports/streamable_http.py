@@ -1,0 +1,385 @@
+"""Messages over streamable HTTP: requests bring the client's, event streams carry ours.
+
+Source: the RFD "Streamable HTTP & WebSocket Transport" of the Agent Client Protocol. A connection
+has one stream of its own and one for each session. A message goes to the stream of the session that
+it names; a response goes where its request came from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from protocol.transports.base import Oversize
+
+HELD_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody has it open
+# The methods whose responses go to the connection's stream, because a client may not have the
+# session's before it has read them (RFD, section 1).
+_TO_CONNECTION: Final = frozenset({"session/new", "session/load"})
+_ATTACHING: Final = frozenset({"session/load", "session/resume"})
+
+
+class EventStream(Protocol):
+    """A response with a body that goes on.
+
+    Attributes:
+        on_idle: called whenever everything written was passed on after a time of waiting.
+        on_lost: called once when the client closed it, and never after `end`.
+    """
+
+    on_idle: Callable[[], None] | None
+    on_lost: Callable[[], None] | None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client reads slower than is written."""
+
+    @property
+    def queued(self) -> int:
+        """How many bytes were written and not passed on yet."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes after those written before. Never waits."""
+
+    def drained(self) -> bool:
+        """Whether a client that lags took anything since this was last asked."""
+
+    def end(self) -> None:
+        """Say that there is no more, once all is passed on."""
+
+    def cut(self) -> None:
+        """Close it now, whatever is not passed on."""
+
+
+class _Params(Struct):
+    session_id: Any = msgspec.field(default=None, name="sessionId")
+
+
+class _Outgoing(Struct):
+    id: Raw | UnsetType = UNSET
+    method: str | None = None
+    params: _Params | None = None
+    result: Raw | UnsetType = UNSET
+
+
+_outgoing = msgspec.json.Decoder(_Outgoing)
+_results = msgspec.json.Decoder(_Params)
+
+
+class Mailbox:
+    """What is on its way to one stream, whether or not somebody has it open.
+
+    Attributes:
+        stream: the open stream, if there is one.
+        lost: whether updates were thrown away because nobody came for them.
+        stalled_since: since when the client takes nothing of what waits for it; None: it does.
+    """
+
+    def __init__(self, held_limit: int) -> None:
+        self.stream: EventStream | None = None
+        self.lost = False
+        self.stalled_since: float | None = None
+        self._held_limit = held_limit
+        self._held: deque[tuple[bytes, bool]] = deque()
+        self._size = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait for the stream to be opened."""
+        return self._size
+
+    def put(self, line: bytes, *, update: bool) -> None:
+        """Send a message, or keep it until the stream is opened.
+
+        Notifications (`update`) are thrown away, all of them, when there are too many; requests
+        and responses are few, and somebody waits for each.
+        """
+        if self.stream is not None:
+            self.stream.write(event(line))
+            return
+        if update and self.lost:
+            return
+        self._held.append((line, update))
+        self._size += len(line)
+        if self._size > self._held_limit:
+            self.lost = True
+            self._held = deque(one for one in self._held if not one[1])
+            self._size = sum(len(one[0]) for one in self._held)
+
+    def open(self, stream: EventStream) -> None:
+        """Use a stream from now on; the one before it ends."""
+        before, self.stream = self.stream, stream
+        self.stalled_since = None
+        if before is not None:
+            before.on_lost = before.on_idle = None
+            before.end()
+        while self._held:
+            stream.write(event(self._held.popleft()[0]))
+        self._size = 0
+
+    def close(self) -> None:
+        """End the stream."""
+        if self.stream is not None:
+            self.stream.on_lost = self.stream.on_idle = None
+            self.stream.end()
+            self.stream = None
+
+
+class StreamableHttpTransport:
+    """One client's connection; see `transports.base.Transport`.
+
+    Args:
+        held_limit: bytes kept for a stream that nobody has open.
+
+    Attributes:
+        sessions: the ids of the sessions that this connection made, loaded or resumed.
+        touched: when something last came or a stream was last open, in the loop's time.
+    """
+
+    def __init__(self, *, held_limit: int = HELD_LIMIT) -> None:
+        self.on_idle: Callable[[], None] | None = None
+        self.sessions: set[str] = set()
+        self.touched = asyncio.get_running_loop().time()
+        self._held_limit = held_limit
+        self._messages: deque[bytes | Oversize] = deque()
+        self._arrival: asyncio.Future[None] | None = None
+        self._ended = False
+        self._gone = False
+        self._connection = Mailbox(held_limit)
+        self._mailboxes: dict[str, Mailbox] = {}
+        self._routes: dict[bytes, tuple[str | None, str | None]] = {}  # id → session, attached
+        # Ids of our own requests → the session, and the request, until it is answered.
+        self._questions: dict[bytes, tuple[str | None, bytes]] = {}
+        self._first: tuple[bytes, asyncio.Future[bytes]] | None = None
+        self._flushed: asyncio.Event | None = None
+
+    # -- the Transport ---------------------------------------------------------------------------
+
+    @property
+    def gone(self) -> bool:
+        """Whether the connection was ended."""
+        return self._gone
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client reads one of its streams slower than is written."""
+        return not self._gone and any(stream.waiting for stream in self.streams)
+
+    @property
+    def queued(self) -> int:
+        """Bytes written and not passed on yet, those for closed streams left out."""
+        return sum(stream.queued for stream in self.streams)
+
+    @property
+    def streams(self) -> list[EventStream]:
+        """The streams that are open."""
+        boxes = (self._connection, *self._mailboxes.values())
+        return [box.stream for box in boxes if box.stream is not None]
+
+    async def read_message(self) -> bytes | Oversize | None:
+        """The next message; None at the end."""
+        while not self._messages:
+            if self._ended:
+                return None
+            self._arrival = asyncio.get_running_loop().create_future()
+            try:
+                await self._arrival
+            finally:
+                self._arrival = None
+        return self._messages.popleft()
+
+    def write(self, data: bytes) -> None:
+        """Send whole messages, a line each."""
+        if self._gone:
+            return
+        for line in data.split(b"\n"):
+            if line:
+                self._send(line)
+
+    async def flush(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        if not self._gone and self.queued:
+            self._flushed = asyncio.Event()
+            try:
+                await asyncio.wait_for(self._flushed.wait(), timeout)
+            except TimeoutError:
+                return False
+            finally:
+                self._flushed = None
+        return not self._gone
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._messages.clear()
+        self._ended = True
+        self._wake()
+
+    # -- what comes in ---------------------------------------------------------------------------
+
+    async def first_answer(self, message: bytes, raw_id: bytes) -> bytes:
+        """Hand in the first request, and give the line that answers it.
+
+        Raises:
+            ConnectionError: the connection ended without an answer.
+        """
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._first = (raw_id, answer)
+        self.hand_in(message)
+        return await answer
+
+    def hand_in(self, message: bytes) -> None:
+        """Give a message of the client to whoever reads."""
+        if self._ended:
+            return
+        self.touched = asyncio.get_running_loop().time()
+        self._messages.append(message)
+        self._wake()
+
+    def expect(self, raw_id: bytes, method: str, session: str | None) -> None:
+        """Note where the response to a request is to go."""
+        attached = session if method in _ATTACHING else None
+        self._routes[raw_id] = (None if method in _TO_CONNECTION else session, attached)
+
+    def asked_in(self, raw_id: bytes) -> str | None:
+        """The session of the request of ours with this id, where it waits for its answer."""
+        return self._questions.get(raw_id, (None,))[0]
+
+    def answered(self, raw_id: bytes) -> None:
+        """The client answered a request of ours."""
+        self._questions.pop(raw_id, None)
+
+    def must_load(self, session: str) -> bool:
+        """Whether the client missed updates of a session, so that it has to load it again."""
+        box = self._mailboxes.get(session)
+        return box is not None and box.lost
+
+    def loading(self, session: str) -> None:
+        """The client loads or resumes a session: what it missed before does not matter now."""
+        box = self._mailboxes.get(session)
+        if box is not None:
+            box.lost = False
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def open_stream(self, session: str | None, stream: EventStream) -> None:
+        """Send what is for a session, or for none, to `stream`; an older one ends."""
+        box = self._box(session)
+        stream.on_idle = self._idle
+        stream.on_lost = lambda: self._lost(session, box, stream)
+        box.open(stream)
+
+    def keep_alive(self, now: float, stall: float) -> None:
+        """Send a comment on every stream, and cut those whose client read nothing for `stall` s."""
+        for box in (self._connection, *self._mailboxes.values()):
+            stream = box.stream
+            if stream is None:
+                continue
+            if stream.drained() or not stream.waiting:
+                box.stalled_since = None
+                if not stream.waiting:
+                    stream.write(b":\n\n")
+            elif box.stalled_since is None:
+                box.stalled_since = now
+            elif now - box.stalled_since > stall:
+                stream.cut()
+
+    def has_mailbox(self, session: str) -> bool:
+        """Whether a stream of this session is or was open, or something waits for one."""
+        return session in self._mailboxes
+
+    @property
+    def mailbox_count(self) -> int:
+        """How many sessions have or had a stream."""
+        return len(self._mailboxes)
+
+    def end(self) -> None:
+        """The connection is over: close the streams."""
+        if self._gone:
+            return
+        self._gone = True
+        self.close()
+        for box in (self._connection, *self._mailboxes.values()):
+            box.close()
+        self._mailboxes.clear()
+        if self._first is not None and not self._first[1].done():
+            self._first[1].set_exception(ConnectionError("the connection ended"))
+        self._idle()
+
+    def _lost(self, session: str | None, box: Mailbox, stream: EventStream) -> None:
+        if box.stream is not stream:
+            return
+        box.stream = None
+        box.lost = box.lost or stream.waiting or stream.queued > 0
+        self.touched = asyncio.get_running_loop().time()
+        # Whether a question reached the client nobody knows, and a turn may wait for its answer.
+        for asked_in, line in self._questions.values():
+            if asked_in == session:
+                box.put(line, update=False)
+        self._idle()
+
+    def _box(self, session: str | None) -> Mailbox:
+        if session is None:
+            return self._connection
+        box = self._mailboxes.get(session)
+        if box is None:
+            box = self._mailboxes[session] = Mailbox(self._held_limit)
+        return box
+
+    # -- what goes out ---------------------------------------------------------------------------
+
+    def _send(self, line: bytes) -> None:
+        message = _outgoing.decode(line)
+        raw_id = None if message.id is UNSET else bytes(message.id)
+        if message.method is None:
+            if raw_id is not None:
+                self._respond(raw_id, message, line)
+            return
+        session = message.params.session_id if message.params is not None else None
+        session = session if isinstance(session, str) else None
+        if raw_id is not None:
+            self._questions[raw_id] = (session, line)
+        self._box(session).put(line, update=raw_id is None)
+
+    def _respond(self, raw_id: bytes, message: _Outgoing, line: bytes) -> None:
+        if self._first is not None and self._first[0] == raw_id:
+            if not self._first[1].done():
+                self._first[1].set_result(line)
+            self._first = None
+            return
+        session, attached = self._routes.pop(raw_id, (None, None))
+        if message.result is not UNSET:
+            if attached is not None:
+                self.sessions.add(attached)
+            made = _session_in(message.result)
+            if made is not None:
+                self.sessions.add(made)
+        self._box(session).put(line, update=False)
+
+    def _idle(self) -> None:
+        if self._flushed is not None and not self.queued:
+            self._flushed.set()
+        if self.on_idle is not None:
+            self.on_idle()
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+
+def event(line: bytes) -> bytes:
+    """A message as a server-sent event (HTML standard, section 9.2.6)."""
+    return b"data: " + line + b"\n\n"
+
+
+def _session_in(result: Raw) -> str | None:
+    """The session that a result names."""
+    try:
+        session = _results.decode(result).session_id
+    except msgspec.DecodeError:
+        return None
+    return session if isinstance(session, str) else None

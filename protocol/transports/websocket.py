@@ -1,0 +1,292 @@
+"""Messages as text frames of a WebSocket (RFC 6455), the server's side of it.
+
+The transport is an asyncio protocol: it takes a socket over once the HTTP upgrade was answered.
+Frames are not compressed: what streams are short messages, and a compressed one could be a bomb.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import CloseConnection, Message, Ping, TextMessage
+from wsproto.frame_protocol import CloseReason
+from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+from protocol.transports.base import LIMIT, Oversize
+from protocol.transports.buffered import BufferedWriter
+
+GOING_AWAY: Final = int(CloseReason.GOING_AWAY)
+NORMAL: Final = int(CloseReason.NORMAL_CLOSURE)
+POLICY: Final = int(CloseReason.POLICY_VIOLATION)
+
+_AHEAD = 1024 * 1024  # bytes of messages that may wait to be read before reading pauses
+_GOODBYE = 1.0  # seconds that the peer gets to answer our close frame
+_PATIENCE = 3  # intervals in which a ping may be answered: what the peer reads first may be long
+
+
+class WebSocketTransport(asyncio.Protocol):
+    """One side of a connection over a WebSocket; see `transports.base.Transport`.
+
+    A peer from which nothing comes is pinged; one that does not answer for three intervals more,
+    and takes nothing of what waits for it either, is taken for dead: its socket is cut.
+
+    Args:
+        limit: The longest message in bytes; longer ones are reported and thrown away.
+        ping: Seconds without a byte from the peer after which it is pinged.
+        on_end: Called once, when the socket is closed.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: int = LIMIT,
+        ping: float = 20.0,
+        on_end: Callable[[], None] | None = None,
+    ) -> None:
+        self.on_idle: Callable[[], None] | None = None
+        self.heard = False
+        self._limit = limit
+        self._ping = ping
+        self._on_end = on_end
+        self._frames = Connection(ConnectionType.SERVER)
+        self._writer = BufferedWriter(on_idle=self._idle)
+        self._messages: deque[bytes | Oversize] = deque()
+        self._unread = 0  # bytes in `_messages`
+        self._paused = False  # whether reading is
+        self._parts: list[bytes] = []
+        self._size = 0  # bytes in `_parts`, or of what was thrown away
+        self._ended = False  # nothing more is read
+        self._parted = False  # a close frame went out or came in
+        self._ping_due: bytes | None = None  # a ping that waits to be answered
+        self._arrival: asyncio.Future[None] | None = None
+        self._closed = asyncio.Event()
+        self._quiet = 0  # intervals without a byte from the peer
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- the Transport ---------------------------------------------------------------------------
+
+    @property
+    def gone(self) -> bool:
+        """Whether the peer reads no more."""
+        return self._parted or self._writer.gone
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the peer reads slower than is written."""
+        return self._writer.waiting and not self.gone
+
+    @property
+    def queued(self) -> int:
+        """Bytes written and not passed on yet."""
+        return self._writer.queued
+
+    async def read_message(self) -> bytes | Oversize | None:
+        """The next message; None when the peer closed or is gone, and after `close`."""
+        while not self._messages:
+            if self._ended:
+                return None
+            self._go_on_reading()
+            self._arrival = asyncio.get_running_loop().create_future()
+            try:
+                await self._arrival
+            finally:
+                self._arrival = None
+        message = self._messages.popleft()
+        if isinstance(message, bytes):
+            self._unread -= len(message)
+        return message
+
+    def write(self, data: bytes) -> None:
+        """Send whole messages, a line each, as a frame each."""
+        if self.gone:
+            return
+        if data.find(b"\n") == len(data) - 1:
+            self._writer.write(text_frame(data[:-1]))
+        else:
+            self._writer.write(b"".join(text_frame(line) for line in data.split(b"\n") if line))
+
+    async def flush(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        return await self._writer.flush(timeout)
+
+    def close(self) -> None:
+        """Stop reading. What was written still goes out, and `part` ends the socket."""
+        self._messages.clear()
+        self._unread = 0
+        self._end()
+        self._go_on_reading()  # for the answer to our close frame
+
+    # -- its end ---------------------------------------------------------------------------------
+
+    async def part(self, code: int = NORMAL, reason: str = "") -> None:
+        """Say goodbye with a close frame and close the socket; within about a second."""
+        self._end()
+        self._go_on_reading()
+        self._send_close(code, reason)
+        await self._writer.flush(_GOODBYE)
+        try:
+            await asyncio.wait_for(self._closed.wait(), _GOODBYE)  # its answer ends the socket
+        except TimeoutError:
+            self._writer.abort()
+            await self._closed.wait()
+
+    def _send_close(self, code: int, reason: str) -> None:
+        if self._parted or self._writer.gone:
+            return
+        self._parted = True
+        try:
+            self._writer.write(self._frames.send(CloseConnection(code=code, reason=reason)))
+        except LocalProtocolError:  # the peer's own close was first
+            return
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    # -- the socket, as asyncio tells of it ------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the socket over; also called where it was another protocol's before."""
+        assert isinstance(transport, asyncio.Transport)
+        self._writer.open(transport)
+        self._schedule()
+
+    def data_received(self, data: bytes) -> None:
+        """Take frames apart."""
+        self._quiet = 0
+        try:
+            self._frames.receive_data(data)
+            for event in self._frames.events():
+                self._on_event(event)
+        except RemoteProtocolError as error:
+            hint = error.event_hint
+            code = hint.code if isinstance(hint, CloseConnection) else CloseReason.PROTOCOL_ERROR
+            self._fail(int(code), str(error))
+        except LocalProtocolError:
+            self._fail(int(CloseReason.PROTOCOL_ERROR), "")
+
+    def eof_received(self) -> bool:
+        """The peer sends no more, without a goodbye."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """The socket is closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._closed.set()
+        self._end()
+        self._writer.lost()
+        if self._on_end is not None:
+            self._on_end()
+
+    def pause_writing(self) -> None:
+        """The system takes no more bytes for now."""
+        self._writer.pause()
+
+    def resume_writing(self) -> None:
+        """Everything was taken."""
+        self._writer.resume()
+
+    # -- frames ----------------------------------------------------------------------------------
+
+    def _on_event(self, event: object) -> None:
+        if isinstance(event, TextMessage):
+            self._keep(event)
+        elif isinstance(event, Ping):
+            self._answer_ping(event)
+        elif isinstance(event, CloseConnection):
+            if not self._parted:
+                self._parted = True
+                self._writer.write(self._frames.send(event.response()))
+            self._writer.end()
+            self._end()
+            self._idle()
+        elif isinstance(event, Message) and event.message_finished:
+            self.heard = True  # binary, which the transport's RFD says is ignored
+
+    def _keep(self, event: TextMessage) -> None:
+        if self._ended:
+            return
+        part = event.data.encode()
+        self._size += len(part)
+        if self._size <= self._limit:
+            self._parts.append(part)
+        else:
+            self._parts.clear()
+        if not event.message_finished:
+            return
+        message: bytes | Oversize = Oversize(self._limit)
+        if self._size <= self._limit:
+            message = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        self._arrived(message)
+
+    def _arrived(self, message: bytes | Oversize) -> None:
+        self.heard = True
+        self._messages.append(message)
+        if isinstance(message, bytes):
+            self._unread += len(message)
+            if self._unread > _AHEAD and not self._paused:
+                self._paused = True
+                self._writer.pause_reading()
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def _go_on_reading(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._writer.resume_reading()
+
+    def _answer_ping(self, ping: Ping) -> None:
+        """Answer the latest ping only, where the peer does not read the answers (section 5.5.3)."""
+        if self._parted:
+            return
+        pong = self._frames.send(ping.response())
+        if self._writer.waiting:
+            self._ping_due = pong
+        else:
+            self._writer.write(pong)
+
+    def _fail(self, code: int, reason: str) -> None:
+        """The peer broke the rules: say so, and read no more."""
+        self._send_close(code, reason[:100])
+        self._end()
+        self._writer.end()
+        self._idle()
+
+    def _idle(self) -> None:
+        if self._ping_due is not None and not self.gone:
+            self._writer.write(self._ping_due)
+        self._ping_due = None
+        if self.on_idle is not None:
+            self.on_idle()
+
+    # -- whether the peer is alive ---------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._ping, self._look)
+
+    def _look(self) -> None:
+        self._quiet = 0 if self._writer.drained() else self._quiet + 1
+        if self._quiet > _PATIENCE:
+            self._writer.abort()
+            return
+        if self._quiet == 1 and not self.gone:
+            self._writer.write(self._frames.send(Ping()))
+        self._schedule()
+
+
+def text_frame(payload: bytes) -> bytes:
+    """A whole message as one unmasked text frame (RFC 6455, section 5.2)."""
+    size = len(payload)
+    if size < 126:
+        return b"\x81%c" % size + payload
+    if size < 1 << 16:
+        return b"\x81\x7e" + size.to_bytes(2, "big") + payload
+    return b"\x81\x7f" + size.to_bytes(8, "big") + payload
