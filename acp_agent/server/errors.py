@@ -36,7 +36,7 @@ def turn_error(message: str, kind: str) -> Error:
         message: the error in words, for the user.
         kind: its sort, as `AcpAgentError.kind` names it; "" where the journal does not say.
     """
-    return Error(_CODES.get(kind, INTERNAL_ERROR), message, {"kind": kind} if kind else None)
+    return Error(_CODES.get(kind, INTERNAL_ERROR), message)
 
 
 def to_rpc_error(error: AcpAgentError, auth_methods: list[dict[str, Any]]) -> RpcError:

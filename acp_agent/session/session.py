@@ -166,6 +166,10 @@ class Session:
         """Run `action`, which shows the journal, with no live event in between."""
         await self._journal.alone(action)
 
+    async def tell(self, *events: AnyEvent) -> None:
+        """Show events that are not part of the conversation, or could not be made part of it."""
+        await self._journal.alone(lambda: self._show(events))
+
     async def _show(self, events: Sequence[AnyEvent]) -> None:
         await self.editor.show(self.session, events)
 
@@ -371,7 +375,7 @@ class Session:
 
     async def _notify(self, notice: NoticeShown) -> None:
         # Not journaled: it is about this opening, not part of the conversation.
-        await self._journal.alone(lambda: self._show([notice]))
+        await self.tell(notice)
 
     @property
     def mcp(self) -> McpServers | None:

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError
 from acp_agent.events import (
@@ -172,6 +174,12 @@ class Turn:
                 await session.emit(*title, ended)
             except AcpAgentError as failure:  # what came first says more
                 error = error or failure
+                # Told although it is not kept: who was told of the turn has to be told of its end.
+                await session.tell(
+                    msgspec.structs.replace(
+                        ended, stop_reason=None, error=str(error), error_kind=error.kind
+                    )
+                )
         finally:
             on_end()
         if error is not None:

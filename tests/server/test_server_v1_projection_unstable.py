@@ -80,7 +80,7 @@ SUBAGENT = [
 def test_child_sessions_are_shown_with_what_changed_alone() -> None:
     updates = shown(ClientProfile(subagents=True), *SUBAGENT)
     child = {"sessionUpdate": "subagent_update", "sessionId": CHILD}
-    failed = {"code": -32000, "message": "no key", "data": {"kind": "auth_required"}}
+    failed = {"code": -32000, "message": "no key"}
     assert updates[:4] == [
         child | {"title": "Scout", "cwd": "/work", "additionalDirectories": ["/more"]},
         child | {"state": {"state": "running"}, "capabilities": {"cancel": {}}},

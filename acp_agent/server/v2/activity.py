@@ -7,6 +7,7 @@ from typing import Literal
 
 from acp_agent.events import TurnEnded
 from acp_agent.server.errors import turn_error
+from acp_agent.server.interrupted import INTERRUPTED_TITLE
 from acp_agent.server.usage import token_counts
 from protocol.v2 import types as acp
 
@@ -51,12 +52,14 @@ class Activity:
         return self._changed()
 
     def ends(self, event: TurnEnded | None) -> Sequence[acp.SessionUpdate]:
-        """The turn ended; None: it was cut off, and why is not known."""
+        """The turn ended; None: it was cut off. Nothing where its end was told before."""
         self._running = False
         self._at_work.clear()
         self._asking.clear()
+        if self._told == "idle":
+            return []
         self._told = "idle"
-        return [acp.SessionIdleUpdate() if event is None else _idle(event)]
+        return [_cut() if event is None else _idle(event)]
 
     def now(self) -> acp.SessionUpdate:
         """What the session is doing now, for a client that missed what was told."""
@@ -80,6 +83,10 @@ class Activity:
             return []
         self._told = state
         return [self.now()]
+
+
+def _cut() -> acp.SessionUpdate:
+    return acp.SessionErrorUpdate(error=turn_error(INTERRUPTED_TITLE, ""))
 
 
 def _idle(event: TurnEnded) -> acp.SessionUpdate:

@@ -117,18 +117,23 @@ class Calls:
         return updates
 
     def cut(self, call: CallId) -> Sequence[acp.SessionUpdate]:
-        """A call was open when the process died."""
+        """A call did not end, but the turn did; nothing where the client was told of an end."""
         known = self._open.pop(call, None)
-        has_terminal = known is not None and known.has_terminal
+        if known is None:
+            return []
         reason = shown_part(text_part(CUT_CALL))
         terminal = acp.Terminal(terminal_id=call)
         failed = acp.ToolCallProgress(
             tool_call_id=call,
             status="failed",
-            content=[terminal, reason] if has_terminal else [reason],
+            content=[terminal, reason] if known.has_terminal else [reason],
             capabilities=None,
         )
-        return [terminals.lost(call), failed] if has_terminal else [failed]
+        return [terminals.lost(call), failed] if known.has_terminal else [failed]
+
+    def cut_all(self) -> Sequence[acp.SessionUpdate]:
+        """The turn ended; a call that is open still is one whose end could not be written."""
+        return [update for call in tuple(self._open) for update in self.cut(call)]
 
     def _shows(
         self,
@@ -142,9 +147,11 @@ class Calls:
         before, call.content = call.content, content
         moved = locations is not None and locations != call.locations
         call.locations = call.locations if locations is None else locations
-        grown = len(content) - len(before) if content[: len(before)] == before else -1
-        if call.has_terminal:  # which shows it already
+        grown = -1  # it is something else, or the first that is shown
+        if content == before or call.has_terminal:  # which shows all that there is
             grown = 0
+        elif before and content[: len(before)] == before:
+            grown = len(content) - len(before)
         updates: list[acp.SessionUpdate] = []
         if grown < 0 or moved or title is not UNSET:
             updates.append(

@@ -57,7 +57,7 @@ class Projector:
             ToolOutput: self._calls.output,
             UserMessage: _user,
             TurnStarted: lambda _: self.activity.begins(),
-            TurnEnded: self.activity.ends,
+            TurnEnded: self._turn_ended,
             TurnInterrupted: self._interrupted,
             ToolCalled: self._calls.called,
             PermissionAsked: lambda event: self.activity.asks(event.call),
@@ -88,8 +88,12 @@ class Projector:
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         return [*self._calls.ended(event), *self.activity.rests(event.call)]
 
+    def _turn_ended(self, event: TurnEnded) -> Sequence[acp.SessionUpdate]:
+        return [*self._calls.cut_all(), *self.activity.ends(event)]
+
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         return [
+            *self.activity.begins(),  # where its end was told and could not be written
             *(update for call in event.calls for update in self._calls.cut(call)),
             acp.AgentMessage(
                 message_id=event.message,
