@@ -68,6 +68,11 @@ class Core:
         return self._manager
 
     @property
+    def secrets(self) -> Secrets:
+        """The keys."""
+        return self._secrets
+
+    @property
     def opened(self) -> SessionManager | None:
         """The sessions, where any were asked for yet."""
         return self._manager

@@ -1,0 +1,131 @@
+"""A login by the page: the client sends the user there, and hears when it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import TYPE_CHECKING
+
+from acp_agent.config.secrets import Secrets
+from acp_agent.elicitation import Page, Response
+from acp_agent.errors import AuthRequiredError
+from acp_agent.models.provider_check import Answer, check_provider
+from acp_agent.models.providers import Provider
+from acp_agent.server.login_page.server import LoginPage, login_page
+
+if TYPE_CHECKING:
+    from acp_agent.server.link import ClientLink
+
+PATIENCE_SECONDS = 600.0  # what the user may take
+CHECK_SECONDS = 10.0  # what the provider may take to say whether the key is good
+
+MESSAGE = (
+    "Open this page of acp-agent on your own computer to give it the key of a model provider. The "
+    "key does not pass through the editor."
+)
+
+_ENDINGS = {
+    "decline": "the login was declined; nothing is changed",
+    "cancel": "the login was cancelled; nothing is changed",
+}
+
+
+async def log_in_by_page(link: ClientLink, request: int | str) -> Provider:
+    """Let the user give a key in a browser; gives whose key is kept now.
+
+    The page is closed when this returns, raises or is cancelled.
+
+    Args:
+        link: the client's connection.
+        request: the id of the client's request that is being answered.
+
+    Raises:
+        AuthRequiredError: the user declined, went away, or took too long; nothing is changed.
+        EditorGoneError: the client left.
+    """
+    services = await link.core.services()
+    providers = [
+        one for one in services.models.providers() if one.api != "demo" and one.key_required
+    ]
+    try:
+        async with (
+            asyncio.timeout(PATIENCE_SECONDS),
+            login_page(providers, KeptSecrets(link.core.secrets)) as page,
+        ):
+            return await _visit(link, request, page)
+    except TimeoutError:
+        raise AuthRequiredError(
+            f"no key was given within {PATIENCE_SECONDS / 60:.0f} minutes, and the page is closed; "
+            "log in again"
+        ) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise AuthRequiredError(
+            f"the login page cannot be shown ({reason}); run 'acp-agent login' in a terminal"
+        ) from None
+
+
+class KeptSecrets:
+    """Tries a key as `acp-agent login` does, and keeps it where that does."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+
+    async def check(self, provider: Provider, key: str) -> Answer:
+        """Whether the provider takes the key."""
+        return await asyncio.to_thread(check_provider, provider, key, timeout=CHECK_SECONDS)
+
+    async def keep(self, provider: Provider, key: str) -> None:
+        """Keep it in the user's file, or in the keyring where the key before it was."""
+        origin = self._secrets.origin(provider.id, ())
+        keyring = origin is not None and origin.kind == "keyring"
+        await asyncio.to_thread(self._secrets.set, provider.id, key, keyring=keyring)
+
+
+async def _visit(link: ClientLink, request: int | str, page: LoginPage) -> Provider:
+    """Send the user to the page and wait until they are done there.
+
+    They may be done before the client says that it opened the page.
+    """
+    visit = Page(message=MESSAGE, url=page.url, id=uuid.uuid4().hex)
+    asked = asyncio.ensure_future(_ask(link, request, visit))
+    done = asyncio.ensure_future(page.done())
+    try:
+        await asyncio.wait([asked, done], return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
+            _check(asked.result())
+        provider = await done
+        _complete(link, visit)
+        return provider
+    finally:
+        asked.cancel()
+        done.cancel()
+        await asyncio.gather(asked, done, return_exceptions=True)
+
+
+def _check(response: Response | None) -> None:
+    if response is None:
+        raise AuthRequiredError("the editor could not open the login page; nothing is changed")
+    if response.action != "accept":
+        raise AuthRequiredError(_ENDINGS[response.action])
+
+
+async def _ask(link: ClientLink, request: int | str, visit: Page) -> Response | None:
+    if link.handshake.version == 1:
+        from acp_agent.server.v1 import elicitation as v1  # noqa: PLC0415 - the version spoken
+
+        return await v1.elicit(link.connection, v1.page_request_outside(visit, request))
+    from acp_agent.server.v2 import elicitation as v2  # noqa: PLC0415 - likewise
+
+    return await v2.elicit(link.connection, v2.page_request_outside(visit, request))
+
+
+def _complete(link: ClientLink, visit: Page) -> None:
+    if link.handshake.version == 1:
+        from acp_agent.server.v1 import elicitation as v1  # noqa: PLC0415 - the version spoken
+
+        v1.page_done(link.connection, visit)
+        return
+    from acp_agent.server.v2 import elicitation as v2  # noqa: PLC0415 - likewise
+
+    v2.page_done(link.connection, visit)

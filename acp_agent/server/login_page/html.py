@@ -1,0 +1,118 @@
+"""What the login page looks like: plain HTML without a script, in English or Chinese."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import tomllib
+from html import escape
+from importlib.resources import files as package_files
+from string import Template
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from acp_agent.models.providers import Provider
+
+Language = Literal["en", "zh"]
+
+
+class PageText(Struct, frozen=True):
+    """What a page says: `kind` is `form`, or the name of a text that is all of the page.
+
+    `problem` names the text of what was wrong with the form that came; `name` is the provider's.
+    """
+
+    language: Language
+    kind: str
+    problem: str = ""
+    name: str = ""
+    chosen: str = ""
+    providers: tuple[Provider, ...] = ()
+    action: str = ""
+    word: str = ""
+
+
+def language_for(accepted: str) -> Language:
+    """The language for a header Accept-Language (RFC 9110, section 12.5.4)."""
+    wishes: list[tuple[float, int, Language]] = []
+    for place, part in enumerate(accepted[:1_000].split(",")):
+        tag, _, weight = part.partition(";")
+        try:
+            quality = float(weight.strip().removeprefix("q=") or 1)
+        except ValueError:
+            quality = 0.0
+        primary = tag.strip().lower().partition("-")[0]
+        if primary in {"en", "zh"} and quality > 0:
+            wishes.append((-quality, place, "zh" if primary == "zh" else "en"))
+    return min(wishes)[2] if wishes else "en"
+
+
+def render(page: PageText) -> str:
+    """The page as HTML."""
+    said = _texts()[page.language]
+    if page.kind == "form":
+        content = _form(page, said)
+    else:
+        content = f"<p>{escape(_named(said[page.kind], page.name))}</p>"
+    return _template("page.html").substitute(
+        language=page.language, title=escape(said["title"]), style=_style(), content=content
+    )
+
+
+def style_hash() -> str:
+    """The hash by which the page's security policy allows its one style sheet (CSP level 3)."""
+    return base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+
+
+def _form(page: PageText, said: dict[str, str]) -> str:
+    problem = ""
+    if page.problem:
+        words = escape(_named(said[page.problem], page.name))
+        problem = f'<p class="problem" role="alert">{words}</p>'
+    return _template("form.html").substitute(
+        problem=problem,
+        explanation=escape(said["explanation"]),
+        action=escape(page.action),
+        word=escape(page.word),
+        provider_label=escape(said["provider"]),
+        options="\n".join(
+            _option(provider, provider.id == page.chosen, said) for provider in page.providers
+        ),
+        key_label=escape(said["key"]),
+        button=escape(said["button"]),
+        small_print=escape(said["small_print"]),
+    )
+
+
+def _option(provider: Provider, chosen: bool, said: dict[str, str]) -> str:
+    notes = [urlsplit(provider.base_url).hostname or ""]
+    notes += [said["has_key"]] if provider.key else []
+    label = f"{provider.name} ({', '.join(note for note in notes if note)})"
+    selected = " selected" if chosen else ""
+    return f'<option value="{escape(provider.id)}"{selected}>{escape(label)}</option>'
+
+
+def _named(text: str, name: str) -> str:
+    return text.replace("{name}", name)
+
+
+@functools.cache
+def _texts() -> dict[Language, dict[str, str]]:
+    texts: dict[Language, dict[str, str]] = tomllib.loads(_file("texts.toml"))  # type: ignore[assignment]  # the file has these two languages, which a test says
+    return texts
+
+
+@functools.cache
+def _style() -> str:
+    return _file("page.css")
+
+
+def _template(name: str) -> Template:
+    return Template(_file(name))
+
+
+def _file(name: str) -> str:
+    return (package_files(__package__) / name).read_text("utf-8")
