@@ -1,18 +1,26 @@
-"""The one table of version 1's stable methods: what each side answers, with which types."""
+"""The one table of version 1's stable methods: what each side answers, with which types.
+
+What a session asks of its client comes after its start, and so do the types of those methods.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from protocol.jsonrpc.late_method import LateMethod
 from protocol.jsonrpc.method import Method
 from protocol.v1 import (
-    client_methods as client,
     config_options as options,
-    elicitation,
     initialization,
     sessions,
-    updates,
 )
+
+if TYPE_CHECKING:
+    from protocol.v1 import (
+        client_methods as client,
+        elicitation,
+        updates,
+    )
 
 INITIALIZE: Final = Method(
     "initialize", initialization.InitializeRequest, initialization.InitializeResponse
@@ -50,42 +58,78 @@ SESSION_CANCEL: Final[Method[sessions.CancelNotification, None]] = Method(
     "session/cancel", sessions.CancelNotification
 )
 
-FS_READ_TEXT_FILE: Final = Method(
-    "fs/read_text_file", client.ReadTextFileRequest, client.ReadTextFileResponse
+FS_READ_TEXT_FILE: Final[Method[client.ReadTextFileRequest, client.ReadTextFileResponse]] = (
+    LateMethod(
+        "fs/read_text_file",
+        "protocol.v1.client_methods",
+        "ReadTextFileRequest",
+        "ReadTextFileResponse",
+    )
 )
-FS_WRITE_TEXT_FILE: Final = Method(
-    "fs/write_text_file", client.WriteTextFileRequest, client.WriteTextFileResponse
+FS_WRITE_TEXT_FILE: Final[Method[client.WriteTextFileRequest, client.WriteTextFileResponse]] = (
+    LateMethod(
+        "fs/write_text_file",
+        "protocol.v1.client_methods",
+        "WriteTextFileRequest",
+        "WriteTextFileResponse",
+    )
 )
-REQUEST_PERMISSION: Final = Method(
-    "session/request_permission", client.RequestPermissionRequest, client.RequestPermissionResponse
+REQUEST_PERMISSION: Final[
+    Method[client.RequestPermissionRequest, client.RequestPermissionResponse]
+] = LateMethod(
+    "session/request_permission",
+    "protocol.v1.client_methods",
+    "RequestPermissionRequest",
+    "RequestPermissionResponse",
 )
-TERMINAL_CREATE: Final = Method(
-    "terminal/create", client.CreateTerminalRequest, client.CreateTerminalResponse
+TERMINAL_CREATE: Final[Method[client.CreateTerminalRequest, client.CreateTerminalResponse]] = (
+    LateMethod(
+        "terminal/create",
+        "protocol.v1.client_methods",
+        "CreateTerminalRequest",
+        "CreateTerminalResponse",
+    )
 )
-TERMINAL_OUTPUT: Final = Method(
-    "terminal/output", client.TerminalOutputRequest, client.TerminalOutputResponse
+TERMINAL_OUTPUT: Final[Method[client.TerminalOutputRequest, client.TerminalOutputResponse]] = (
+    LateMethod(
+        "terminal/output",
+        "protocol.v1.client_methods",
+        "TerminalOutputRequest",
+        "TerminalOutputResponse",
+    )
 )
-TERMINAL_RELEASE: Final = Method(
-    "terminal/release", client.ReleaseTerminalRequest, client.ReleaseTerminalResponse
+TERMINAL_RELEASE: Final[Method[client.ReleaseTerminalRequest, client.ReleaseTerminalResponse]] = (
+    LateMethod(
+        "terminal/release",
+        "protocol.v1.client_methods",
+        "ReleaseTerminalRequest",
+        "ReleaseTerminalResponse",
+    )
 )
-TERMINAL_WAIT_FOR_EXIT: Final = Method(
+TERMINAL_WAIT_FOR_EXIT: Final[
+    Method[client.WaitForTerminalExitRequest, client.WaitForTerminalExitResponse]
+] = LateMethod(
     "terminal/wait_for_exit",
-    client.WaitForTerminalExitRequest,
-    client.WaitForTerminalExitResponse,
+    "protocol.v1.client_methods",
+    "WaitForTerminalExitRequest",
+    "WaitForTerminalExitResponse",
 )
-TERMINAL_KILL: Final = Method(
-    "terminal/kill", client.KillTerminalRequest, client.KillTerminalResponse
+TERMINAL_KILL: Final[Method[client.KillTerminalRequest, client.KillTerminalResponse]] = LateMethod(
+    "terminal/kill", "protocol.v1.client_methods", "KillTerminalRequest", "KillTerminalResponse"
 )
-ELICITATION_CREATE: Final = Method(
+ELICITATION_CREATE: Final[
+    Method[elicitation.CreateElicitationRequest, elicitation.CreateElicitationResponse]
+] = LateMethod(
     "elicitation/create",
-    elicitation.CreateElicitationRequest,
-    elicitation.CreateElicitationResponse,
+    "protocol.v1.elicitation",
+    "CreateElicitationRequest",
+    "CreateElicitationResponse",
 )
-SESSION_UPDATE: Final[Method[updates.SessionNotification, None]] = Method(
-    "session/update", updates.SessionNotification
+SESSION_UPDATE: Final[Method[updates.SessionNotification, None]] = LateMethod(
+    "session/update", "protocol.v1.updates", "SessionNotification"
 )
-ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = Method(
-    "elicitation/complete", elicitation.CompleteElicitationNotification
+ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = LateMethod(
+    "elicitation/complete", "protocol.v1.elicitation", "CompleteElicitationNotification"
 )
 
 CANCEL_REQUEST: Final[Method[sessions.CancelRequestNotification, None]] = Method(

@@ -1,20 +1,28 @@
-"""The one table of version 2's stable methods: what each side answers, with which types."""
+"""The one table of version 2's stable methods: what each side answers, with which types.
+
+What a session asks of its client comes after its start, and so do the types of those methods.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from protocol.jsonrpc.late_method import LateMethod
 from protocol.jsonrpc.method import Method
 from protocol.v2 import (
     auth,
     config_options as options,
-    elicitation,
     initialization,
-    permissions,
     prompts,
     session_update,
     sessions,
 )
+
+if TYPE_CHECKING:
+    from protocol.v2 import (
+        elicitation,
+        permissions,
+    )
 
 INITIALIZE: Final = Method(
     "initialize", initialization.InitializeRequest, initialization.InitializeResponse
@@ -50,21 +58,27 @@ SESSION_CANCEL: Final[Method[prompts.CancelSessionNotification, None]] = Method(
     "session/cancel", prompts.CancelSessionNotification
 )
 
-REQUEST_PERMISSION: Final = Method(
+REQUEST_PERMISSION: Final[
+    Method[permissions.RequestPermissionRequest, permissions.RequestPermissionResponse]
+] = LateMethod(
     "session/request_permission",
-    permissions.RequestPermissionRequest,
-    permissions.RequestPermissionResponse,
+    "protocol.v2.permissions",
+    "RequestPermissionRequest",
+    "RequestPermissionResponse",
 )
-ELICITATION_CREATE: Final = Method(
+ELICITATION_CREATE: Final[
+    Method[elicitation.CreateElicitationRequest, elicitation.CreateElicitationResponse]
+] = LateMethod(
     "elicitation/create",
-    elicitation.CreateElicitationRequest,
-    elicitation.CreateElicitationResponse,
+    "protocol.v2.elicitation",
+    "CreateElicitationRequest",
+    "CreateElicitationResponse",
 )
 SESSION_UPDATE: Final[Method[session_update.UpdateSessionNotification, None]] = Method(
     "session/update", session_update.UpdateSessionNotification
 )
-ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = Method(
-    "elicitation/complete", elicitation.CompleteElicitationNotification
+ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = LateMethod(
+    "elicitation/complete", "protocol.v2.elicitation", "CompleteElicitationNotification"
 )
 
 CANCEL_REQUEST: Final[Method[prompts.CancelRequestNotification, None]] = Method(

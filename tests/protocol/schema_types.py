@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from functools import cache
@@ -52,9 +53,9 @@ class SchemaTypes:
         self.definitions = definitions
         self.merged = merged
         self.untyped = _EXTENSIONS | set(merged) | further
-        found = {name: kind for module in modules for name, kind in vars(module).items()}
+        found = {name: getattr(module, name) for module in modules for name in exports(module)}
         self.found = found
-        self.exported = {name for name in found if not name.startswith("_")} - {"annotations"}
+        self.exported = set(found)
         # Without the aliases of plain values, and of unions whose types are compared by themselves.
         self.structs: dict[str, type] = {
             name: kind
@@ -177,6 +178,17 @@ class SchemaTypes:
 
     def _target(self, part: dict[str, Any]) -> dict[str, Any]:
         return self.defs[part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+
+
+def exports(module: ModuleType) -> set[str]:
+    """What a module exports, `X as X`: it may import the types when they are first asked for."""
+    return {
+        name.asname
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.asname is not None and name.asname == name.name
+    }
 
 
 def says_unstable(kind: type) -> bool:

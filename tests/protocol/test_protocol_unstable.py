@@ -116,20 +116,30 @@ def test_words_that_later_versions_add_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "unwanted"),
+    ("version", "needed"),
     [
-        ("protocol.v1.types, protocol.v1.methods", "protocol.v2"),
-        ("protocol.v2.types, protocol.v2.methods", "protocol.v1"),
+        ("v1", {"config_options", "content", "initialization", "sessions"}),
+        ("v2", {"auth", "commands", "config_options", "content", "initialization", "mcp_servers",
+                "prompts", "session_update", "sessions"}),
     ],
-)
-def test_a_start_does_not_pay_for_what_is_rarely_needed(table: str, unwanted: str) -> None:
-    code = f"import {table}, sys; print(*sys.modules)"
+)  # fmt: skip
+def test_a_start_pays_for_no_more_types_than_it_needs(version: str, needed: set[str]) -> None:
+    code = (
+        f"import sys; from protocol.{version} import methods, types, unstable_types\n"
+        "for method in methods.AGENT_METHODS.values(): method.params, method.result\n"
+        "types.SessionInfo, methods.SESSION_UPDATE.name, methods.CLIENT_METHODS\n"
+        "print(*(name for name in sys.modules if name.startswith('protocol.v')))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert not {name for name in loaded if name.startswith(unwanted)}
-    rare = ("auth_status", "mcp", "providers", "proxy", "stored_sessions", "subagent_states",
-            "system_prompt", "unstable_methods", "unstable_types", "updates")  # fmt: skip
-    version = table[: len("protocol.v1")]
-    loaded_rare = {name for name in rare if f"{version}.{name}" in loaded}
-    # Version 1's union of updates is closed, so that it needs all of them.
-    assert loaded_rare == ({"updates"} if version == "protocol.v1" else set())
+    every = {"base", "capabilities", "methods", "types", "unstable_types"} | needed
+    assert set(done.stdout.split()) == {f"protocol.{version}"} | {
+        f"protocol.{version}.{name}" for name in every
+    }
+
+
+def test_a_type_is_found_where_it_is_and_a_name_that_is_none_nowhere() -> None:
+    assert t.Notice.__module__ == "protocol.v1.updates"
+    assert vars(t)["Notice"] is t.Notice
+    for name in ("NoSuchType", "__path__", "_private"):
+        with pytest.raises(AttributeError, match=f"'protocol.v1.types' has no attribute '{name}'"):
+            getattr(t, name)
