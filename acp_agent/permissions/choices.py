@@ -13,7 +13,7 @@ from msgspec import Struct, convert
 
 from acp_agent.permissions.access import McpAccess
 from acp_agent.permissions.contract import Choice, Grant
-from acp_agent.permissions.mcp_grants import any_tool, defined_tool
+from acp_agent.permissions.mcp_grants import tool_as_it_is, tool_at_all
 
 Language = Literal["en", "zh"]
 
@@ -105,8 +105,8 @@ def for_tool(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...
         "server": texts.quote.format(access.server),
     }
     allow, reject = once(texts)
-    always = Grant(project=project, kind="mcp", pattern=defined_tool(access))
-    never = Grant(project=project, kind="mcp", pattern=any_tool(access), allow=False)
+    always = Grant(project=project, kind="mcp", pattern=tool_as_it_is(access))
+    never = Grant(project=project, kind="mcp", pattern=tool_at_all(access), allow=False)
     return (
         allow,
         Choice(

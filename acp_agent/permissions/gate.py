@@ -44,7 +44,7 @@ from acp_agent.permissions.contract import (
     Verdict,
 )
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.mcp_grants import any_tool, defined_tool, is_of_tool
+from acp_agent.permissions.mcp_grants import covers, is_about
 from acp_agent.permissions.paths import Place, is_below
 
 # Files below these run by themselves: git's hooks and settings, an editor's tasks, a shell's start.
@@ -181,11 +181,11 @@ class PolicyGate(Gate):
         grants = [
             grant
             for grant in self._grants.of(project)
-            if grant.kind == "mcp" and is_of_tool(grant.pattern, access)
+            if grant.kind == "mcp" and is_about(grant.pattern, access)
         ]
-        if any(not grant.allow and grant.pattern == any_tool(access) for grant in grants):
+        if any(not grant.allow and covers(grant.pattern, access) for grant in grants):
             return Refuse(by="grant", why=f"the user never allows {access.tool} of {access.server}")
-        allowed = any(grant.allow and grant.pattern == defined_tool(access) for grant in grants)
+        allowed = any(grant.allow and covers(grant.pattern, access) for grant in grants)
         # What the server says of its tool counts only where the user believes it.
         if mode == "plan" and not (allowed and access.read_only):
             return Refuse(by="mode", why=_PLAN)

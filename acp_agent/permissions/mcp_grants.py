@@ -1,7 +1,8 @@
 """What the user's "always" and "never" about a tool of an MCP server are about.
 
-A pattern names the server and the tool for a person who reads it, and holds digests of which server
-it is and of what the tool was said to do. A server that is another program or address, or a tool
+A pattern is `server tool which [definition]`. The names are there for a person who reads the file;
+what counts are the digests behind them: of which server and tool it is, whatever the server is
+called, and of what the tool was said to do. A server that is another program or address, or a tool
 that is described in another way, is not what the user decided about.
 """
 
@@ -14,23 +15,35 @@ from acp_agent.permissions.access import McpAccess
 _DIGITS = 32  # of a digest, in hex
 
 
-def defined_tool(access: McpAccess) -> str:
+def tool_as_it_is(access: McpAccess) -> str:
     """The pattern of a tool as it is defined now."""
-    return f"{any_tool(access)} {_digest(access.definition)}"
+    return f"{tool_at_all(access)} {_digest(access.definition)}"
 
 
-def any_tool(access: McpAccess) -> str:
+def tool_at_all(access: McpAccess) -> str:
     """The pattern of a tool whatever its definition."""
-    return f"{_shown(access.server)} {_shown(access.tool)} {_digest(access.identity, access.tool)}"
+    return f"{_shown(access.server)} {_shown(access.tool)} {_which(access)}"
 
 
-def is_of_tool(pattern: str, access: McpAccess) -> bool:
-    """Whether a pattern is about this tool in any definition."""
-    return pattern == any_tool(access) or pattern.startswith(f"{any_tool(access)} ")
+def is_about(pattern: str, access: McpAccess) -> bool:
+    """Whether a pattern is about this tool, in whichever definition."""
+    return pattern.split(" ")[2:3] == [_which(access)]
+
+
+def covers(pattern: str, access: McpAccess) -> bool:
+    """Whether a pattern is about this tool, and about its definition where it names one."""
+    return pattern.split(" ")[2:] in (
+        [_which(access)],
+        [_which(access), _digest(access.definition)],
+    )
+
+
+def _which(access: McpAccess) -> str:
+    return _digest(access.identity, access.tool)
 
 
 def _shown(name: str) -> str:
-    """A name without what would end it, short; it is there for whoever reads the file."""
+    """A name without what would end it, short."""
     return "".join(c if c.isprintable() and c != " " else "_" for c in name)[:60]
 
 

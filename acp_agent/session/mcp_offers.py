@@ -60,15 +60,18 @@ class Offers:
 
     def _make_tools(self) -> list[type[McpTool]]:
         found = []
+        problems: dict[str, list[str]] = {}
         for server in self._servers:
             assert server.offer is not None
             # Of two tools with one name the first is meant: the server could not tell them apart.
             own = {remote.name: remote for remote in reversed(server.offer.tools)}
             found += [(server, own[name]) for name in sorted(own)]
+            for unusable in server.offer.unusable:
+                why = f"{one_line(unusable)[:60]}: it is not described as a tool is"
+                problems.setdefault(server.config.name, []).append(why)
         names = tool_names([(server.label, remote.name) for server, remote in found])
         made: list[type[McpTool]] = []
         size = 0
-        problems: dict[str, list[str]] = {}
         for (server, remote), name in zip(found, names, strict=True):
             why = ""
             try:

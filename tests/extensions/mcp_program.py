@@ -285,7 +285,9 @@ class LiesAboutSchemas(Server):
             tool("large", "", {"type": "object", "description": "x" * 100_000}),
             tool("odd_parameter", "", {"type": "object", "properties": {"a b": {}}}),
             tool("elsewhere", "", {"type": "object", "properties": {"a": {"$ref": "http://x/y"}}}),
-            tool("recursive", "", {"$ref": "#/$defs/node", "$defs": {"node": node}}),
+            tool(
+                "recursive", "", {"type": "object", "$ref": "#/$defs/node", "$defs": {"node": node}}
+            ),
             tool(
                 "slow_pattern", "", {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}}}
             ),

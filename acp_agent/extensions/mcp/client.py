@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import mcp_types as types
+import msgspec
 from mcp.client._transport import TransportStreams
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
@@ -27,6 +28,7 @@ from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramSe
 from acp_agent.extensions.mcp.elicitation import Asker, answered
 from acp_agent.extensions.mcp.http import HttpTrouble, http_transport
 from acp_agent.extensions.mcp.listing import Offer, list_offer
+from acp_agent.extensions.mcp.mending import Mender
 from acp_agent.extensions.mcp.over_acp import acp_transport
 from acp_agent.extensions.mcp.patience import Patience
 from acp_agent.extensions.mcp.program import Program, program_transport
@@ -51,6 +53,7 @@ class McpClient:
         self._client: Client | None = None
         self._program: Program | None = None
         self._trouble = HttpTrouble()
+        self._mender = Mender()
         self.patience = Patience()
         self._busy = 0  # requests of ours that the server is answering
         self.ended = asyncio.Event()
@@ -61,7 +64,9 @@ class McpClient:
     async def list_offer(self) -> Offer:
         """Everything the server has, as far as the bounds let it in."""
         self.changed.clear()
-        return await list_offer(self._connected)
+        self._mender.tools.clear()
+        offer = await list_offer(self._connected)
+        return msgspec.structs.replace(offer, unusable=tuple(self._mender.tools))
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT
@@ -119,6 +124,8 @@ class McpClient:
 
     def why(self, error: Exception, clean: Callable[[str], str]) -> str:
         """What went wrong, in one line without secrets."""
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
         if isinstance(error, MCPError):
             if error.code == types.CONNECTION_CLOSED:
                 return self.ending()
@@ -180,7 +187,7 @@ class McpClient:
         self, transport: AbstractAsyncContextManager[TransportStreams], *, newer: bool
     ) -> Client:
         return Client(
-            watched(transport, self.ended),
+            watched(transport, self.ended, self._mender),
             mode="auto" if newer else "legacy",
             client_info=types.Implementation(name="acp-agent", version=__version__),
             elicitation_callback=self._elicited,

@@ -10,18 +10,23 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
+from acp_agent.extensions.mcp.mending import LONGEST
+
 _PAGES = 50  # of one list
-_ENTRIES = 1_000  # of one list
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """A server's lists. `cut` names those of which not everything was taken in."""
+    """A server's lists.
+
+    `unusable` are the names of tools of the wrong shape, `cut` those of lists of which not
+    everything was taken in.
+    """
 
     tools: tuple[types.Tool, ...] = ()
     prompts: tuple[types.Prompt, ...] = ()
     resources: tuple[types.Resource, ...] = ()
     templates: tuple[types.ResourceTemplate, ...] = ()
-    instructions: str = ""
+    unusable: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
 
 
@@ -80,7 +85,6 @@ async def list_offer(client: Client) -> Offer:
         prompts=tuple(prompts),
         resources=tuple(resources),
         templates=tuple(templates),
-        instructions=client.instructions or "",
         cut=tuple(cut),
     )
 
@@ -97,8 +101,8 @@ async def _all(
         page = await fetch(cursor)
         found += entries_of(page)
         cursor = page.next_cursor
-        if not cursor or len(found) > _ENTRIES:
+        if not cursor or len(found) > LONGEST:
             break
-    if cursor or len(found) > _ENTRIES:
+    if cursor or len(found) > LONGEST:
         cut.append(name)
-    return found[:_ENTRIES]
+    return found[:LONGEST]

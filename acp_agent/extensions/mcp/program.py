@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
+import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
@@ -22,11 +23,13 @@ from mcp_types import (
     INTERNAL_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
     jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from acp_agent.extensions.mcp.config import ProgramServer
 from acp_agent.extensions.mcp.environment import MARK, server_environ
@@ -110,11 +113,9 @@ class Program:
             return [_too_long(request) for request in self._answered_by(line)]
         try:
             if len(line) < _IN_A_THREAD:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                message = _decode(line)
             else:
-                message = await asyncio.to_thread(
-                    jsonrpc_message_adapter.validate_json, line, by_name=False
-                )
+                message = await asyncio.to_thread(_decode, line)
         except ValueError:
             self._noise += 1
             if self._noise == 1:
@@ -221,6 +222,19 @@ async def program_transport(
         except asyncio.CancelledError:
             program.end_at_once()
             raise
+
+
+def _decode(line: bytes) -> JSONRPCMessage:
+    """A line as a message. Raises ValueError where it is none."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        # Its parser gives up at 200 levels, and what is so deep may be one tool's schema of many.
+        try:
+            value: object = msgspec.json.decode(line)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
 
 
 async def _wind_up(program: Program, pumps: list[asyncio.Task[None]]) -> None:

@@ -84,7 +84,7 @@ class McpServer:
         return self._client
 
     async def settled(self) -> None:
-        """Wait until it is known whether the server can be used."""
+        """Wait until it is known whether the server can be used, at first or once more."""
         await self._settled.wait()
 
     async def aclose(self) -> None:
@@ -113,12 +113,15 @@ class McpServer:
     async def _stay_connected(self) -> None:
         loop = asyncio.get_running_loop()
         restarts = 0
+        ever = False
         while True:
             began = loop.time()
             why = await self._live()
             if self._stop.is_set():
                 return
-            if not self._settled.is_set():
+            ever = ever or self._settled.is_set()
+            self._settled.clear()  # who begins a turn waits a moment for it to come back
+            if not ever:
                 await self._owner.tell(
                     f"The MCP server {self.config.name!r} could not be connected.", f"{why}."
                 )

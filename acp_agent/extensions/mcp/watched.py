@@ -13,25 +13,31 @@ import anyio
 from mcp.client._transport import ReadStream, TransportStreams
 from mcp.shared.message import SessionMessage
 
+from acp_agent.extensions.mcp.mending import Mender, is_list
+
 
 @asynccontextmanager
 async def watched(
-    transport: AbstractAsyncContextManager[TransportStreams], ended: asyncio.Event
+    transport: AbstractAsyncContextManager[TransportStreams], ended: asyncio.Event, mender: Mender
 ) -> AsyncIterator[TransportStreams]:
     """`transport`, which sets `ended` when nothing more will come from the server.
 
-    The package tells those who wait for an answer, and nobody else.
+    The package tells those who wait for an answer, and nobody else. What comes is mended.
     """
     async with transport as (incoming, outgoing):
-        yield _Watched(incoming, ended), outgoing
+        yield _Watched(incoming, ended, mender), outgoing
 
 
 class _Watched:
     """A stream of messages that is watched for its end."""
 
     def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], ended: asyncio.Event
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        ended: asyncio.Event,
+        mender: Mender,
     ) -> None:
+        self._mender = mender
         self._stream = stream
         self._ended = ended
 
@@ -43,10 +49,14 @@ class _Watched:
     async def receive(self) -> SessionMessage | Exception:
         """The next message."""
         try:
-            return await self._stream.receive()
+            item = await self._stream.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._ended.set()
             raise
+        if isinstance(item, Exception):
+            return item
+        # In a thread: a list may be long, and this reads everything that the server sends.
+        return await asyncio.to_thread(self._mender.mend, item) if is_list(item) else item
 
     async def aclose(self) -> None:
         """Close this side."""

@@ -1,0 +1,97 @@
+"""Takes out of a server's lists what is of the wrong shape, before it costs the whole list.
+
+The package checks an answer as a whole, so one tool whose schema is no object would take all others
+with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+from mcp_types import methods
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+LONGEST = 1_000  # entries of a list; of a longer one only that it is longer is seen
+_DEEPEST = 64  # levels of a schema; the package's own checks fail at some depth
+
+_METHODS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
+
+
+def is_list(message: SessionMessage) -> bool:
+    """Whether a message looks like one of a server's lists."""
+    response = message.message
+    return isinstance(response, types.JSONRPCResponse) and any(
+        isinstance(response.result.get(name), list) for name in _METHODS
+    )
+
+
+class Mender:
+    """Mends the lists of one server. `tools` are the names of those that were taken out."""
+
+    def __init__(self) -> None:
+        self.tools: list[str] = []
+
+    def mend(self, message: SessionMessage) -> SessionMessage:
+        """`message`, or where it is a list with something wrong in it, one without that."""
+        response = message.message
+        if not isinstance(response, types.JSONRPCResponse):
+            return message
+        result = dict(response.result)
+        changed = False
+        for name in _METHODS:
+            entries = result.get(name)
+            if isinstance(entries, list):
+                first = entries[: LONGEST + 1]
+                good = [entry for entry in first if self._is_good(entry, name)]
+                changed = changed or len(good) != len(entries)
+                result[name] = good
+        if not changed:
+            return message
+        mended = types.JSONRPCResponse(jsonrpc="2.0", id=response.id, result=result)
+        return SessionMessage(mended, message.metadata)
+
+    def _is_good(self, entry: Any, name: str) -> bool:  # JSON, of any kind
+        if (
+            isinstance(entry, dict)
+            and all(_is_schema(schema) for schema in _schemas(entry))
+            and _is_valid(entry, name)
+        ):
+            return True
+        if name == "tools":
+            called = entry.get("name") if isinstance(entry, dict) else None
+            self.tools.append(called if isinstance(called, str) else "a tool without a name")
+        return False
+
+
+def _is_valid(entry: Any, name: str) -> bool:  # JSON, of any kind
+    """Whether the package would take a list of this entry alone."""
+    try:
+        methods.validate_server_result(_METHODS[name], LATEST_HANDSHAKE_VERSION, {name: [entry]})
+    except (ValueError, RecursionError):  # pydantic's ValidationError among them
+        return False
+    return True
+
+
+def _schemas(entry: dict[str, Any]) -> list[Any]:
+    return [entry[key] for key in ("inputSchema", "outputSchema") if entry.get(key) is not None]
+
+
+def _is_schema(schema: Any) -> bool:  # JSON, of any kind
+    return (
+        isinstance(schema, dict) and schema.get("type") == "object" and not _nests(schema, _DEEPEST)
+    )
+
+
+def _nests(value: object, levels: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_nests(item, levels - 1) for item in items)

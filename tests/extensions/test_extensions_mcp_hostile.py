@@ -1,0 +1,221 @@
+"""MCP servers that die, hang, flood and lie: the session goes on, and the user is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.mcp_session import (
+    OpenWithServers,
+    call,
+    echo,
+    notices,
+    offered,
+    program,
+    results,
+)
+from tests.server.server_session import calls_of
+from tests.support.agent_process import AgentProcess
+from tests.support.model_server import ModelServer, answer
+from tests.support.open_session import is_alive
+
+QUICK = "[limits]\nmcp_connect_seconds = 1.0\nmcp_call_seconds = 0.5\n"
+
+
+async def told(running: AgentProcess, session: str, words: str) -> str:
+    """The first notice with these words."""
+    update = await running.expect_update(
+        session, "notice", lambda notice: words in f"{notice['title']} {notice.get('description')}"
+    )
+    return f"{update['title']} {update.get('description') or ''}".strip()
+
+
+def recorded_processes(record: Path) -> list[int]:
+    return [int(line.split()[1]) for line in record.read_text().splitlines() if "pid" in line]
+
+
+@pytest.mark.covers("S1")
+async def test_a_server_that_dies_at_start_is_told_of_with_its_last_words_and_no_secret(
+    with_servers: OpenWithServers, model_server: ModelServer, home: Path
+) -> None:
+    password = "hunter-green-1234"
+    running, session = await with_servers(
+        program("dies-at-start", env={"SERVER_TOKEN": password, "PLAIN": "plain-value-1234"})
+    )
+    notice = await told(running, session, "memo")
+    assert notice == (
+        "The MCP server 'memo' could not be connected. "
+        "it ended with exit code 3: cannot log in with [secret]."
+    )
+    model_server.add(answer("Hello."))
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
+    await running.stop()
+    logs = [file.read_text() for file in (home / "acp-agent").rglob("*.log*")]
+    assert logs
+    assert not any(password in log for log in logs)
+
+
+@pytest.mark.covers("S1", "T8")
+async def test_a_server_that_hangs_holds_up_no_session_and_leaves_no_process(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    server = program("hangs-at-initialize", env={"MCP_RECORD": str(record)})
+    running, session = await with_servers(server, config=QUICK)
+    notice = await told(running, session, "memo")
+    assert "it did not answer within 1 s" in notice
+    processes = recorded_processes(record)
+    assert len(processes) == 2
+    assert not any(map(is_alive, processes))
+    model_server.add(answer("Hello."))
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
+
+
+async def test_the_first_request_does_not_wait_long_for_a_server_that_hangs(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    hanging = program("hangs-at-initialize", name="slow", env={"MCP_RECORD": str(record)})
+    model_server.add(answer(echo("fine")), answer("Done."))
+    running, session = await with_servers(program("echo"), hanging)
+    ended = await running.prompt(session, "hi", timeout=15)  # connecting may take 30 seconds
+    assert ended["stopReason"] == "end_turn"
+    assert results(model_server) == ["echo: fine"]
+    assert await running.close_stdin() is None
+    assert await running.wait() == 0
+    assert not any(map(is_alive, recorded_processes(record)))
+
+
+async def test_a_server_that_dies_in_a_call_fails_the_call_and_is_started_again(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer(call("die")), answer("It died."))
+    running, session = await with_servers(program("dies-in-a-call"))
+    assert (await running.prompt(session, "go"))["stopReason"] == "end_turn"
+    assert "it ended with exit code 7" in results(model_server)[0]
+    assert "is started again. it ended with exit code 7." in await told(running, session, "memo")
+    model_server.add(answer(echo("back")), answer("Done."))
+    await running.prompt(session, "go on")  # waits a moment until it is back
+    assert results(model_server)[-1] == "echo: back"
+
+
+@pytest.mark.slow
+async def test_a_server_that_dies_again_and_again_is_given_up(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    running, session = await with_servers(program("always-dies", env={"MCP_RECORD": str(record)}))
+    await told(running, session, "is given up")
+    assert sum("is started again" in notice for notice in notices(running, session)) == 3
+    assert record.read_text().count("started") == 4
+    model_server.add(answer("Hello."))
+    await running.prompt(session, "hi")
+    assert offered(model_server) == []
+
+
+async def test_noise_on_stdout_and_stderr_is_passed_over(
+    with_servers: OpenWithServers, model_server: ModelServer, home: Path
+) -> None:
+    model_server.add(answer(echo("heard")), answer("Done."))
+    running, session = await with_servers(program("floods"))
+    await running.prompt(session, "go")
+    assert results(model_server) == ["echo: heard"]
+    await running.stop()
+    log = "".join(file.read_text() for file in (home / "acp-agent").rglob("*.log*"))
+    assert log.count("noise") < 30_000  # of a million
+
+
+async def test_a_server_that_writes_only_garbage_is_ended(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    running, session = await with_servers(program("only-garbage"))
+    assert "it writes to stdout what is no message" in await told(running, session, "memo")
+
+
+async def test_a_result_of_a_hundred_megabytes_fails_and_the_server_stays(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer(echo("huge")), answer(echo("small")), answer("Done."))
+    running, session = await with_servers(program("huge"))
+    before = memory_peak(running.process.pid)
+    assert (await running.prompt(session, "go", timeout=60))["stopReason"] == "end_turn"
+    huge, small = results(model_server)
+    assert "the answer is longer than 16 MB" in huge
+    assert small == "small again"
+    assert memory_peak(running.process.pid) - before < 120_000_000
+
+
+async def test_of_ten_thousand_tools_as_many_are_offered_as_a_model_takes(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer("So many."))
+    running, session = await with_servers(program("many-tools"), program("echo", name="other"))
+    await running.prompt(session, "hi", timeout=60)
+    assert len(offered(model_server)) == 100
+    assert "tools of the MCP server 'memo' are left out" in await told(running, session, "memo")
+
+
+async def test_tools_whose_schemas_lie_are_left_out_and_the_others_work(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    deep = call("slow_pattern", a="a" * 40 + "!")
+    model_server.add(answer(echo("fine", tool="good"), deep), answer("Done."))
+    running, session = await with_servers(program("lies-about-schemas"))
+    await running.prompt(session, "go")
+    assert {name.removeprefix("mcp__memo__") for name in offered(model_server)} == {
+        "good",
+        "elsewhere",
+        "recursive",
+        "slow_pattern",
+    }
+    assert results(model_server)[0] == "echo: fine"
+    notice = await told(running, session, "left out")
+    assert notice.startswith("6 tools of the MCP server 'memo' are left out.")
+
+
+@pytest.mark.covers("P7")
+async def test_cancelling_the_turn_cancels_the_call_at_the_server(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    model_server.add(answer(call("slow")))
+    running, session = await with_servers(program("echo", env={"MCP_RECORD": str(record)}))
+    asked = running.post_prompt(session, "go")
+    await until(lambda: record.is_file() and "slow" in record.read_text())
+    running.cancel(session)
+    assert (await running.result(asked))["stopReason"] == "cancelled"
+    (updates,) = calls_of(running.updates(session)).values()
+    assert updates[-1]["status"] == "failed"
+    await until(lambda: "cancelled" in record.read_text())
+
+
+async def test_a_call_that_takes_too_long_ends_and_is_cancelled_at_the_server(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    model_server.add(answer(call("slow")), answer("Too slow."))
+    server = program("echo", env={"MCP_RECORD": str(record)})
+    running, session = await with_servers(server, config="[limits]\nmcp_call_seconds = 0.5\n")
+    assert (await running.prompt(session, "go"))["stopReason"] == "end_turn"
+    assert "did not answer within 0.5 s; the call was cancelled" in results(model_server)[0]
+    await until(lambda: "cancelled" in record.read_text())
+
+
+async def until(holds: object, *, within: float = 10.0) -> None:
+    """Wait for something outside the process that nobody tells of."""
+    assert callable(holds)
+    async with asyncio.timeout(within):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+def memory_peak(process: int) -> int:
+    """The most memory that a process had, in bytes; 0 where the system does not say."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
