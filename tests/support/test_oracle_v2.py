@@ -166,7 +166,10 @@ GOOD: dict[str, list[Step]] = {
     ],
     "a cancel that comes too late": [*BEGUN, CANCEL, IDLE],
     "a failure": [
-        *BEGUN, state("idle", stopReason="error", error={"code": -32603, "message": "no luck"}),
+        *BEGUN,
+        state("idle", stopReason="error", error={
+            "code": -32603, "message": "no luck", "data": {"kind": "model"},
+        }),
     ],
     "two turns": [
         *BEGUN, chunk(), IDLE, STEER, said("u2"), RUNNING, done(5, messageId="u2"), IDLE,

@@ -98,6 +98,8 @@ def _close(node: Any, *, composes: bool) -> None:
         for part in node.get(key, ()):
             if part.get("title") == "other":
                 _reserve(part)
+            if not part.keys() - {"title", "description"}:
+                part["additionalProperties"] = True  # it may be anything, and stays so
             _close(part, composes=True)
     for part in node.get("properties", {}).values():
         _close(part, composes=False)
