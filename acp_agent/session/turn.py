@@ -161,31 +161,42 @@ class Turn:
                     # (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
             await session.settled()  # what the turn took is counted from the journal
-            self._usage = session.turn_usage
-            title = self._title()
-            ended = TurnEnded(
-                turn=self._id,
-                stop_reason=stop,
-                error="" if error is None else str(error),
-                error_kind="" if error is None else error.kind,
-                usage=self._usage,
-            )
-            try:
-                await session.emit(*title, ended)
-            except AcpAgentError as failure:  # what came first says more
-                error = error or failure
-                # Told although it is not kept: who was told of the turn has to be told of its end.
-                await session.tell(
-                    msgspec.structs.replace(
-                        ended, stop_reason=None, error=str(error), error_kind=error.kind
-                    )
-                )
+            if self._is_inserted():  # else nobody has heard of the turn
+                self._usage = session.turn_usage
+                error = await self._write_end(stop, error)
         finally:
             on_end()
         if error is not None:
             raise error
         assert stop is not None
         return stop
+
+    async def _write_end(
+        self, stop: StopReason | None, error: AcpAgentError | None
+    ) -> AcpAgentError | None:
+        """Write the turn's end; gives the error that it ended with, which writing may have been."""
+        session = self._session
+        ended = TurnEnded(
+            turn=self._id,
+            stop_reason=stop,
+            error="" if error is None else str(error),
+            error_kind="" if error is None else error.kind,
+            usage=self._usage,
+        )
+        try:
+            await session.emit(*self._title(), ended)
+        except AcpAgentError as failure:
+            error = error or failure  # what came first says more
+            told = msgspec.structs.replace(
+                ended, stop_reason=None, error=str(error), error_kind=error.kind
+            )
+            # Though it is not kept: who was told of the turn has to be told that it ended.
+            await session.tell(told)
+        return error
+
+    def _is_inserted(self) -> bool:
+        insertion = self._insertion
+        return insertion is not None and insertion.done() and insertion.exception() is None
 
     async def _work(self) -> StopReason:
         session = self._session

@@ -182,8 +182,10 @@ async def test_a_disk_that_fills_up_in_mid_turn_loses_nothing_that_was_shown(
     stall.release()
     with pytest.raises(StoreError, match="full"):
         await turn.result()
-    shown = list(desk.editor.shown)
+    *shown, ended = desk.editor.shown
     assert shown == (await desk.journal())[-len(shown) :]
+    assert isinstance(ended, TurnEnded)  # told alone: the editor must not show it run for ever
+    assert "full" in ended.error
     desk.store.full = False
     assert await desk.say("Again") == "end_turn"
     # The turn whose end could not be written was closed first, and the model knows of it.
