@@ -72,7 +72,8 @@ class Posts:
         except (TimeoutError, ConnectionError):
             self._connections.end(connection)
             return refusal(503, "the agent did not answer")
-        return Reply(200, (_JSON, (CONNECTION_ID, connection.id)), _named(line, connection.id))
+        # The RFD has the id in the result, too; the schema, which is newer, allows no such member.
+        return Reply(200, (_JSON, (CONNECTION_ID, connection.id)), line)
 
 
 def _misplaced(
@@ -119,14 +120,3 @@ def _session_of(params: Raw) -> str | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return named if isinstance(named, str) else None
-
-
-def _named(line: bytes, connection_id: str) -> bytes:
-    """The answer to `initialize`, with the connection's id in its result (RFD, section 1)."""
-    answer = msgspec.json.decode(line, type=dict[str, Raw])
-    if "result" not in answer:
-        return line
-    result = msgspec.json.decode(answer["result"], type=dict[str, Raw])
-    result["connectionId"] = Raw(msgspec.json.encode(connection_id))
-    answer["result"] = Raw(msgspec.json.encode(result))
-    return msgspec.json.encode(answer)

@@ -1,0 +1,121 @@
+"""A listening agent as a process of its own.
+
+    with RemoteAgent(home, "--model", "demo/demo") as agent:
+        agent.url, agent.token
+
+Leaving the block sends SIGTERM and asserts what a listening agent owes whoever started it: status
+0 within five seconds, nothing on stdout, no traceback, no process left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from tests.support.agent_process import environment
+from tests.support.orphans import MARK, marked_processes
+
+ROOT = Path(__file__).resolve().parents[3]
+DEMO = ("--model", "demo/demo")
+TOKEN = "a-token-that-nobody-guesses"
+
+
+class RemoteAgent:
+    """A running agent that listens on a free port of 127.0.0.1."""
+
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        environ: Mapping[str, str] | None = None,
+        listen: str = "127.0.0.1:0",
+        token: str | None = TOKEN,
+    ) -> None:
+        self._mark = uuid.uuid4().hex
+        self._lines: list[str] = []
+        self._changed = threading.Condition()
+        given = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "acp_agent", "serve", "--listen", listen, *arguments],
+            env=environment(home, environ) | given | {MARK: self._mark, "PYTHONPATH": str(ROOT)},
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        self.url = self.line_with("listening on ").split()[-1]
+        self.token = token or ""
+        self.port = urlsplit(self.url).port or 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self.stop(check=kind is None)
+        finally:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+
+    @property
+    def websocket_url(self) -> str:
+        """The endpoint for a WebSocket."""
+        return "ws" + self.url.removeprefix("http")
+
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header that lets a client in."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+    @property
+    def stderr(self) -> str:
+        """What it said so far."""
+        with self._changed:
+            return "".join(self._lines)
+
+    def line_with(self, text: str, *, seconds: float = 20.0) -> str:
+        """The first line of stderr with `text` in it, when it is there."""
+        found: list[str] = []
+
+        def look() -> bool:
+            found[:] = [line for line in self._lines if text in line]
+            return bool(found) or self.process.poll() is not None
+
+        with self._changed:
+            assert self._changed.wait_for(look, seconds), "".join(self._lines)
+            assert found, "".join(self._lines)
+        return found[0].strip()
+
+    def stop(self, *, check: bool = True, by: signal.Signals = signal.SIGTERM) -> None:
+        """End it in order."""
+        if self.process.poll() is None:
+            self.process.send_signal(by)
+        began = time.monotonic()
+        assert self.process.wait(10) == 0, self.stderr
+        if not check:
+            return
+        assert time.monotonic() - began < 5
+        assert self.process.stdout is not None
+        assert self.process.stdout.read() == b""
+        assert "Traceback" not in self.stderr
+        assert "never retrieved" not in self.stderr
+        assert not marked_processes(self._mark)
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            with self._changed:
+                self._lines.append(line.decode("utf-8", "replace"))
+                self._changed.notify_all()

@@ -1,0 +1,231 @@
+"""Clients of a listening agent, with every message judged by the oracle.
+
+`websocket_client` speaks over the `websockets` package, `HttpClient` over `httpx2` with HTTP/2 or
+HTTP/1.1. Both are a `WireClient`: what can be said to an agent and read of it is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import httpx2
+import websockets
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.server.remote.remote_agent import RemoteAgent
+from tests.support.editor import Editor
+from tests.support.framing import Json
+from tests.support.oracle import Oracle
+from tests.support.wire_client import WireClient
+
+CONNECTION = "Acp-Connection-Id"
+SESSION = "Acp-Session-Id"
+LONGEST = 64 * 1024 * 1024
+
+
+class _Outgoing:
+    """What a `WireClient` writes, message by message."""
+
+    def __init__(self) -> None:
+        self.waiting: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def write(self, data: bytes) -> None:
+        for line in data.split(b"\n"):
+            if line:
+                self.waiting.put_nowait(line)
+
+    async def drain(self) -> None:
+        await asyncio.sleep(0)
+
+    def close(self) -> None:
+        """The transport is closed by whoever opened it."""
+
+
+class _Incoming:
+    """What a `WireClient` reads, message by message; None is the end."""
+
+    def __init__(self) -> None:
+        self.arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def read(self, _: int) -> bytes:
+        line = await self.arrived.get()
+        return b"" if line is None else line + b"\n"
+
+
+class RemoteClient(WireClient):
+    """A client over some transport."""
+
+    def __init__(self, editor: Editor | None) -> None:
+        self.outgoing = _Outgoing()
+        self.incoming = _Incoming()
+        super().__init__(
+            cast("asyncio.StreamWriter", self.outgoing),
+            cast("asyncio.StreamReader", self.incoming),
+            editor=editor or Editor(),
+            oracle=Oracle(),
+        )
+
+    @asynccontextmanager
+    async def running(self, *pumps: Any) -> AsyncIterator[None]:
+        """Carry messages while the block runs, then assert that none broke the protocol."""
+        tasks = [asyncio.create_task(one) for one in (self.read(), *pumps)]
+        try:
+            yield
+        finally:
+            for task in (*tasks, *self.serving):
+                task.cancel()
+            await asyncio.gather(*tasks, *self.serving, return_exceptions=True)
+            await self.editor.aclose()
+        if self.violation is not None:
+            raise self.violation
+        if self.fault is not None:
+            raise self.fault
+
+
+class WebSocketClient(RemoteClient):
+    """A client over a WebSocket."""
+
+    def __init__(self, socket: ClientConnection, editor: Editor | None) -> None:
+        super().__init__(editor)
+        self.socket = socket
+
+    async def send_all(self) -> None:
+        while True:
+            await self.socket.send((await self.outgoing.waiting.get()).decode())
+
+    async def receive_all(self) -> None:
+        with contextlib.suppress(websockets.ConnectionClosed):
+            async for message in self.socket:
+                assert isinstance(message, str)
+                self.incoming.arrived.put_nowait(message.encode())
+        self.incoming.arrived.put_nowait(None)
+
+    def cut(self) -> None:
+        """Cut the socket as a dead network would, without any goodbye."""
+        self.cut_off = True
+        self.socket.transport.abort()
+
+
+@asynccontextmanager
+async def websocket_client(
+    agent: RemoteAgent, *, editor: Editor | None = None, **options: Any
+) -> AsyncIterator[WebSocketClient]:
+    """A client that is connected, not initialized."""
+    async with connect(
+        agent.websocket_url, additional_headers=agent.authorization, max_size=LONGEST, **options
+    ) as socket:
+        client = WebSocketClient(socket, editor)
+        async with client.running(client.send_all(), client.receive_all()):
+            yield client
+
+
+class HttpClient(RemoteClient):
+    """A client over streamable HTTP, which opens a stream for each session that it names."""
+
+    def __init__(self, agent: RemoteAgent, http: httpx2.AsyncClient, editor: Editor | None) -> None:
+        super().__init__(editor)
+        self.agent = agent
+        self.http = http
+        self.connection = ""
+        self.streams: dict[str | None, asyncio.Task[None]] = {}
+        self.statuses: list[int] = []
+        self._asked_in: dict[Any, str] = {}
+
+    async def send_all(self) -> None:
+        while True:
+            line = await self.outgoing.waiting.get()
+            message = json.loads(line)
+            if not self.connection:
+                await self._begin(line)
+                continue
+            session = message.get("params", {}).get("sessionId")
+            if "method" not in message:
+                session = self._asked_in.pop(message["id"], None)
+            if session is not None:
+                await self.open(session)
+            response = await self.post_line(line, session)
+            self.statuses.append(response.status_code)
+
+    async def _begin(self, line: bytes) -> None:
+        response = await self.http.post(
+            self.agent.url, content=line, headers={"Content-Type": "application/json"}
+        )
+        assert response.status_code == 200, response.text
+        self.connection = response.headers[CONNECTION]
+        self.incoming.arrived.put_nowait(response.content)
+        await self.open(None)
+
+    async def post_line(self, line: bytes, session: str | None) -> httpx2.Response:
+        """POST one message."""
+        headers = {"Content-Type": "application/json", CONNECTION: self.connection}
+        if session is not None:
+            headers[SESSION] = session
+        return await self.http.post(self.agent.url, content=line, headers=headers)
+
+    async def open(self, session: str | None) -> None:
+        """Open the stream of a session, or of the connection, unless it is open."""
+        task = self.streams.get(session)
+        if task is not None and not task.done():
+            return
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.streams[session] = asyncio.create_task(self._follow(session, opened))
+        await opened
+
+    async def close_stream(self, session: str | None) -> None:
+        """Close a stream as a client does that lost it."""
+        task = self.streams.pop(session)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    async def _follow(self, session: str | None, opened: asyncio.Future[None]) -> None:
+        headers = {"Accept": "text/event-stream", CONNECTION: self.connection}
+        if session is not None:
+            headers[SESSION] = session
+        async with self.http.stream("GET", self.agent.url, headers=headers) as response:
+            assert response.status_code == 200, await response.aread()
+            assert response.headers["content-type"] == "text/event-stream"
+            opened.set_result(None)
+            async for line in response.aiter_lines():
+                if line.startswith("data: "):
+                    self._arrived(line.removeprefix("data: ").encode(), session)
+
+    def _arrived(self, line: bytes, session: str | None) -> None:
+        message: Json = json.loads(line)
+        if "method" in message and "id" in message and session is not None:
+            self._asked_in[message["id"]] = session
+        self.incoming.arrived.put_nowait(line)
+
+
+def http(agent: RemoteAgent, *, version: int = 2, **options: Any) -> httpx2.AsyncClient:
+    """An HTTP client that is let in, of HTTP/2 with prior knowledge or of HTTP/1.1."""
+    return httpx2.AsyncClient(
+        http1=version == 1,
+        http2=version == 2,
+        headers=agent.authorization,
+        timeout=httpx2.Timeout(20.0, read=None),
+        trust_env=False,
+        **options,
+    )
+
+
+@asynccontextmanager
+async def http_client(
+    agent: RemoteAgent, *, version: int = 2, editor: Editor | None = None, **options: Any
+) -> AsyncIterator[HttpClient]:
+    """A client that has sent nothing yet; it ends its connection at the end of the block."""
+    async with http(agent, version=version, **options) as session:
+        client = HttpClient(agent, session, editor)
+        async with client.running(client.send_all()):
+            try:
+                yield client
+            finally:
+                for task in client.streams.values():
+                    task.cancel()
+                await asyncio.gather(*client.streams.values(), return_exceptions=True)
+        if client.connection:
+            await session.delete(agent.url, headers={CONNECTION: client.connection})

@@ -1,0 +1,36 @@
+"""Whole turns over a socket: WebSocket, HTTP/2 and HTTP/1.1, each held to the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.server.remote.remote_agent import RemoteAgent
+from tests.server.remote.remote_clients import RemoteClient, http_client, websocket_client
+from tests.support.editor import Editor
+
+Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
+
+EVERY_WAY = pytest.mark.parametrize(
+    "open_client",
+    [websocket_client, partial(http_client, version=2), partial(http_client, version=1)],
+    ids=["websocket", "http2", "http1"],
+)
+
+
+@EVERY_WAY
+async def test_a_turn_with_a_permission_is_driven_to_its_end(
+    remote: RemoteAgent, project: Path, open_client: Open
+) -> None:
+    async with open_client(remote, editor=Editor()) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        result = await client.prompt(session, "replace Hello with Goodbye in greeting.py")
+        assert result["stopReason"] == "end_turn"
+        assert "Goodbye" in (project / "greeting.py").read_text()
+        assert client.updates(session, "tool_call_update")[-1]["status"] == "completed"
+        await client.request("session/close", {"sessionId": session})
