@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -52,7 +53,9 @@ class Editor(ClientEditor):
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
-        for index, update in enumerate(replay(events)):
+        # In a thread: to put a long conversation together takes a while.
+        updates = await asyncio.to_thread(replay, events)
+        for index, update in enumerate(updates):
             self.update(session, update)
             if index % 256 == 0:
                 await self.connection.drain()

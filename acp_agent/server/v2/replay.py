@@ -45,7 +45,8 @@ _PASSING = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
 def replay(events: Iterable[AnyEvent]) -> Iterator[acp.SessionUpdate]:
     """The updates that tell a client of the whole conversation that the events make.
 
-    A turn that runs is told as far as it is; what is projected of it later goes on from there.
+    A turn that runs is told as far as it is; what is projected of it later goes on from there. The
+    work is done when this returns, some ten microseconds an event: call it in a thread.
     """
     projector = Projector()
     whole = _Whole()
