@@ -1,1 +1,1 @@
-"""Version 1 of the Agent Client Protocol: its stable types and one table of its methods."""
+"""Version 1 of the Agent Client Protocol: its types and tables of its methods, stable or not."""

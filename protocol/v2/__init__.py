@@ -1,1 +1,1 @@
-"""The draft of version 2 of the Agent Client Protocol: its types and one table of its methods."""
+"""The draft of version 2 of the Agent Client Protocol: its types and tables of its methods."""
