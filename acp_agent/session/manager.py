@@ -45,6 +45,10 @@ class SessionManager:
         found = self._open.get(session)
         return None if found is None or found.closing else found
 
+    def held_by(self, editor: Editor) -> int:
+        """How many sessions are open in this editor."""
+        return sum(session.editor.taken_by is editor for session in self._open.values())
+
     async def create(
         self,
         cwd: str,
