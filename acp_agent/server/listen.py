@@ -15,13 +15,13 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
-from acp_agent.server.link import ClientLink
 from acp_agent.server.remote.address import Address
 from acp_agent.server.remote.connections import Connections
 from acp_agent.server.remote.endpoint import PATH, Endpoint
 from acp_agent.server.remote.front import Door
 from acp_agent.server.remote.guard import Guard
 from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.link import RemoteLink
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take
 
@@ -87,7 +87,9 @@ async def _serve(
     announce: Callable[[str], None],
 ) -> None:
     limits = listening.limits
-    connections = Connections(lambda transport: ClientLink(transport, core, trace=trace), limits)
+    connections = Connections(
+        lambda transport: RemoteLink(transport, core, most=limits.sessions, trace=trace), limits
+    )
     endpoint = Endpoint(
         guard=Guard(
             listening.address,

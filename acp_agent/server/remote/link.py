@@ -1,0 +1,91 @@
+"""A remote client's connection, which may have so many sessions open and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import SystemPromptGiven
+from acp_agent.server.core import Core
+from acp_agent.server.editor import ClientEditor
+from acp_agent.server.link import ClientLink, Trace
+from acp_agent.server.operations import Operations
+from acp_agent.session.session import Session
+from protocol.transports.base import Transport
+
+
+class RemoteLink(ClientLink):
+    """A `ClientLink` with a bound.
+
+    Args:
+        transport: what carries the messages.
+        core: the sessions of the process.
+        most: how many sessions may be open in it.
+        trace: sees every message.
+    """
+
+    def __init__(
+        self, transport: Transport, core: Core, *, most: int, trace: Trace | None = None
+    ) -> None:
+        super().__init__(transport, core, trace=trace)
+        self._most = most
+
+    def operations(self, editor: ClientEditor) -> Operations:
+        """The sessions, as this connection may use them through `editor`."""
+        super().operations(editor)
+        return _Bounded(self.core, editor, self._most)
+
+
+class _Bounded(Operations):
+    """Operations that open no more than so many sessions."""
+
+    def __init__(self, core: Core, editor: ClientEditor, most: int) -> None:
+        super().__init__(core, editor)
+        self._most = most
+        self._opening = 0
+
+    async def create(
+        self,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
+        """Start a session. Raises InvalidInputError where there are too many."""
+        with self._room():
+            return await super().create(cwd, directories, system_prompt=system_prompt)
+
+    async def open(
+        self,
+        session_id: str,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+        then: Callable[[Session], Awaitable[None]],
+    ) -> Session:
+        """Open a session of the store. Raises InvalidInputError where there are too many."""
+        with self._room():
+            return await super().open(
+                session_id, cwd, directories, system_prompt=system_prompt, then=then
+            )
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Keep a place for one more session while it is opened.
+
+        Raises:
+            InvalidInputError: there is none left.
+        """
+        manager = self._core.opened
+        held = 0 if manager is None else manager.held_by(self._editor)
+        if held + self._opening >= self._most:
+            raise InvalidInputError(
+                f"this connection has {self._most} sessions open, as many as it may; close one"
+            )
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
