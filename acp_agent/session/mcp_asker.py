@@ -74,4 +74,6 @@ class McpAsker:
                 return await ask()
         except AcpAgentError as error:
             _log.info("a question of an MCP server was not answered: %s", error)
-            return None
+        except Exception as error:  # noqa: BLE001 - a form of a shape that no editor is shown
+            _log.warning("a question of an MCP server could not be asked: %s", error)
+        return None

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 
+from acp_agent.config.secret_questions import asks_for_a_secret as question_asks
 from acp_agent.elicitation import Form, Page, Response
 
 _FIELDS = 30  # of a form
@@ -56,7 +57,7 @@ async def answered(params: types.ElicitRequestParams, asker: Asker) -> types.Eli
         response = await asker.ask_page(Page(message=message, url=params.url, id=visit))
         return types.ElicitResult(action="decline" if response is None else response.action)
     schema = params.requested_schema
-    if asks_for_a_secret(schema):
+    if asks_for_a_secret(schema) or question_asks(params.message):
         await asker.refused("it asked for what looks like a secret in a form")
         return types.ElicitResult(action="decline")
     properties = schema.get("properties")

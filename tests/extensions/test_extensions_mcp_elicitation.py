@@ -1,0 +1,108 @@
+"""What MCP servers ask the user: passed on to the editor, but never for a secret."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from acp_agent.extensions.mcp.elicitation import asks_for_a_secret
+from tests.extensions.mcp_session import OpenWithServers, call, notices, program, results
+from tests.support.editor import EVERYTHING, Editor
+from tests.support.model_server import ModelServer, answer
+
+
+@pytest.mark.covers("P12")
+async def test_a_form_reaches_the_user_and_their_answer_the_server(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    editor.answer = lambda _: {"action": "accept", "content": {"value": "Ada"}}
+    model_server.add(answer(call("name")), answer("Done."))
+    running, session = await with_servers(program("elicits"), editor=editor)
+    await running.prompt(session, "go")
+    (asked,) = editor.questions
+    assert asked["message"] == "The MCP server 'memo' asks: Please tell me"
+    assert asked["requestedSchema"]["properties"]["value"]["title"] == "Your name"
+    assert results(model_server) == ['form: {"action": "accept", "content": {"value": "Ada"}}']
+
+
+@pytest.mark.covers("P12", "I6")
+async def test_a_client_without_forms_is_not_asked_and_the_server_hears_no(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING - {"elicitation"}, permission="allow_once")
+    model_server.add(answer(call("name"), call("visit")), answer("Done."))
+    running, session = await with_servers(program("elicits"), editor=editor)
+    await running.prompt(session, "go")
+    assert results(model_server) == ['form: {"action": "decline"}', "page: decline"]
+
+
+@pytest.mark.covers("P12")
+async def test_a_password_is_never_asked_for_in_a_form(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    editor.answer = lambda _: {"action": "accept", "content": {"value": "hunter2"}}
+    model_server.add(answer(call("password")), answer("Done."))
+    running, session = await with_servers(program("elicits"), editor=editor)
+    await running.prompt(session, "go")
+    assert editor.questions == []
+    assert results(model_server) == ['form: {"action": "decline"}']
+    (notice,) = notices(running, session)
+    assert "it asked for what looks like a secret in a form" in notice
+
+
+@pytest.mark.covers("P12")
+async def test_a_page_is_opened_and_told_to_be_done(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    editor.answer = lambda _: {"action": "accept"}
+    model_server.add(answer(call("visit")), answer("Done."))
+    running, session = await with_servers(program("elicits"), editor=editor)
+    await running.prompt(session, "go")
+    (asked,) = editor.questions
+    assert asked["mode"] == "url"
+    assert asked["url"] == "https://example.org/login"
+    assert results(model_server) == ["page: accept"]
+    done = await running.expect(lambda message: message.get("method") == "elicitation/complete")
+    assert done["params"]["elicitationId"] == asked["elicitationId"]
+
+
+async def test_a_server_that_nobody_asked_anything_may_not_ask_the_user(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    running, _ = await with_servers(
+        program("asks-out-of-the-blue", env={"MCP_RECORD": str(record)})
+    )
+    async with asyncio.timeout(15):
+        while not (record.is_file() and "answered" in record.read_text()):
+            await asyncio.sleep(0.02)
+    assert "answered decline" in record.read_text()
+    assert running.editor.questions == []
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "secret"),
+    [
+        ("value", {"type": "string", "title": "Password"}, True),
+        ("userPassword", {"type": "string"}, True),
+        ("api_key", {"type": "string"}, True),
+        ("value", {"type": "string", "description": "Your access token"}, True),
+        ("value", {"type": "string", "format": "password"}, True),
+        ("pin", {"type": "string"}, True),
+        ("value", {"type": "string", "title": "您的密码"}, True),
+        ("spinner", {"type": "string"}, False),
+        ("name", {"type": "string", "title": "Your name"}, False),
+        ("branch", {"type": "string", "description": "Passes are counted here"}, False),
+    ],
+)
+def test_fields_that_ask_for_secrets_are_told_by_their_words(
+    name: str, field: dict[str, str], secret: bool
+) -> None:
+    schema = {"type": "object", "properties": {name: field}}
+    assert asks_for_a_secret(json.loads(json.dumps(schema))) is secret
