@@ -48,6 +48,14 @@ class SessionBusyError(SessionError):
     """Another process writes this session at the moment."""
 
 
+class TurnRunsError(SessionError):
+    """A turn runs, and what was said is to begin one."""
+
+
+class NoTurnError(SessionError):
+    """No turn runs that what was said could become part of."""
+
+
 class EditorGoneError(SessionError):
     """The editor left before it answered."""
 

@@ -47,20 +47,31 @@ class Prompter:
         self._notes = Notes()
         self._speaking = asyncio.Lock()
 
-    async def say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Said:
+    async def say(
+        self,
+        content: tuple[ContentBlock, ...],
+        cancelled: Callable[[], bool],
+        steers: bool | None = None,
+    ) -> Said:
         """Check a prompt, add what the model is told with it, and make it part of a turn.
 
         See `Session.prompt`.
         """
         async with self._speaking:
-            said = await self._say(content, cancelled)
+            said = await self._say(content, cancelled, steers)
             if cancelled():
                 said.turn.cancel()
             return said
 
-    async def _say(self, content: tuple[ContentBlock, ...], cancelled: Callable[[], bool]) -> Said:
+    async def _say(
+        self,
+        content: tuple[ContentBlock, ...],
+        cancelled: Callable[[], bool],
+        steers: bool | None,
+    ) -> Said:
         if self._session.closing:
             raise SessionNotFoundError(self._session.session)
+        self._session.check_turn(steers)  # before anything that cannot be taken back
         model = await self._session.settings.choose_model()
         if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
             raise InvalidInputError("prompt: it is empty; say something", field="prompt")
@@ -84,7 +95,7 @@ class Prompter:
             ask = None if command is None else command.ask
             attached = await self._attached(content, ask)
             message = msgspec.structs.replace(message, attached=attached)
-        turn = await self._session.join_or_begin(message, reply)
+        turn = await self._session.join_or_begin(message, reply, steers)
         return Said(turn=turn, message=message.message, began=turn.began_with(message.message))
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
-from acp_agent.errors import SessionNotFoundError
+from acp_agent.errors import NoTurnError, SessionNotFoundError, TurnRunsError
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
@@ -237,7 +237,11 @@ class Session:
         return self._turn
 
     async def prompt(
-        self, content: tuple[ContentBlock, ...], *, cancelled: Callable[[], bool]
+        self,
+        content: tuple[ContentBlock, ...],
+        *,
+        cancelled: Callable[[], bool],
+        steers: bool | None = None,
     ) -> Said:
         """Say something to the agent.
 
@@ -247,6 +251,7 @@ class Session:
         Args:
             content: what the user says.
             cancelled: whether it was cancelled before a turn could begin.
+            steers: true where it must become part of the turn that runs, false where it must not.
 
         Returns:
             The message, and the turn that it is part of. The turn's result is the prompt's; words
@@ -257,27 +262,49 @@ class Session:
             AuthRequiredError: no model can be used.
             SessionNotFoundError: the session was closed meanwhile.
             StoreError: the journal could not be written.
+            TurnRunsError, NoTurnError: it is to begin a turn, or to steer one, and cannot now;
+                nothing was said.
         """
-        return await self._prompter.say(content, cancelled)
+        return await self._prompter.say(content, cancelled, steers)
 
-    async def join_or_begin(self, message: UserMessage, reply: Sequence[AnyEvent]) -> Turn:
+    async def join_or_begin(
+        self, message: UserMessage, reply: Sequence[AnyEvent], steers: bool | None = None
+    ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
         Args:
             message: the words.
             reply: the agent's own answer to them; empty where the model is to answer.
+            steers: which of the two it must be; None: whichever can be.
+
+        Raises:
+            TurnRunsError, NoTurnError: see `prompt`.
         """
+        self.check_turn(steers)
         while (turn := self._turn) is not None:
             if turn.takes_words:
                 await self.emit(msgspec.structs.replace(message, steering=True), *reply)
                 return turn
             await turn.wait()
+            self.check_turn(steers)
         await self._close_cut_turn()
         if self.closing:
             raise SessionNotFoundError(self.session)
         turn = self._turn = Turn(self, message, reply)
         turn.start(on_end=self._turn_ended)
         return turn
+
+    def check_turn(self, steers: bool | None) -> None:
+        """Whether what is said now could become part of a turn, or begin one, as it must.
+
+        Raises:
+            TurnRunsError, NoTurnError: see `prompt`.
+        """
+        runs = self._turn is not None and self._turn.takes_words
+        if steers is False and runs:
+            raise TurnRunsError(f"a turn runs in the session {self.session}")
+        if steers and not runs:
+            raise NoTurnError(f"no turn runs in the session {self.session}")
 
     async def _close_cut_turn(self) -> None:
         """Close a turn whose end could not be written, as an interrupted one."""
