@@ -140,6 +140,6 @@ def test_a_start_pays_for_no_more_types_than_it_needs(version: str, needed: set[
 def test_a_type_is_found_where_it_is_and_a_name_that_is_none_nowhere() -> None:
     assert t.Notice.__module__ == "protocol.v1.updates"
     assert vars(t)["Notice"] is t.Notice
-    for name in ("NoSuchType", "__path__", "_private"):
+    for name in ("NoSuchType", "__path__", "_ConfigOption"):
         with pytest.raises(AttributeError, match=f"'protocol.v1.types' has no attribute '{name}'"):
             getattr(t, name)
