@@ -29,11 +29,17 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
-from hypothesis.strategies import booleans, integers, sampled_from
+from hypothesis.strategies import (
+    DataObject,
+    SearchStrategy,
+    booleans,
+    data,
+    integers,
+    sampled_from,
+)
 from msgspec import Struct, field
 
 from acp_agent.server.negotiation import SUPPORTED_VERSIONS
@@ -47,7 +53,7 @@ from tests.support.wire_client import AnswerError
 SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`
 SEED = int(os.environ.get("ACP_AGENT_SOAK_SEED", "1"))
 STEPS = 30  # actions in a sequence
-SAMPLE = 6  # sequences in `make test`
+SAMPLE = 4  # sequences in `make test`
 
 MODEL = ("--model", "openai/gpt-5")
 OPEN_AT_ONCE = 4
@@ -170,6 +176,31 @@ class World:
             self.runner.close()
 
 
+class Action(Struct, frozen=True):
+    """Something that a client may do: how often compared to others, when, and with what."""
+
+    name: str
+    weight: int
+    may: Callable[[Any], Any]
+    given: dict[str, SearchStrategy[Any]]
+
+
+ACTIONS: list[Action] = []
+Method = TypeVar("Method", bound=Callable[..., None])
+
+
+def action(
+    weight: int, may: Callable[[Sessions], Any], **given: SearchStrategy[Any]
+) -> Callable[[Method], Method]:
+    """Make a method of `Sessions` one of the actions."""
+
+    def register(method: Method) -> Method:
+        ACTIONS.append(Action(method.__name__, weight, may, given))
+        return method
+
+    return register
+
+
 class Sessions(RuleBasedStateMachine):
     """One client's sessions."""
 
@@ -185,6 +216,16 @@ class Sessions(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.world.do(self.world.start())
+
+    @rule(data=data())
+    def act(self, data: DataObject) -> None:
+        """Do one of the things that are legal now; each is as likely as it weighs."""
+        legal = [one for one in ACTIONS if one.may(self)]
+        names = [one for one in legal for _ in range(one.weight)]
+        chosen = data.draw(sampled_from(names).map(lambda one: one.name), label="action")
+        given = next(one.given for one in legal if one.name == chosen)
+        drawn = {name: data.draw(how, label=name) for name, how in given.items()}
+        getattr(self, chosen)(**drawn)
 
     @invariant()
     def no_rule_is_broken(self) -> None:
@@ -220,39 +261,41 @@ class Sessions(RuleBasedStateMachine):
 
     # --- sessions
 
-    @precondition(lambda self: len(self.sessions) < OPEN_AT_ONCE)
-    @rule()
+    @action(3, lambda self: len(self.sessions) < OPEN_AT_ONCE)
     def new(self) -> None:
         name = self.world.do(self.driver.new(self.cwd))
         assert name not in [known.id for known in self.sessions]
         self.sessions.append(Known(name))
 
-    @precondition(lambda self: self.some(lambda one: not one.working and not one.archived))
-    @rule(pick=PICK, replay=booleans())
+    @action(
+        2,
+        lambda self: self.some(lambda one: not one.working and not one.archived),
+        pick=PICK,
+        replay=booleans(),
+    )
     def open(self, pick: int, replay: bool) -> None:
         known = self.pick(pick, lambda one: not one.working and not one.archived)
         self.world.do(self._open(known, replay=replay))
 
-    @precondition(lambda self: self.some(lambda one: one.open))
-    @rule(pick=PICK)
+    @action(2, lambda self: self.some(lambda one: one.open), pick=PICK)
     def close(self, pick: int) -> None:
         known = self.pick(pick, lambda one: one.open)
         self.world.do(self._leave_work(known, self.driver.ask("session/close", sessionId=known.id)))
         known.open = False
 
-    @precondition(lambda self: self.sessions)
-    @rule(pick=PICK)
+    @action(1, lambda self: self.sessions, pick=PICK)
     def delete(self, pick: int) -> None:
         self.world.do(self._delete(self.pick(pick)))
 
-    @precondition(
+    @action(
+        2,
         lambda self: (
             len(self.sessions) < OPEN_AT_ONCE
             and self.driver.supports("fork")
             and self.some(lambda one: one.begun and not one.working and not one.crashed)
-        )
+        ),
+        pick=PICK,
     )
-    @rule(pick=PICK)
     def fork(self, pick: int) -> None:
         known = self.pick(pick, lambda one: one.begun and not one.working and not one.crashed)
         result = self.world.do(
@@ -267,40 +310,50 @@ class Sessions(RuleBasedStateMachine):
         fork.begun, fork.seen = True, False
         self.sessions.append(fork)
 
-    @rule()
+    @action(1, lambda self: True)
     def list_all(self) -> None:
         self.world.do(self._list())
 
-    @precondition(lambda self: self.driver.supports("title") and self.some(lambda one: one.begun))
-    @rule(pick=PICK, title=sampled_from(["Renamed", "Ünïcode ✓"]))
+    @action(
+        1,
+        lambda self: self.driver.supports("title") and self.some(lambda one: one.begun),
+        pick=PICK,
+        title=sampled_from(["Renamed", "Ünïcode ✓"]),
+    )
     def set_title(self, pick: int, title: str) -> None:
         known = self.pick(pick, lambda one: one.begun)
         self.world.do(self.driver.ask("session/set_title", sessionId=known.id, title=title))
         known.title = title
 
-    @precondition(lambda self: self.driver.supports("archive") and self.some(lambda one: one.begun))
-    @rule(pick=PICK, archived=booleans())
+    @action(
+        1,
+        lambda self: self.driver.supports("archive") and self.some(lambda one: one.begun),
+        pick=PICK,
+        archived=booleans(),
+    )
     def archive(self, pick: int, archived: bool) -> None:
         known = self.pick(pick, lambda one: one.begun)
         self.world.do(self._archive(known, archived=archived))
 
-    @precondition(lambda self: self.driver.supports("status") and self.sessions)
-    @rule(pick=PICK)
+    @action(1, lambda self: self.driver.supports("status") and self.sessions, pick=PICK)
     def status(self, pick: int) -> None:
         known = self.pick(pick)
         result = self.world.do(self.driver.ask("session/status", sessionId=known.id))
         assert result["status"] == ("open" if known.open else "saved")
 
-    @precondition(lambda self: self.some(lambda one: one.open))
-    @rule(pick=PICK, mode=sampled_from(["ask", "accept-edits"]))
+    @action(
+        1,
+        lambda self: self.some(lambda one: one.open),
+        pick=PICK,
+        mode=sampled_from(["ask", "accept-edits"]),
+    )
     def set_option(self, pick: int, mode: str) -> None:
         known = self.pick(pick, lambda one: one.open)
         options = self.world.do(self.driver.choose(known.id, "mode", mode))
         values = {one.get("id", one.get("configId")): one["currentValue"] for one in options}
         assert values["mode"] == mode
 
-    @precondition(lambda self: self.left < 2 and self.sessions)
-    @rule(kill=booleans())
+    @action(2, lambda self: self.left < 2 and self.sessions, kill=booleans())
     def leave_and_come_back(self, kill: bool) -> None:
         self.left += 1
         for known in self.sessions:
@@ -313,16 +366,24 @@ class Sessions(RuleBasedStateMachine):
 
     # --- work
 
-    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
-    @rule(pick=PICK, conduct=sampled_from(["say", "think", "slow", "read", "fail"]))
+    @action(
+        4,
+        lambda self: self.some(lambda one: one.open and not one.working),
+        pick=PICK,
+        conduct=sampled_from(["say", "think", "slow", "read", "fail"]),
+    )
     def prompt(self, pick: int, conduct: str) -> None:
         known = self.pick(pick, lambda one: one.open and not one.working)
         work = self.say(known, conduct)
         wanted = "error" if conduct == "fail" else "end_turn"
         assert self.world.do(self.driver.end(work)) == wanted
 
-    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
-    @rule(pick=PICK, pressed=sampled_from(["allow_once", "reject_once", "cancelled"]))
+    @action(
+        2,
+        lambda self: self.some(lambda one: one.open and not one.working),
+        pick=PICK,
+        pressed=sampled_from(["allow_once", "reject_once", "cancelled"]),
+    )
     def prompt_that_asks(self, pick: int, pressed: str) -> None:
         known = self.pick(pick, lambda one: one.open and not one.working)
         self.world.pressed[known.id] = pressed
@@ -331,15 +392,18 @@ class Sessions(RuleBasedStateMachine):
         made = self.cwd / f"out-{self.world.number}.txt"
         assert made.exists() == (pressed == "allow_once")
 
-    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
-    @rule(pick=PICK, conduct=sampled_from(["stall", "run"]))
+    @action(
+        4,
+        lambda self: self.some(lambda one: one.open and not one.working),
+        pick=PICK,
+        conduct=sampled_from(["stall", "run"]),
+    )
     def begin(self, pick: int, conduct: str) -> None:
         known = self.pick(pick, lambda one: one.open and not one.working)
         self.world.pressed[known.id] = "late"
         self.world.do(self._begin(known, conduct))
 
-    @precondition(lambda self: self.some(lambda one: bool(one.working)))
-    @rule(pick=PICK)
+    @action(4, lambda self: self.some(lambda one: bool(one.working)), pick=PICK)
     def steer(self, pick: int) -> None:
         known = self.pick(pick, lambda one: bool(one.working))
         work = self.say(known, "say")
@@ -348,8 +412,12 @@ class Sessions(RuleBasedStateMachine):
         if not self.driver.echoes:
             known.unsure.add(known.said[-1])
 
-    @precondition(lambda self: self.some(lambda one: bool(one.working)))
-    @rule(pick=PICK, pressed=sampled_from(["allow_once", "reject_once"]))
+    @action(
+        2,
+        lambda self: self.some(lambda one: bool(one.working)),
+        pick=PICK,
+        pressed=sampled_from(["allow_once", "reject_once"]),
+    )
     def go_on(self, pick: int, pressed: str) -> None:
         known = self.pick(pick, lambda one: bool(one.working))
         if known.working == "stall":
@@ -358,19 +426,23 @@ class Sessions(RuleBasedStateMachine):
             self.world.late[known.id].answered.set_result(pressed)
         self.world.do(self._ends(known, "end_turn"))
 
-    @precondition(lambda self: self.some(lambda one: bool(one.working)))
-    @rule(pick=PICK, times=integers(1, 2))
+    @action(
+        3, lambda self: self.some(lambda one: bool(one.working)), pick=PICK, times=integers(1, 2)
+    )
     def cancel(self, pick: int, times: int) -> None:
         known = self.pick(pick, lambda one: bool(one.working))
         self.world.do(self._cancel(known, times=times))
 
-    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
-    @rule(pick=PICK)
+    @action(1, lambda self: self.some(lambda one: one.open and not one.working), pick=PICK)
     def cancel_when_idle(self, pick: int) -> None:
         self.driver.cancel(self.pick(pick, lambda one: one.open and not one.working).id)
 
-    @precondition(lambda self: self.some(lambda one: one.open and not one.working))
-    @rule(pick=PICK, request=booleans())
+    @action(
+        2,
+        lambda self: self.some(lambda one: one.open and not one.working),
+        pick=PICK,
+        request=booleans(),
+    )
     def prompt_and_cancel_at_once(self, pick: int, request: bool) -> None:
         known = self.pick(pick, lambda one: one.open and not one.working)
         work = self.say(known, "slow")
@@ -381,17 +453,17 @@ class Sessions(RuleBasedStateMachine):
             self.driver.cancel(known.id)
         assert self.world.do(self.driver.end(work)) in {"cancelled", "end_turn"}
 
-    @precondition(
-        lambda self: self.driver.version == 1 and self.some(lambda one: bool(one.working))
+    @action(
+        1,
+        lambda self: self.driver.version == 1 and self.some(lambda one: bool(one.working)),
+        pick=PICK,
     )
-    @rule(pick=PICK)
     def cancel_the_request(self, pick: int) -> None:
         known = self.pick(pick, lambda one: bool(one.working))
         self.driver.cancel_request(known.works[0])
         self.world.do(self._ends(known, "cancelled"))
 
-    @precondition(lambda self: self.some(lambda one: not one.open))
-    @rule(pick=PICK)
+    @action(1, lambda self: self.some(lambda one: not one.open), pick=PICK)
     def prompt_what_is_closed(self, pick: int) -> None:
         known = self.pick(pick, lambda one: not one.open)
         work = self.driver.post(known.id, "say #0")
