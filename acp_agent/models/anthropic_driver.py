@@ -13,11 +13,13 @@ from acp_agent.models import anthropic_request
 from acp_agent.models.anthropic_events import AnthropicDecoder
 from acp_agent.models.base import ModelRequest, StreamEvent
 from acp_agent.models.exchange import RAW_RESPONSE, Exchanges
+from acp_agent.models.headers import spelled
 from acp_agent.models.openai_driver import NO_KEY
 from acp_agent.models.providers import Provider
 from acp_agent.models.sdk import anthropic_client
 
 if TYPE_CHECKING:
+    from anthropic import Omit
     from httpx2 import Response
 
 
@@ -45,8 +47,13 @@ class AnthropicDriver:
             base_url=provider.base_url.removesuffix("/v1"),  # the package's paths begin with it
             max_retries=0,  # `retrying` does it, where the user can see it
             timeout=httpx2.Timeout(None, connect=15.0, pool=15.0),  # the rest is `retrying`'s
-            default_headers=_headers(provider),
         )
+        # In the place of what the package adds from ANTHROPIC_CUSTOM_HEADERS: that is the user's,
+        # and Anthropic's, and not for another service.
+        headers = _headers(provider)
+        if provider.id == "anthropic" and not provider.set_by_client:
+            headers = {**self._client._custom_headers, **headers}  # noqa: SLF001 - as it says above
+        setattr(self._client, "_custom_headers", headers)  # noqa: B010 - an attribute of theirs
         # The package's own would import the classes of every error there is, on the event loop:
         # 80 ms at the first failure, and only the status and the body are of use.
         setattr(self._client, "_make_status_error", _Refused)  # noqa: B010 - a method of theirs
@@ -71,8 +78,15 @@ class AnthropicDriver:
         await self._client.close()
 
 
-def _headers(provider: Provider) -> dict[str, str]:
-    # The package sends the key as a bearer token; others that speak the API expect it here.
-    if provider.id == "anthropic" or provider.key is None:
-        return provider.headers
-    return {"X-Api-Key": provider.key, **provider.headers}
+def _headers(provider: Provider) -> dict[str, str | Omit]:
+    from anthropic import Omit  # noqa: PLC0415 - loaded with the client, never before
+
+    headers: dict[str, str | Omit] = {**spelled(provider.headers)}
+    if provider.set_by_client and provider.key is None:
+        # The client gives credentials in either of the two, or the service needs none.
+        headers.setdefault("X-Api-Key", Omit())
+        headers.setdefault("Authorization", Omit())
+    elif provider.id != "anthropic" and provider.key is not None:
+        # The package sends the key as a bearer token; others that speak the API expect it here.
+        headers.setdefault("X-Api-Key", provider.key)
+    return headers

@@ -13,12 +13,14 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from acp_agent.models.base import Failed, FailureKind
+from acp_agent.models.headers import credentials_in
 from acp_agent.models.providers import Provider
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
 )
 
+_SHORTEST_SECRET = 8  # characters; shorter ones are found in ordinary words
 _DETAIL_LIMIT = 300  # characters of the provider's own words
 
 _BY_STATUS: dict[int, FailureKind] = {
@@ -204,7 +206,7 @@ def _line(
             )
         case "not_found":
             return (
-                f"{where} knows no model {model} at {provider.base_url}{code}{quoted}. "
+                f"{where} knows no model {model} at {provider.address}{code}{quoted}. "
                 "Choose another model, or correct the base URL."
             )
         case "overflow":
@@ -216,7 +218,7 @@ def _line(
         case "timeout":
             return f"{where} did not answer in time{code}{quoted}. Try again."
         case "connection":
-            return f"No connection to {where} at {provider.base_url}{quoted}. Check the network."
+            return f"No connection to {where} at {provider.address}{quoted}. Check the network."
         case "server":
             return f"{where} failed{code}{quoted}. Try again later."
         case _:
@@ -227,6 +229,9 @@ def _clean(provider: Provider, said: str) -> str:
     line = " ".join("".join(one if one.isprintable() else " " for one in said).split())
     if provider.key:
         line = line.replace(provider.key, "***")
+    for secret in credentials_in(provider.headers):
+        if len(secret) >= _SHORTEST_SECRET:
+            line = line.replace(secret, "***")
     line = _LIKE_A_KEY.sub("***", line).rstrip(".")
     return line if len(line) <= _DETAIL_LIMIT else f"{line[:_DETAIL_LIMIT]}…"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -26,15 +27,25 @@ class _Listing(Struct):
     data: list[_Entry] | None = None
 
 
-async def served_models(base_url: str, *, patience: float = PATIENCE) -> list[str] | None:
-    """The models that an OpenAI-compatible server lists, None where none answers in time."""
+async def served_models(
+    base_url: str, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE
+) -> list[str] | None:
+    """The models that an OpenAI-compatible server lists, None where none answers in time.
+
+    Args:
+        base_url: where its API answers.
+        headers: what to send with the request.
+        patience: how long to wait, in seconds.
+    """
     address = urlsplit(base_url)
     secure = address.scheme == "https"
     port = address.port or (443 if secure else 80)
     path = f"{address.path.rstrip('/')}/models"
     try:
         async with asyncio.timeout(patience):
-            body = await _get(address.hostname or "localhost", port, path, secure=secure)
+            body = await _get(
+                address.hostname or "localhost", port, path, secure=secure, headers=headers or {}
+            )
     except (OSError, ValueError, EOFError):  # a time-out is an OSError
         return None
     try:
@@ -44,13 +55,18 @@ async def served_models(base_url: str, *, patience: float = PATIENCE) -> list[st
     return [entry.id for entry in listing.data or ()]
 
 
-async def _get(host: str, port: int, path: str, *, secure: bool) -> bytes:
+async def _get(
+    host: str, port: int, path: str, *, secure: bool, headers: Mapping[str, str]
+) -> bytes:
     context = ssl.create_default_context() if secure else None
     reader, writer = await asyncio.open_connection(host, port, ssl=context, limit=_LIMIT)
     try:
         name = f"[{host}]" if ":" in host else host
+        further = "".join(
+            f"{field}: {value}\r\n" for field, value in headers.items() if field.lower() != "accept"
+        )
         request = (
-            f"GET {path} HTTP/1.0\r\nHost: {name}:{port}\r\n"
+            f"GET {path} HTTP/1.0\r\nHost: {name}:{port}\r\n{further}"
             "Accept: application/json\r\nConnection: close\r\n\r\n"
         )
         writer.write(request.encode("ascii"))

@@ -46,7 +46,11 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """A provider as it is used. Its key is in no log and in no message."""
+    """A provider as it is used. Its key is in no log and in no message.
+
+    `set_by_client` where a client said where its requests go (`acp_agent.models.endpoints`), and
+    `disabled` where one said that it is not to be used.
+    """
 
     id: str
     name: str
@@ -58,15 +62,29 @@ class Provider(Struct, frozen=True, kw_only=True):
     default_model: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     dialect: Dialect = Dialect()
+    set_by_client: bool = False
+    disabled: bool = False
 
     @property
     def usable(self) -> bool:
         """Whether it has what it needs; a local one may still not be running."""
-        return self.key is not None or not self.key_required
+        return not self.disabled and (self.key is not None or not self.key_required)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether somebody saw to it that it can be used: the user with a key, or a client."""
+        return self.usable and (self.key is not None or self.set_by_client)
+
+    @property
+    def address(self) -> str:
+        """Where its API answers, to be shown: without what may be credentials."""
+        parts = urlsplit(self.base_url)
+        host = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=host, query="", fragment="").geturl()
 
     def __repr__(self) -> str:
         """Without the key."""
-        return f"Provider({self.id!r}, {self.base_url!r})"
+        return f"Provider({self.id!r}, {self.address!r})"
 
 
 class Secrets(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, InvalidInputError
@@ -13,6 +14,9 @@ from acp_agent.models import catalog
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.models.local import served_models
 from acp_agent.models.providers import Provider, Secrets, canonical, load_providers
+
+if TYPE_CHECKING:
+    from acp_agent.models.endpoints import Endpoint
 
 MODEL_VARIABLE = "ACP_AGENT_MODEL"
 _LOCAL = "local"
@@ -39,7 +43,9 @@ class Models:
         self._secrets = secrets
         self._environ = environ
         self._catalog = catalog.Catalog(config.models)
-        self._providers = load_providers(config, secrets, environ)
+        self._endpoints: dict[str, Endpoint | None] = {}  # what clients said; None: disabled
+        self._configured = load_providers(config, secrets, environ)
+        self._providers = self._configured
         self._local: list[str] | None = None  # what the local server serves, None: not known
         self._drivers: dict[str, Driver] = {}
         self._lock = threading.Lock()
@@ -55,9 +61,66 @@ class Models:
         """
         config = self._config if config is None else config
         known = catalog.Catalog(config.models)
-        self._providers = load_providers(config, self._secrets, self._environ)
+        self._configured = load_providers(config, self._secrets, self._environ)
         self._config, self._catalog = config, known
+        self._use_endpoints()
+
+    def set_endpoint(self, provider: str, endpoint: Endpoint | None) -> None:
+        """Send a provider's requests where a client says, from the next one on; None: nowhere.
+
+        It holds until the client says otherwise or the process ends, whatever is configured.
+
+        Raises:
+            InvalidInputError: there is no such provider that could be configured.
+        """
+        if all(provider != known.id for known in self.configurable()):
+            raise InvalidInputError(
+                f"providerId: there is no provider {provider!r}; the providers are "
+                + ", ".join(known.id for known in self.configurable()),
+                field="providerId",
+            )
+        self._endpoints[provider] = endpoint
+        self._use_endpoints()
+
+    def _use_endpoints(self) -> None:
+        providers = self._configured
+        if self._endpoints:
+            from acp_agent.models.endpoints import at_endpoint  # noqa: PLC0415 - for clients' only
+
+            changed = {
+                name: at_endpoint(providers[name], endpoint)
+                for name, endpoint in self._endpoints.items()
+                if name in providers
+            }
+            providers = {**providers, **changed}
+        self._providers = providers
         self._local = None
+
+    def configurable(self) -> list[Provider]:
+        """The providers that a client may give an endpoint."""
+        return [provider for provider in self._providers.values() if provider.api != "demo"]
+
+    def provider(self, info: ModelInfo) -> Provider | None:
+        """Who serves a model, as configured now."""
+        return self._providers.get(info.provider)
+
+    def require(self, info: ModelInfo) -> Provider:
+        """The same, where it can be used.
+
+        Raises:
+            AuthRequiredError: it lacks a key, or a client disabled it.
+            InvalidInputError: there is no such provider.
+        """
+        provider = self._providers.get(info.provider)
+        if provider is None:
+            raise InvalidInputError(
+                f"the model provider {info.provider!r} is not configured any more; "
+                "choose another model",
+                field="model",
+            )
+        if not provider.usable:
+            raise AuthRequiredError(_no_key(provider))
+        return provider
 
     def providers(self) -> list[Provider]:
         """All providers, those that cannot be used too, in the order in which they are tried."""
@@ -125,7 +188,8 @@ class Models:
         """The model for a session.
 
         In this order: the command line's flag or ACP_AGENT_MODEL, the session's own, the
-        configuration's, the default of the first provider with a key, a local server's first.
+        configuration's, the default of the first provider that a client configured, of the first
+        with a key, a local server's first.
 
         Raises:
             InvalidInputError: the one that was asked for does not exist.
@@ -136,13 +200,14 @@ class Models:
             return await self._first_local()
         if asked:
             info = self.resolve(asked)
-            provider = self._providers[info.provider]
-            if not provider.usable:
-                raise AuthRequiredError(_no_key(provider))
+            self.require(info)
             return info
-        for provider in self._providers.values():
-            if provider.key is not None and provider.default_model:
+        # What a client said comes before what the user has beside it.
+        for provider in sorted(self._providers.values(), key=lambda one: not one.set_by_client):
+            if provider.chosen and provider.default_model:
                 return self._catalog.get(provider.id, provider.default_model)
+            if provider.chosen and provider.id == _LOCAL and await self._look_for_local():
+                return await self._first_local()
             own = self._catalog.of(provider.id)
             if own and provider.usable and provider.id in self._config.providers:
                 return own[0]
@@ -155,20 +220,13 @@ class Models:
         """The driver for a model, one a provider. Imports the SDK: call it in a thread.
 
         Raises:
-            AuthRequiredError: its provider has no key.
+            AuthRequiredError: its provider has no key, or a client disabled it.
             InvalidInputError: there is no such provider.
         """
-        provider = self._providers.get(info.provider)
-        if provider is None:
-            raise InvalidInputError(
-                f"the model provider {info.provider!r} is not configured any more; "
-                "choose another model",
-                field="model",
-            )
-        if not provider.usable:
-            raise AuthRequiredError(_no_key(provider))
-        # A key that was changed makes another driver; the old one serves its streams to their end.
-        name = f"{provider.id}\n{provider.base_url}\n{provider.key}"
+        provider = self.require(info)
+        # What was changed makes another driver; the old one serves its streams to their end.
+        headers = sorted(provider.headers.items())
+        name = f"{provider.id}\n{provider.api}\n{provider.base_url}\n{provider.key}\n{headers}"
         with self._lock:
             driver = self._drivers.get(name)
             if driver is None:
@@ -189,19 +247,24 @@ class Models:
         served = await self._look_for_local()
         if not served:
             raise AuthRequiredError(
-                f"No local model server answers at {self._providers[_LOCAL].base_url}, or it has "
+                f"No local model server answers at {self._providers[_LOCAL].address}, or it has "
                 "no model: start it (Ollama, for one), load a model, and try again."
             )
         return self._catalog.get(_LOCAL, served[0])
 
     async def _look_for_local(self) -> list[str]:
         """What the local server serves; one that does not answer is asked again the next time."""
+        local = self._providers[_LOCAL]
+        if not local.usable:
+            return []
         if self._local is None:
-            self._local = await served_models(self._providers[_LOCAL].base_url)
+            self._local = await served_models(local.base_url, headers=local.headers)
         return self._local or []
 
 
 def _no_key(provider: Provider) -> str:
+    if provider.disabled:
+        return f"{provider.name} was disabled by the editor: enable it there, or use another model."
     variable = f" or set {provider.key_env[0]}" if provider.key_env else ""
     return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
 

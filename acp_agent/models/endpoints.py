@@ -1,0 +1,133 @@
+"""Where a client has a provider's requests sent, for the life of the process.
+
+Nothing of it is written anywhere. The user's own key for a provider is for the place that it was
+configured with: it goes to a client's endpoint only where that is the same host.
+
+Source: Agent Client Protocol (unstable), providers/set; the RFD "Configurable LLM Providers".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.models.providers import Dialect, Provider
+
+API_TYPES: Final[tuple[Literal["anthropic", "openai"], ...]] = ("anthropic", "openai")
+
+_LONGEST_URL = 2_048
+_LONGEST_HEADERS = 32_768  # characters, all together
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+# They say how a message is carried, which only who carries it knows (RFC 9110, section 7.6.1).
+_CARRIAGE = frozenset(
+    {
+        "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te",
+        "trailer", "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """A place that speaks an API, and the headers that go there with each request."""
+
+    api: Literal["anthropic", "openai"]
+    base_url: str
+    headers: dict[str, str]
+
+    def __repr__(self) -> str:
+        """Without the headers."""
+        return f"Endpoint({self.api!r}, {self.base_url!r})"
+
+
+def endpoint(api_type: str, base_url: str, headers: Mapping[str, str]) -> Endpoint:
+    """An endpoint as a client describes it, once it is known to be usable.
+
+    Raises:
+        InvalidInputError: it is not; the message names the field, and holds no header's value.
+    """
+    for api in API_TYPES:
+        if api == api_type:
+            return Endpoint(api=api, base_url=_checked_url(base_url), headers=_checked(headers))
+    raise InvalidInputError(
+        f"apiType: {api_type!r} is not supported; the types are {', '.join(API_TYPES)}",
+        field="apiType",
+    )
+
+
+def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
+    """A provider as the client changed it; None: disabled."""
+    if given is None:
+        return replace(provider, disabled=True)
+    at_home = origin(given.base_url) == origin(provider.base_url)
+    return replace(
+        provider,
+        api=given.api,
+        base_url=given.base_url,
+        headers=dict(given.headers),
+        key=provider.key if at_home else None,
+        key_required=False,
+        dialect=provider.dialect if at_home else Dialect(),
+        set_by_client=True,
+    )
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """The scheme, the host and the port of an address (RFC 6454, section 4)."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or _default_port(parts)
+
+
+def _default_port(parts: SplitResult) -> int | None:
+    return {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _checked_url(url: str) -> str:
+    def wrong(why: str) -> InvalidInputError:
+        return InvalidInputError(f"baseUrl: {why}", field="baseUrl")
+
+    url = url.strip()
+    if len(url) > _LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url:
+        raise wrong("it is too long, or has characters that an address cannot have")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise wrong("it is no address; give one such as https://host/v1") from None
+    if parts.scheme not in {"http", "https"}:
+        raise wrong("only http and https are supported; give an address such as https://host/v1")
+    if not parts.hostname or port == 0:
+        raise wrong("it names no host; give an address such as https://host/v1")
+    if parts.username is not None or parts.password is not None:
+        raise wrong("it holds credentials; send them as a header instead")
+    if parts.query or parts.fragment:
+        raise wrong("it has a query or a fragment, behind which no path can be added")
+    return url.rstrip("/")
+
+
+def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+    names: Sequence[str] = [name.lower() for name in headers]
+    if sum(map(len, (*headers, *headers.values()))) > _LONGEST_HEADERS:
+        raise InvalidInputError("headers: they are too long", field="headers")
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise InvalidInputError(
+                f"headers: {name[:80]!r} is no name of a header", field="headers"
+            )
+        if name.lower() in _CARRIAGE:
+            raise InvalidInputError(
+                f"headers: {name} cannot be set; it belongs to the connection", field="headers"
+            )
+        if names.count(name.lower()) > 1:
+            raise InvalidInputError(f"headers: {name} is there twice", field="headers")
+        if not value.isascii() or not value.replace("\t", " ").isprintable():
+            raise InvalidInputError(
+                f"headers: the value of {name} has characters that no header can have",
+                field="headers",
+            )
+    return {name: value.strip() for name, value in headers.items()}
