@@ -6,16 +6,19 @@ for those before it. The surfaces of the versions translate; nothing here knows 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from acp_agent.content import ContentBlock
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.lanes import Lanes
 from acp_agent.session.prompter import Said
 from acp_agent.session.session import Session
-from acp_agent.session.store import SessionPage
+from acp_agent.session.store import ArchiveFilter, SessionPage
 from protocol.jsonrpc.call import Call
 
 
@@ -32,10 +35,23 @@ class Operations:
         self._editor = editor
         self._lanes = Lanes()
 
-    async def create(self, cwd: str, directories: Sequence[str]) -> Session:
+    async def create(
+        self,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
         """Start a session; see `SessionManager.create`."""
         manager = await self._core.manager()
-        return await manager.create(cwd, directories, self._editor)
+        return await manager.create(cwd, directories, self._editor, system_prompt=system_prompt)
+
+    async def system_prompt(self, mode: str, texts: Sequence[str]) -> SystemPromptGiven:
+        """The client's instructions as they are kept; see `given_system_prompt`."""
+        from acp_agent.session.system_prompt import given_system_prompt  # noqa: PLC0415 - rare
+
+        services = await self._core.services()
+        return given_system_prompt(mode, texts, secrets=services.secrets.values())
 
     async def open(
         self,
@@ -43,6 +59,7 @@ class Operations:
         cwd: str,
         directories: Sequence[str],
         *,
+        system_prompt: SystemPromptGiven | None = None,
         then: Callable[[Session], Awaitable[None]],
     ) -> Session:
         """Open a session of the store, or one that is open already; see `SessionManager.open`.
@@ -53,7 +70,9 @@ class Operations:
         """
         async with self._lanes.enter(session_id) as lane, lane.lock:
             manager = await self._core.manager()
-            session = await manager.open(SessionId(session_id), cwd, directories)
+            session = await manager.open(
+                SessionId(session_id), cwd, directories, system_prompt=system_prompt
+            )
 
             async def settle() -> None:
                 session.attach(self._editor)
@@ -67,6 +86,24 @@ class Operations:
                 raise
             return session
 
+    async def fork(
+        self,
+        session_id: str,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
+        """Start a session with what another one holds; see `SessionManager.fork`.
+
+        What was said to the other one before this is part of it.
+        """
+        async with self.turn_of(session_id):
+            manager = await self._core.manager()
+            return await manager.fork(
+                SessionId(session_id), cwd, directories, self._editor, system_prompt=system_prompt
+            )
+
     async def get(self, session_id: str) -> Session:
         """A session that is open on this connection.
 
@@ -75,9 +112,16 @@ class Operations:
         """
         return (await self._core.manager()).get(SessionId(session_id), self._editor)
 
-    async def list(self, cwd: str | None, cursor: str | None) -> SessionPage:
-        """The sessions that have a conversation; see `SessionManager.list`."""
-        return await (await self._core.manager()).list(cwd, cursor)
+    async def list(
+        self, cwd: str | None, cursor: str | None, archived: str | None = None
+    ) -> SessionPage:
+        """The sessions that have a conversation; see `SessionManager.list`.
+
+        Raises:
+            InvalidInputError: `archived` is none of the filters, or the cursor none of ours.
+        """
+        wanted = archive_filter(archived)
+        return await (await self._core.manager()).list(cwd, cursor, wanted)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session; one that is not there is gone as asked."""
@@ -109,6 +153,12 @@ class Operations:
                 session = await self.get(session_id)
                 return await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
 
+    @asynccontextmanager
+    async def turn_of(self, session_id: str) -> AsyncIterator[None]:
+        """Wait until the requests of a session before this one are done, and hold up the next."""
+        async with self._lanes.enter(session_id) as lane, lane.lock:
+            yield
+
     def cancel(self, session_id: str) -> None:
         """Stop the turn of a session, and the prompts that wait to begin one."""
         self._lanes.cancel(session_id)
@@ -122,3 +172,21 @@ class Operations:
             session = await self.get(session_id)
             await action(session)
             return session
+
+
+def archive_filter(given: str | None) -> ArchiveFilter:
+    """Which sessions a list is to have, by their being archived.
+
+    Raises:
+        InvalidInputError: there is no such filter.
+    """
+    match given:
+        case None:
+            return "exclude"
+        case "exclude" | "include" | "only":
+            return given
+        case _:
+            raise InvalidInputError(
+                f"archived: there is no filter {given!r}; the filters are exclude, include, only",
+                field="archived",
+            )

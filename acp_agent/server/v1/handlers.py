@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from acp_agent.errors import InvalidInputError
+from acp_agent.events import SystemPromptGiven
 from acp_agent.server.account import log_in, log_out
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
@@ -77,8 +78,7 @@ class Handlers:
         self, request: acp.AuthenticateRequest, call: Call
     ) -> acp.AuthenticateResponse:
         """Make a model usable (Authentication)."""
-        del call
-        await log_in(self._link, request.method_id)
+        await log_in(self._link, request.method_id, call.id)
         return acp.AuthenticateResponse()
 
     async def logout(self, request: acp.LogoutRequest, call: Call) -> acp.LogoutResponse:
@@ -92,20 +92,18 @@ class Handlers:
     async def new(self, request: acp.NewSessionRequest, call: Call) -> Reply:
         """Start a session (Session Setup)."""
         del call
-        servers = self._servers(request.mcp_servers)
-        session = await self._operations.create(request.cwd, request.additional_directories)
-        options = session.settings.options()
-        response = acp.NewSessionResponse(
-            session_id=session.session,
-            modes=mode_state(options),
-            config_options=config_options(options),
+        servers = self.servers(request.mcp_servers)
+        session = await self._operations.create(
+            request.cwd,
+            request.additional_directories,
+            system_prompt=await self.given(request.system_prompt),
         )
-        return Reply(response, lambda: self._after_opening(session, servers))
+        return self.opened(session, servers, acp.NewSessionResponse, session_id=session.session)
 
     async def load(self, request: acp.LoadSessionRequest, call: Call) -> Reply:
         """Open a session and replay it (Session Setup, Loading Sessions)."""
         del call
-        servers = self._servers(request.mcp_servers)
+        servers = self.servers(request.mcp_servers)
 
         async def replay(session: Session) -> None:
             events = await session.history()
@@ -114,38 +112,69 @@ class Handlers:
                 self._editor.catch_up(session.session, events)
 
         session = await self._operations.open(
-            request.session_id, request.cwd, request.additional_directories, then=replay
+            request.session_id,
+            request.cwd,
+            request.additional_directories,
+            system_prompt=await self.given(request.system_prompt),
+            then=replay,
         )
-        options = session.settings.options()
-        response = acp.LoadSessionResponse(
-            modes=mode_state(options), config_options=config_options(options)
-        )
-        return Reply(response, lambda: self._after_opening(session, servers))
+        return self.opened(session, servers, acp.LoadSessionResponse)
 
     async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
         """Open a session without replaying it (Session Setup, Resuming Sessions)."""
         del call
-        servers = self._servers(request.mcp_servers)
+        servers = self.servers(request.mcp_servers)
 
         async def catch_up(session: Session) -> None:
             if session.turn is not None:
                 self._editor.catch_up(session.session, await session.history())
 
         session = await self._operations.open(
-            request.session_id, request.cwd, request.additional_directories, then=catch_up
+            request.session_id,
+            request.cwd,
+            request.additional_directories,
+            system_prompt=await self.given(request.system_prompt),
+            then=catch_up,
         )
-        options = session.settings.options()
-        response = acp.ResumeSessionResponse(
-            modes=mode_state(options), config_options=config_options(options)
-        )
-        return Reply(response, lambda: self._after_opening(session, servers))
+        return self.opened(session, servers, acp.ResumeSessionResponse)
 
-    def _servers(self, servers: Sequence[acp.McpServer]) -> Sequence[ServerConfig]:
+    def servers(self, servers: Sequence[acp.McpServer]) -> Sequence[ServerConfig]:
+        """The MCP servers that the client names with a session.
+
+        Raises:
+            InvalidInputError: one of them cannot be used.
+        """
         if not servers:
             return ()
         from acp_agent.server.v1.mcp_servers import server_configs  # noqa: PLC0415 - where any are
 
         return server_configs(servers, self._channel)
+
+    async def given(self, prompt: acp.SystemPrompt | None) -> SystemPromptGiven | None:
+        """The instructions that the client gives with a session, checked before it is touched.
+
+        Raises:
+            InvalidInputError: they cannot be applied.
+        """
+        if prompt is None:
+            return None
+        return await self._operations.system_prompt(
+            prompt.mode, [_instruction(block) for block in prompt.content]
+        )
+
+    def opened(
+        self,
+        session: Session,
+        servers: Sequence[ServerConfig],
+        response: Callable[..., object],
+        **more: str,
+    ) -> Reply:
+        """The answer to every request that opens a session, and what follows it."""
+        options = session.settings.options()
+        return Reply(
+            response(modes=mode_state(options), config_options=config_options(options), **more),
+            lambda: self._after_opening(session, servers),
+        )
 
     def _after_opening(self, session: Session, servers: Sequence[ServerConfig]) -> None:
         """What the client needs once it knows the session."""
@@ -155,7 +184,7 @@ class Handlers:
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that have a conversation (Session List)."""
         del call
-        page = await self._operations.list(request.cwd, request.cursor)
+        page = await self._operations.list(request.cwd, request.cursor, request.archived)
         return acp.ListSessionsResponse(
             sessions=[_session_info(record) for record in page.sessions],
             next_cursor=page.next_cursor,
@@ -241,6 +270,14 @@ def _supported(block: acp.ContentBlock) -> Any:
     return from_acp(block)
 
 
+def _instruction(block: acp.ContentBlock) -> str:
+    if isinstance(block, acp.TextContent):
+        return block.text
+    raise InvalidInputError(
+        "systemPrompt.content: only text blocks are supported", field="systemPrompt.content"
+    )
+
+
 def _session_info(record: SessionRecord) -> acp.SessionInfo:
     updated = datetime.fromtimestamp(record.updated_at / 1000, UTC)
     return acp.SessionInfo(
@@ -249,4 +286,5 @@ def _session_info(record: SessionRecord) -> acp.SessionInfo:
         additional_directories=list(record.directories),
         title=record.title,
         updated_at=updated.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        archived=record.archived,
     )
