@@ -39,7 +39,6 @@ T = TypeVar("T")
 
 # What says that a server knows only the newer way to begin.
 _NOT_THIS_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
-_SESSION_GONE = "Session terminated"  # what the package makes of HTTP 404 within a session
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class McpClient:
             task.add_done_callback(_retrieved)
             raise
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED or error.message == _SESSION_GONE:
+            if self._trouble.unknown_session and error.code != types.METHOD_NOT_FOUND:
                 self.ended.set()
             raise
         finally:
@@ -126,11 +125,10 @@ class McpClient:
         """What went wrong, in one line without secrets."""
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
-        if isinstance(error, MCPError):
-            if error.code == types.CONNECTION_CLOSED:
-                return self.ending()
-            return self._trouble.ending() or reason_of(error, clean)
-        return reason_of(error, clean)
+        closed = isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
+        if closed and self._program is not None:
+            return self._program.ending()
+        return self._trouble.ending() or reason_of(error, clean)
 
     @asynccontextmanager
     async def connected(

@@ -28,7 +28,12 @@ class HttpTrouble:
 
     def seen(self, status: int) -> None:
         """Note the status of a response."""
-        self._status = status if status >= 400 else self._status
+        self._status = status if status >= 400 else None
+
+    @property
+    def unknown_session(self) -> bool:
+        """Whether the server does not know the session: it has to be begun anew (Transports)."""
+        return self._status == 404
 
     def ending(self) -> str:
         """What went wrong, in words; empty where no response was an error."""
@@ -66,7 +71,9 @@ async def http_transport(
         )
 
     async def bounded(response: httpx2.Response) -> None:
-        trouble.seen(response.status_code)
+        # Of streamable HTTP, the stream for what the server says by itself is often refused.
+        if server.sse or response.request.method == "POST":
+            trouble.seen(response.status_code)
         kind = response.headers.get("content-type", "").lower()
         if not kind.startswith("text/event-stream") and isinstance(
             response.stream, httpx2.AsyncByteStream
