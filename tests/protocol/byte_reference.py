@@ -48,11 +48,18 @@ class Expected:
         array: those of a batch, in their order, on one line; None for no array.
         unclear: the specifications leave open what the line is, so that it may be answered once,
             however that is, or not at all.
+        line: the line.
     """
 
     replies: list[Reply] = field(default_factory=list)
     array: list[Reply] | None = None
     unclear: bool = False
+    line: str = ""
+
+    def may_be(self, key: object) -> bool:
+        """Whether an answer with this id may be one to this unclear line."""
+        shown = str(key)
+        return key is None or shown in self.line or not shown.isascii() or "\\" in self.line
 
 
 class _Object(dict[str, Any]):
@@ -82,6 +89,11 @@ class Reference:
 
     def expected(self, line: bytes) -> Expected:
         """What `line`, without its end, is to be answered."""
+        expected = self._of_line(line)
+        expected.line = line.decode("utf-8", "replace") if expected.unclear else ""
+        return expected
+
+    def _of_line(self, line: bytes) -> Expected:
         if len(line) > self._limit:
             return Expected([Reply(None, -32600)])
         if not line.strip():
