@@ -9,7 +9,7 @@ COMMANDS = {
     "login": "Ask for a provider's key and keep it",
     "logout": "Forget a provider's key",
     "models": "List the models that can be used",
-    "sessions": "List, show and delete conversations",
+    "sessions": "List, show, export and delete conversations",
     "doctor": "Say what is configured, what works, what is missing and how to mend it",
     "config": "Show the configuration, or where it is",
     "tour": "Show what the agent does, in a small project made for it",

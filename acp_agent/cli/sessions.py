@@ -1,4 +1,4 @@
-"""`acp-agent sessions list|show|delete`."""
+"""`acp-agent sessions list|show|export|delete`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 
-from acp_agent.cli.output import FAILED, complain, guarded, on_terminal, say, say_json, say_table
-from acp_agent.cli.transcript import Kind, Passage, transcript
+from acp_agent.cli.output import (
+    FAILED,
+    complain,
+    guarded,
+    on_terminal,
+    say,
+    say_json,
+    say_table,
+    visible,
+)
 from acp_agent.config.paths import find_paths
-from acp_agent.errors import SessionNotFoundError
+from acp_agent.config.secrets import Secrets
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
+from acp_agent.session.export import export_pieces
 from acp_agent.session.store import SessionRecord, Store, UnknownEvent
+from acp_agent.session.transcript import Kind, Passage, transcript
 
 LATEST = "latest"
 
@@ -33,9 +45,9 @@ _STYLES: dict[Kind, str] = {
 
 
 def run(argv: list[str]) -> int:
-    """List, show or delete sessions; returns the exit status."""
+    """List, show, export or delete sessions; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="acp-agent sessions", description="List, show and delete conversations."
+        prog="acp-agent sessions", description="List, show, export and delete conversations."
     )
     actions = parser.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list", help="the sessions, the one last used first")
@@ -47,6 +59,12 @@ def run(argv: list[str]) -> int:
     show.add_argument("id", help="a session's id, or 'latest'")
     show.add_argument("--thoughts", action="store_true", help="the model's reasoning too")
     show.add_argument("--json", action="store_true", help="its events as JSON, one a line")
+    export = actions.add_parser("export", help="a session to keep or to share, without secrets")
+    export.add_argument("id", help="a session's id, or 'latest'")
+    export.add_argument(
+        "--format", choices=["jsonl", "md"], default="jsonl", help="events as JSON lines, or text"
+    )
+    export.add_argument("--output", metavar="FILE", type=Path, help="a new file; else stdout")
     delete = actions.add_parser("delete", help="remove sessions for good")
     delete.add_argument("id", nargs="+", help="sessions' ids")
     delete.add_argument("--yes", action="store_true", help="do not ask")
@@ -55,6 +73,8 @@ def run(argv: list[str]) -> int:
         return guarded(lambda: asyncio.run(_list(options)))
     if options.action == "show":
         return guarded(lambda: asyncio.run(_show(options)))
+    if options.action == "export":
+        return guarded(lambda: asyncio.run(_export(options)))
     return guarded(lambda: asyncio.run(_delete(options)))
 
 
@@ -115,6 +135,42 @@ async def _show(options: argparse.Namespace) -> int:
     return 0
 
 
+async def _export(options: argparse.Namespace) -> int:
+    async with _store() as store:
+        if store is None:
+            raise SessionNotFoundError(options.id)
+        record = await _find(store, options.id)
+        stored = await store.read_all(record.id)
+    pieces = export_pieces(options.format, record, stored, _known_secrets())
+    if options.output is None:
+        for piece in pieces:
+            sys.stdout.write(visible(piece) if options.format == "md" else piece)
+        return 0
+    try:
+        # Never over a file that is there; what was said is for its owner alone.
+        with _new_file(options.output) as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot write {options.output} ({error.strerror or type(error).__name__})",
+            field="output",
+        ) from None
+    say(f"{record.id} is in {options.output}.")
+    return 0
+
+
+def _new_file(path: Path) -> TextIO:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    return os.fdopen(descriptor, "w", encoding="utf-8")
+
+
+def _known_secrets() -> list[str]:
+    """The user's keys, to be taken out of what is exported."""
+    secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
+    secrets.stored()  # reads the file, and so knows its keys
+    return secrets.values()
+
+
 async def _delete(options: argparse.Namespace) -> int:
     status = 0
     async with _store() as store:
@@ -173,8 +229,6 @@ def _print_passages(passages: list[Passage]) -> None:
 def _print_styled(text: str, style: str) -> None:
     from rich.console import Console  # noqa: PLC0415 - only for a terminal
     from rich.text import Text  # noqa: PLC0415
-
-    from acp_agent.cli.output import visible  # noqa: PLC0415
 
     Console().print(Text(visible(text), style))
 

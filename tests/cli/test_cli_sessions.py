@@ -253,3 +253,42 @@ async def test_on_a_terminal_of_80_columns_nothing_runs_over(
     lines = shown.decode().splitlines()
     assert max(len(line) for line in lines) <= 80
     assert any(name in line for line in lines)
+
+
+async def test_a_session_is_exported_as_lines_or_text_without_the_keys(tmp_path: Path) -> None:
+    key = "sk-kept-0123456789abcdef-kept"
+    turn = new_turn_id()
+    said = UserMessage(message=new_message_id(), content=(TextBlock(text=f"Use {key}"),))
+    (session,) = await fill(
+        tmp_path, [*conversation(), TurnStarted(turn=turn), said, TurnEnded(turn=turn)]
+    )
+    (tmp_path / "agent" / "secrets.json").write_text(json.dumps({"keys": {"openai": key}}))
+    (tmp_path / "agent" / "secrets.json").chmod(0o600)
+    ran = await run(tmp_path, "export", session)
+    assert ran.returncode == 0, ran.stderr
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert lines[0]["session"]["id"] == session
+    assert lines[1]["event"]["event"] == "session_started"
+    text = (await run(tmp_path, "export", "latest", "--format", "md")).stdout
+    assert text.startswith("# Mend the greeting\n")
+    assert "## User\n\nMend the\ngreeting.\n" in text
+    assert "\x1b" not in text
+    for exported in (ran.stdout, text):
+        assert key not in exported
+        assert "Use [secret]" in exported
+
+
+async def test_an_export_to_a_file_is_for_its_owner_and_never_over_another(tmp_path: Path) -> None:
+    (session,) = await fill(tmp_path, conversation())
+    file = tmp_path / "out.md"
+    arguments = ("export", session, "--format", "md", "--output", str(file))
+    assert (await run(tmp_path, *arguments)).returncode == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    before = file.read_text()
+    assert before.startswith("# Mend the greeting\n")
+    ran = await run(tmp_path, *arguments)
+    assert ran.returncode == 1
+    assert "File exists" in ran.stderr
+    assert file.read_text() == before
+    ran = await run(tmp_path, "export", "sess_none")
+    assert (ran.returncode, ran.stderr) == (1, "acp-agent: session not found: sess_none\n")
