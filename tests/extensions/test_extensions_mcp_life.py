@@ -1,4 +1,4 @@
-"""The life of MCP servers: begun with their session, ended with it, at the latest with the agent."""
+"""The life of MCP servers: begun with their session, ended with it, or with the agent."""
 
 from __future__ import annotations
 
