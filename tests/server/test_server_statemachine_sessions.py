@@ -53,7 +53,7 @@ from tests.support.wire_client import AnswerError
 SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`
 SEED = int(os.environ.get("ACP_AGENT_SOAK_SEED", "1"))
 STEPS = 30  # actions in a sequence
-SAMPLE = 4  # sequences in `make test`
+SAMPLE = 8  # sequences in `make test`
 
 MODEL = ("--model", "openai/gpt-5")
 OPEN_AT_ONCE = 4
@@ -451,7 +451,10 @@ class Sessions(RuleBasedStateMachine):
             self.driver.cancel_request(work)
         else:
             self.driver.cancel(known.id)
-        assert self.world.do(self.driver.end(work)) in {"cancelled", "end_turn"}
+        reason = self.world.do(self.driver.end(work))
+        assert reason in {"cancelled", "end_turn"}
+        if reason == "end_turn":
+            known.unsure.discard(known.said[-1])
 
     @action(
         1,
@@ -507,6 +510,8 @@ class Sessions(RuleBasedStateMachine):
     async def _ends(self, known: Known, reason: str) -> None:
         ends = [await self.driver.end(work) for work in known.works]
         assert ends == [reason] * len(ends), ends
+        if reason == "end_turn":
+            known.unsure -= {*known.said[-len(ends) :]}  # they were heard, then
         known.working, known.works = "", []
 
     async def _cancel(self, known: Known, *, times: int) -> None:
