@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 from msgspec import Struct, inspect
 
@@ -55,8 +56,9 @@ def rows() -> Iterator[str]:
 def updates_made(version: int) -> set[str]:
     """The kinds of session update that the server's code for a version makes."""
     tags: dict[str, str] = {}
-    for module in (f"protocol.v{version}.types", f"protocol.v{version}.unstable_types"):
-        for name, value in vars(import_module(module)).items():
+    package = f"protocol.v{version}"
+    for module in iter_modules(import_module(package).__path__):
+        for name, value in vars(import_module(f"{package}.{module.name}")).items():
             if isinstance(value, type) and issubclass(value, Struct):
                 info = inspect.type_info(value)
                 assert isinstance(info, inspect.StructType)
