@@ -54,7 +54,7 @@ def rows() -> Iterator[str]:
 
 
 def updates_made(version: int) -> set[str]:
-    """The kinds of session update that the server's code for a version makes."""
+    """The kinds of session update that the server's code for a version speaks of."""
     tags: dict[str, str] = {}
     package = f"protocol.v{version}"
     for module in iter_modules(import_module(package).__path__):
@@ -67,9 +67,10 @@ def updates_made(version: int) -> set[str]:
     used: set[str] = set()
     for path in (_SERVER / f"v{version}").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call):
-                used |= {name.id for name in ast.walk(node.func) if isinstance(name, ast.Name)}
-                used |= {a.attr for a in ast.walk(node.func) if isinstance(a, ast.Attribute)}
+            if isinstance(node, ast.Attribute):
+                used.add(node.attr)
+            elif isinstance(node, ast.Name):
+                used.add(node.id)
     return {tag for name, tag in tags.items() if name in used}
 
 
