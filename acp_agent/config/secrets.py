@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -131,6 +131,11 @@ class Secrets:
             stored.forget(provider)
         self.refresh()
         return True
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Let further values count as secrets, from here to the end of the process."""
+        with self._lock:
+            self._handed_out.update(Secret(value) for value in values if value)
 
     def refresh(self) -> None:
         """Look again: the user may have logged in from another process."""

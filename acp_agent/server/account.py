@@ -35,16 +35,19 @@ async def log_in(link: ClientLink, method_id: str, request: int | str | None = N
             f"methodId: {method_id!r} runs in a terminal, not over the protocol", field="methodId"
         )
     services = await link.core.services()
-    if method_id == LOGIN_PAGE["id"]:
-        if request is None:
-            raise InvalidInputError("id: this login needs a request with an id", field="id")
-        from acp_agent.server.login_page.flow import log_in_by_page  # noqa: PLC0415 - then only
+    async with link.core.auth.changing():
+        if method_id == LOGIN_PAGE["id"]:
+            if request is None:
+                raise InvalidInputError("id: this login needs a request with an id", field="id")
+            from acp_agent.server.login_page.flow import log_in_by_page  # noqa: PLC0415 - then only
 
-        await log_in_by_page(link, request)
-        method_id = CONFIGURED["id"]  # the key is found where it is kept now
-    await services.account.authenticate(method_id)
+            await log_in_by_page(link, request)
+            method_id = CONFIGURED["id"]  # the key is found where it is kept now
+        await services.account.authenticate(method_id)
 
 
 async def log_out(link: ClientLink) -> None:
-    """Forget the keys that a login kept; new sessions need a login again."""
-    await (await link.core.services()).account.log_out()
+    """Forget the keys that a login kept; every session needs a login again."""
+    services = await link.core.services()
+    async with link.core.auth.changing():
+        await services.account.log_out()

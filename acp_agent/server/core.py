@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
@@ -12,6 +13,10 @@ from acp_agent.server.assembly import assemble, dismantle
 from acp_agent.session.editor import Editor
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.services import Services
+
+if TYPE_CHECKING:
+    from acp_agent.server.auth_status import AuthWatch
+    from acp_agent.server.link import ClientLink
 
 
 class Core:
@@ -42,6 +47,8 @@ class Core:
         self._services: Services | None = None
         self._manager: SessionManager | None = None
         self._lock = asyncio.Lock()
+        self._auth: AuthWatch | None = None
+        self.links: set[ClientLink] = set()  # those that are open
 
     async def services(self) -> Services:
         """The parts that sessions are built on.
@@ -58,6 +65,7 @@ class Core:
                     environ=self._environ,
                     model_flag=self._model_flag,
                 )
+                self._services.account.watch(self._auth_changed)
             return self._services
 
     async def manager(self) -> SessionManager:
@@ -71,6 +79,18 @@ class Core:
     def secrets(self) -> Secrets:
         """The keys."""
         return self._secrets
+
+    @property
+    def auth(self) -> AuthWatch:
+        """Who is told when the way to a usable model becomes another one."""
+        if self._auth is None:
+            from acp_agent.server.auth_status import AuthWatch  # noqa: PLC0415 - rare, not at start
+
+            self._auth = AuthWatch(self)
+        return self._auth
+
+    def _auth_changed(self) -> None:
+        self.auth.changed()
 
     @property
     def opened(self) -> SessionManager | None:

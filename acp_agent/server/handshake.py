@@ -51,6 +51,11 @@ class Handshake:
         """Whether an `initialize` came that was well-formed."""
         return self._params is not None
 
+    @property
+    def done(self) -> bool:
+        """Whether an `initialize` was good, so that the client may be told things."""
+        return self._params is not None
+
     def auth_methods(self) -> list[Json]:
         """The ways to get a usable model, as this client can offer them."""
         return auth_methods(self._params or {}, self.version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from acp_agent.errors import AcpAgentError
 from acp_agent.server.core import Core
@@ -15,6 +15,9 @@ from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Transport
+
+if TYPE_CHECKING:
+    from acp_agent.server.auth_status import AuthStatus
 
 Trace = Callable[[Literal["in", "out"], bytes], None]
 
@@ -36,12 +39,15 @@ class ClientLink:
         )
         self._surfaces: dict[int, Surface] = {}
         self._editors: list[ClientEditor] = []
+        self.told_auth_status: AuthStatus | None = None
 
     async def run(self) -> None:
         """Serve the client until its connection ends; its sessions are left to who comes back."""
+        self.core.links.add(self)
         try:
             await self.connection.run()
         finally:
+            self.core.links.discard(self)
             for editor in self._editors:
                 self.core.release(editor)
 

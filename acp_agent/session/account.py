@@ -9,6 +9,7 @@ from typing import Protocol
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError
 from acp_agent.models.base import ModelInfo
+from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
 
 DEMO_MODEL = "demo/demo"
@@ -53,6 +54,8 @@ class Account:
         self._read_config = read_config
         self._demo = False
         self._logged_out = False
+        self._refused: dict[str, Provider] = {}
+        self._watchers: list[Callable[[], None]] = []
 
     async def choose(self, stored: str | None) -> ModelInfo:
         """The model for a session whose own choice is `stored`.
@@ -66,6 +69,37 @@ class Account:
         if self._demo and stored is None:
             return await self._models.choose(DEMO_MODEL, None)
         return await self._models.choose(self._flag, stored)
+
+    def require(self, model: ModelInfo) -> None:
+        """See that a model which was chosen can still be used.
+
+        Raises:
+            AuthRequiredError: the user logged out, or its provider has lost its key.
+            InvalidInputError: its provider is not configured any more.
+        """
+        if self._logged_out:
+            raise AuthRequiredError("you are logged out; authenticate to start again")
+        self._models.require(model)
+
+    def heard(self, provider: str, *, refused: bool) -> None:
+        """A provider refused the key that it was sent, or took it."""
+        known = {one.id: one for one in self._models.providers()}.get(provider)
+        if known is None or self.is_refused(known) == refused:
+            return
+        if refused:
+            self._refused[provider] = known
+        else:
+            del self._refused[provider]
+        for watcher in self._watchers:
+            watcher()
+
+    def is_refused(self, provider: Provider) -> bool:
+        """Whether a provider refused its key, which is still the same one."""
+        return self._refused.get(provider.id) == provider
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call this whenever a provider begins or ceases to refuse its key."""
+        self._watchers.append(watcher)
 
     async def authenticate(self, method: str) -> None:
         """Make a model usable by the method `demo` or `configured`.

@@ -105,11 +105,13 @@ class Settings:
         """The model to use: the session's own choice, or what the configuration gives.
 
         Raises:
-            AuthRequiredError: none can be used.
+            AuthRequiredError: none can be used, or the one that was can be no more.
             InvalidInputError: the one that was named does not exist.
         """
         if self._model is None:
             self._model = await self._services.account.choose(self._stored_model)
+        else:
+            self._services.account.require(self._model)
         return self._model
 
     async def find_model(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from acp_agent.content import TextBlock
-from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError
+from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from acp_agent.session.turn_host import SessionHost
 
 TITLE_LENGTH = 80
+UNAUTHORIZED = 401  # RFC 9110, section 15.5.2: it lacks valid credentials
 
 _log = logging.getLogger(__name__)
 
@@ -161,6 +162,8 @@ class Turn:
                     # (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
             await session.settled()  # what the turn took is counted from the journal
+            if self._host is not None:
+                self._heard(stop, error)
             if self._is_inserted():  # else nobody has heard of the turn
                 self._usage = session.turn_usage
                 error = await self._write_end(stop, error)
@@ -170,6 +173,15 @@ class Turn:
             raise error
         assert stop is not None
         return stop
+
+    def _heard(self, stop: StopReason | None, error: AcpAgentError | None) -> None:
+        """Let the account know whether the provider took its key."""
+        account = self._session.services.account
+        if isinstance(error, ModelError):
+            if error.status == UNAUTHORIZED:
+                account.heard(error.provider, refused=True)
+        elif error is None and stop != "cancelled":
+            account.heard(self._session.model.provider, refused=False)
 
     async def _write_end(
         self, stop: StopReason | None, error: AcpAgentError | None

@@ -1,0 +1,148 @@
+"""Whether a client has to log in before it can work, told when it asks and when it changes.
+
+Source: Agent Client Protocol v1 and v2 (unstable), auth/status and auth/status_update.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
+
+from acp_agent.config.secrets import Secrets
+from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError, StoreError
+from acp_agent.models.headers import credentials_in
+from acp_agent.models.providers import Provider
+from acp_agent.session.services import Services
+from protocol.jsonrpc.method import Method
+
+if TYPE_CHECKING:
+    from acp_agent.server.core import Core
+    from acp_agent.server.link import ClientLink
+
+
+class KnownAccount(Struct, frozen=True):
+    """Credentials that are there; `active` where sessions use them by default."""
+
+    label: str
+    active: bool
+
+
+class AuthStatus(Struct, frozen=True):
+    """Whether sessions can be started without a login, and with which credentials."""
+
+    state: Literal["authenticated", "unauthenticated", "not_required", "unknown"]
+    accounts: tuple[KnownAccount, ...] = ()
+
+
+UNKNOWN = AuthStatus("unknown")
+
+Json = dict[str, Any]
+
+# The same in both versions, so that the messages are plain JSON here.
+AUTH_STATUS_UPDATE: Final[Method[Json, None]] = Method("auth/status_update", dict)
+
+
+class AuthWatch:
+    """Tells the connections of a process when the status becomes another one.
+
+    Args:
+        core: what the connections share.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._last: AuthStatus | None = None
+        self._telling: set[asyncio.Task[None]] = set()
+
+    async def ask(self, link: ClientLink | None = None) -> AuthStatus:
+        """The status now; a connection that asks has been told it."""
+        try:
+            services = await self._core.services()
+        except (ConfigError, StoreError):
+            status = UNKNOWN  # what is wrong is said by the requests that it makes fail
+        else:
+            status = await auth_status(services, self._core.secrets)
+        self._last = status
+        if link is not None:
+            link.told_auth_status = status
+        return status
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Around what may make the status another one."""
+        await self.ask()
+        try:
+            yield
+        finally:
+            await self._tell()
+
+    def changed(self) -> None:
+        """Something made the status another one."""
+        task = asyncio.get_running_loop().create_task(self._tell())
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _tell(self) -> None:
+        before = self._last
+        now = await self.ask()
+        for link in list(self._core.links):
+            if link.handshake.done and now != (link.told_auth_status or before):
+                link.connection.notify(AUTH_STATUS_UPDATE, to_json(now))
+                link.told_auth_status = now
+
+
+def to_json(status: AuthStatus) -> Json:
+    """The fields of `AuthStatusResponse` and `AuthStatusUpdateNotification`."""
+    accounts = [{"label": account.label, "active": account.active} for account in status.accounts]
+    return {"state": status.state, "accounts": accounts}
+
+
+async def auth_status(services: Services, secrets: Secrets) -> AuthStatus:
+    """The status as far as it can be told without asking a provider."""
+    try:
+        model = await services.account.choose(None)
+    except AuthRequiredError:
+        active = None
+        state: Literal["authenticated", "unauthenticated", "not_required"] = "unauthenticated"
+    except InvalidInputError:
+        return UNKNOWN  # the model that was named does not exist, which no login mends
+    else:
+        active = services.models.provider(model)
+        state = "not_required"
+        if active is not None and _has_credentials(active):
+            refused = services.account.is_refused(active)
+            state = "unauthenticated" if refused else "authenticated"
+    accounts = [
+        KnownAccount(_label(provider, secrets), provider is active)
+        for provider in services.models.configurable()
+        if _has_credentials(provider) and not provider.disabled
+    ]
+    return AuthStatus(state, tuple(accounts))
+
+
+def _has_credentials(provider: Provider) -> bool:
+    given = provider.set_by_client and credentials_in(provider.headers)
+    return provider.key is not None or bool(given)
+
+
+def _label(provider: Provider, secrets: Secrets) -> str:
+    """What the credentials are, and where they come from; never a part of them."""
+    if provider.key is None or "authorization" in map(str.lower, provider.headers):
+        return f"{provider.name} through the editor's endpoint"
+    try:
+        origin = secrets.origin(provider.id, provider.key_env)
+    except ConfigError:
+        origin = None
+    match origin:
+        case None:
+            return f"{provider.name} API key"
+        case _ if origin.kind == "environment":
+            return f"{provider.name} API key from {origin.name}"
+        case _ if origin.kind == "keyring":
+            return f"{provider.name} API key from the keyring"
+        case _:
+            return f"{provider.name} API key from a login"
