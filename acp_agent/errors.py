@@ -56,6 +56,13 @@ class NoTurnError(SessionError):
     """No turn runs that what was said could become part of."""
 
 
+class PromptCancelledError(SessionError):
+    """A prompt was cancelled before its words were in the conversation; nothing was said."""
+
+    def __init__(self) -> None:
+        super().__init__("the prompt was cancelled before its words were in the conversation")
+
+
 class EditorGoneError(SessionError):
     """The editor left before it answered."""
 

@@ -13,6 +13,7 @@ from acp_agent.errors import (
     ConfigError,
     InvalidInputError,
     ModelError,
+    PromptCancelledError,
     SessionBusyError,
     SessionNotFoundError,
 )
@@ -21,6 +22,7 @@ from protocol.jsonrpc.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    REQUEST_CANCELLED,
     RESOURCE_NOT_FOUND,
     RpcError,
 )
@@ -55,6 +57,8 @@ def to_rpc_error(error: AcpAgentError, auth_methods: list[dict[str, Any]]) -> Rp
         case InvalidInputError():
             data = None if error.field is None else {"field": error.field}
             return RpcError(INVALID_PARAMS, message, data)
+        case PromptCancelledError():
+            return RpcError(REQUEST_CANCELLED, message)
         case SessionBusyError():
             return RpcError(INVALID_REQUEST, message)
         case ModelError():

@@ -153,6 +153,26 @@ class Operations:
                 session = await self.get(session_id)
                 return await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
 
+    async def insert(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
+        """As `prompt`, for a request that is answered when its words are in the conversation.
+
+        Cancelling the request, or the session, withdraws words that are not there yet; the request
+        is nothing to the turn that they are part of.
+
+        Raises:
+            PromptCancelledError: they were withdrawn.
+        """
+        call.on_cancel(_unhurried)
+        async with self._lanes.enter(session_id) as lane:
+            cancels = lane.cancels
+            async with lane.lock:
+                session = await self.get(session_id)
+                return await session.prompt(
+                    content,
+                    cancelled=lambda: call.cancelled or lane.cancels != cancels,
+                    withdrawable=True,
+                )
+
     @asynccontextmanager
     async def turn_of(self, session_id: str) -> AsyncIterator[None]:
         """Wait until the requests of a session before this one are done, and hold up the next."""
@@ -172,6 +192,10 @@ class Operations:
             session = await self.get(session_id)
             await action(session)
             return session
+
+
+def _unhurried() -> None:
+    """Nothing is broken off: whoever was cancelled sees it at the next step."""
 
 
 def archive_filter(given: str | None) -> ArchiveFilter:

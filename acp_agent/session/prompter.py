@@ -52,14 +52,16 @@ class Prompter:
         content: tuple[ContentBlock, ...],
         cancelled: Callable[[], bool],
         steers: bool | None = None,
+        *,
+        withdrawable: bool = False,
     ) -> Said:
         """Check a prompt, add what the model is told with it, and make it part of a turn.
 
         See `Session.prompt`.
         """
         async with self._speaking:
-            said = await self._say(content, cancelled, steers)
-            if cancelled():
+            said = await self._say(content, cancelled, steers, withdrawable=withdrawable)
+            if cancelled() and not withdrawable:
                 said.turn.cancel()
             return said
 
@@ -68,6 +70,8 @@ class Prompter:
         content: tuple[ContentBlock, ...],
         cancelled: Callable[[], bool],
         steers: bool | None,
+        *,
+        withdrawable: bool,
     ) -> Said:
         if self._session.closing:
             raise SessionNotFoundError(self._session.session)
@@ -95,7 +99,8 @@ class Prompter:
             ask = None if command is None else command.ask
             attached = await self._attached(content, ask)
             message = msgspec.structs.replace(message, attached=attached)
-        turn = await self._session.join_or_begin(message, reply, steers)
+        withdrawn = cancelled if withdrawable else _never
+        turn = await self._session.join_or_begin(message, reply, steers, withdrawn=withdrawn)
         return Said(turn=turn, message=message.message, began=turn.began_with(message.message))
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
@@ -113,3 +118,7 @@ class Prompter:
 
             told += await linked_files(content, workspace, secrets=session.secrets)
         return "\n\n".join(told)
+
+
+def _never() -> bool:
+    return False

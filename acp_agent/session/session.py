@@ -12,7 +12,12 @@ import msgspec
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
-from acp_agent.errors import NoTurnError, SessionNotFoundError, TurnRunsError
+from acp_agent.errors import (
+    NoTurnError,
+    PromptCancelledError,
+    SessionNotFoundError,
+    TurnRunsError,
+)
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
@@ -242,6 +247,7 @@ class Session:
         *,
         cancelled: Callable[[], bool],
         steers: bool | None = None,
+        withdrawable: bool = False,
     ) -> Said:
         """Say something to the agent.
 
@@ -252,6 +258,8 @@ class Session:
             content: what the user says.
             cancelled: whether it was cancelled before a turn could begin.
             steers: true where it must become part of the turn that runs, false where it must not.
+            withdrawable: whether words that were cancelled before they are in the conversation
+                never are; else they are said, and their turn is stopped.
 
         Returns:
             The message, and the turn that it is part of. The turn's result is the prompt's; words
@@ -264,11 +272,17 @@ class Session:
             StoreError: the journal could not be written.
             TurnRunsError, NoTurnError: it is to begin a turn, or to steer one, and cannot now;
                 nothing was said.
+            PromptCancelledError: it was withdrawn.
         """
-        return await self._prompter.say(content, cancelled, steers)
+        return await self._prompter.say(content, cancelled, steers, withdrawable=withdrawable)
 
     async def join_or_begin(
-        self, message: UserMessage, reply: Sequence[AnyEvent], steers: bool | None = None
+        self,
+        message: UserMessage,
+        reply: Sequence[AnyEvent],
+        steers: bool | None = None,
+        *,
+        withdrawn: Callable[[], bool],
     ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
@@ -276,18 +290,23 @@ class Session:
             message: the words.
             reply: the agent's own answer to them; empty where the model is to answer.
             steers: which of the two it must be; None: whichever can be.
+            withdrawn: whether they are not to be said any more.
 
         Raises:
-            TurnRunsError, NoTurnError: see `prompt`.
+            TurnRunsError, NoTurnError, PromptCancelledError: see `prompt`.
         """
         self.check_turn(steers)
         while (turn := self._turn) is not None:
             if turn.takes_words:
+                if withdrawn():
+                    raise PromptCancelledError
                 await self.emit(msgspec.structs.replace(message, steering=True), *reply)
                 return turn
             await turn.wait()
             self.check_turn(steers)
         await self._close_cut_turn()
+        if withdrawn():
+            raise PromptCancelledError
         if self.closing:
             raise SessionNotFoundError(self.session)
         turn = self._turn = Turn(self, message, reply)

@@ -23,7 +23,6 @@ from acp_agent.server.v2.options import config_options
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
-from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
 from protocol.v2 import types as acp
 
 if TYPE_CHECKING:
@@ -162,14 +161,9 @@ class Handlers:
         Answered when they are in the journal; what becomes of them is told by state updates.
         """
         content = tuple(_supported(block) for block in request.prompt)
-        try:
-            said = await self._operations.prompt(request.session_id, content, call)
-            if said.began:
-                await said.turn.inserted()
-        except SessionNotFoundError:
-            if call.cancelled:
-                raise RpcError(REQUEST_CANCELLED, "request cancelled") from None
-            raise
+        said = await self._operations.insert(request.session_id, content, call)
+        if said.began:
+            await said.turn.inserted()
         return acp.PromptResponse(message_id=said.message)
 
     async def cancel(self, notification: acp.CancelSessionNotification) -> None:
