@@ -85,6 +85,12 @@ class BufferedWriter:
         if self._transport is not None:
             self._transport.close()
 
+    def finish(self) -> None:
+        """Say that nothing more comes once everything is passed on, and go on reading."""
+        self.pass_on()
+        if self._transport is not None and self._transport.can_write_eof():
+            self._transport.write_eof()
+
     def abort(self) -> None:
         """Cut the socket."""
         if self._transport is not None:

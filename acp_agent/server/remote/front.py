@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from acp_agent.server.remote.endpoint import Endpoint
+from acp_agent.server.remote.frame_lengths import PREFACE
 from acp_agent.server.remote.http1 import Http1
-
-_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # RFC 9113, section 3.4
 
 
 class Door:
@@ -66,9 +64,9 @@ class _Front(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Compare the first bytes."""
         self._first += data
-        if self._first.startswith(_PREFACE):
+        if self._first.startswith(PREFACE):
             self._hand_over(http2=True)
-        elif not _PREFACE.startswith(self._first):
+        elif not PREFACE.startswith(self._first):
             self._hand_over(http2=False)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature

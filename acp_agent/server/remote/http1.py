@@ -10,6 +10,7 @@ from typing import Final
 import h11
 from wsproto.utilities import generate_accept_token
 
+from acp_agent.server.remote.chunked_stream import ChunkedStream
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.exchange import Headers, Reply, Request, headers_of, refusal
 from protocol.transports.buffered import BufferedWriter
@@ -37,7 +38,7 @@ class Http1(asyncio.Protocol):
         self._body: list[bytes] = []
         self._size = 0
         self._task: asyncio.Task[None] | None = None
-        self._stream: _Stream | None = None
+        self._stream: ChunkedStream | None = None
         self._over = False  # no further request is read from what comes
         self._timer: asyncio.TimerHandle | None = None
 
@@ -104,6 +105,9 @@ class Http1(asyncio.Protocol):
         path, _, query = event.target.decode("ascii", "replace").partition("?")
         request = Request(event.method.decode("ascii"), path, query, headers, "1.1")
         self._request = request
+        if sum(len(name) + len(value) + 4 for name, value in event.headers) > _HEAD_LIMIT:
+            self._refuse(refusal(431, f"the headers may have {_HEAD_LIMIT} bytes"))
+            return
         if "content-length" in headers and "transfer-encoding" in headers:
             # RFC 9112, section 6.1: an attempt at request smuggling.
             self._refuse(refusal(400, "Content-Length and Transfer-Encoding came together"))
@@ -168,6 +172,7 @@ class Http1(asyncio.Protocol):
         if done:
             self._writer.end()
         else:  # closing now could take the answer away from a client that still sends
+            self._writer.finish()
             self._wait(_LINGER)
 
     def _reply(self, reply: Reply) -> None:
@@ -188,9 +193,9 @@ class Http1(asyncio.Protocol):
 
     # -- answers that go on ----------------------------------------------------------------------
 
-    def _open_stream(self, headers: Headers) -> _Stream:
+    def _open_stream(self, headers: Headers) -> ChunkedStream:
         self._send(_response(200, (*headers, ("connection", "close"))))
-        self._stream = _Stream(self._writer, self._http)
+        self._stream = ChunkedStream(self._writer, self._http)
         return self._stream
 
     # -- WebSocket -------------------------------------------------------------------------------
@@ -253,53 +258,6 @@ class Http1(asyncio.Protocol):
         """Close the socket once what is being answered is out."""
         if self._task is None:
             self._writer.end()
-
-
-class _Stream:
-    """An event stream in a chunked body."""
-
-    def __init__(self, writer: BufferedWriter, connection: h11.Connection) -> None:
-        self.on_idle: Callable[[], None] | None = None
-        self.on_lost: Callable[[], None] | None = None
-        self._writer = writer
-        self._http = connection
-        self._over = False
-
-    @property
-    def waiting(self) -> bool:
-        """Whether the client reads slower than is written."""
-        return self._writer.waiting
-
-    @property
-    def queued(self) -> int:
-        """Bytes not passed on yet."""
-        return self._writer.queued
-
-    def write(self, data: bytes) -> None:
-        """Send a chunk."""
-        if not self._over:
-            self._writer.write(self._http.send(h11.Data(data=data)) or b"")
-
-    def drained(self) -> bool:
-        """Whether a client that lags took anything since this was last asked."""
-        return self._writer.drained()
-
-    def end(self) -> None:
-        """Send the last chunk and close the socket."""
-        if not self._over:
-            self._over = True
-            self._writer.write(self._http.send(h11.EndOfMessage()) or b"")
-            self._writer.end()
-
-    def cut(self) -> None:
-        """Close the socket at once."""
-        self._writer.abort()
-
-    def lose(self) -> None:
-        """The socket is closed."""
-        self._over = True
-        if self.on_lost is not None:
-            self.on_lost()
 
 
 def _response(status: int, headers: Headers) -> h11.Response:

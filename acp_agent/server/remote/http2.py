@@ -16,6 +16,8 @@ from h2.settings import SettingCodes, Settings
 
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.exchange import Headers, Reply, Request, headers_of, refusal
+from acp_agent.server.remote.frame_lengths import PREFACE, FrameLengths
+from acp_agent.server.remote.http2_stream import Http2Stream
 from protocol.transports.buffered import BufferedWriter
 
 _STREAMS: Final = 100  # requests that a client may have open at the same time
@@ -39,8 +41,9 @@ class Http2(asyncio.Protocol):
         config = h2.config.H2Configuration(client_side=False, header_encoding=None)
         self._http = h2.connection.H2Connection(config=config)
         self._writer = BufferedWriter(on_idle=self._idle)
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, Http2Stream] = {}
         self._held = 0  # bytes of bodies that are being read
+        self._frames = FrameLengths(first=len(PREFACE), most=self._http.max_inbound_frame_size)
         self._resets = 0
         self._quiet = 0  # ping intervals without a byte from the client
         self._timer: asyncio.TimerHandle | None = None
@@ -69,6 +72,11 @@ class Http2(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take frames apart."""
         self._quiet = 0
+        if self._frames.too_long(data):
+            self._http.close_connection(ErrorCodes.FRAME_SIZE_ERROR)
+            self._pass_on()
+            self._writer.end()
+            return
         try:
             for event in self._http.receive_data(data):
                 self._on_event(event)
@@ -125,7 +133,7 @@ class Http2(asyncio.Protocol):
         authority = fields.pop(":authority", None)
         if authority is not None:
             fields["host"] = authority  # RFC 9113, section 8.3.1; h2 refuses two that differ
-        stream = _Stream(self, event.stream_id, Request(method, path, query, fields, "2"))
+        stream = Http2Stream(self, event.stream_id, Request(method, path, query, fields, "2"))
         self._streams[event.stream_id] = stream
         reply = self._endpoint.screen(stream.request)
         if reply is not None:
@@ -146,14 +154,14 @@ class Http2(asyncio.Protocol):
             reason = "too many large messages at the same time"
             self._reply(stream, refusal(503, reason, ("retry-after", "1")))
 
-    def _on_whole(self, stream: _Stream) -> None:
+    def _on_whole(self, stream: Http2Stream) -> None:
         body = b"".join(stream.body)
         self._held -= stream.size
         stream.size = 0
         stream.body.clear()
         stream.task = asyncio.create_task(self._answer(stream, body))
 
-    async def _answer(self, stream: _Stream, body: bytes) -> None:
+    async def _answer(self, stream: Http2Stream, body: bytes) -> None:
         reply = await self._endpoint.answer(
             stream.request, body, lambda headers: self._open_stream(stream, headers)
         )
@@ -177,7 +185,7 @@ class Http2(asyncio.Protocol):
 
     # -- answers -------------------------------------------------------------------------------
 
-    def _reply(self, stream: _Stream, reply: Reply) -> None:
+    def _reply(self, stream: Http2Stream, reply: Reply) -> None:
         try:
             length = ("content-length", str(len(reply.body)))
             bare = not reply.body or stream.request.method == "HEAD"
@@ -196,19 +204,19 @@ class Http2(asyncio.Protocol):
             stream.out += reply.body
             self._pump(stream)
 
-    def _open_stream(self, stream: _Stream, headers: Headers) -> _Stream:
+    def _open_stream(self, stream: Http2Stream, headers: Headers) -> Http2Stream:
         if stream.id in self._streams:
             self._http.send_headers(stream.id, _fields(200, headers))
             self._pass_on()
         stream.opened = True
         return stream
 
-    def pump(self, stream: _Stream) -> None:
+    def pump(self, stream: Http2Stream) -> None:
         """Send what a stream has, as far as the client's window and the socket take it."""
         self._pump(stream)
         self._pass_on()
 
-    def _pump(self, stream: _Stream) -> None:
+    def _pump(self, stream: Http2Stream) -> None:
         if stream.id not in self._streams:
             return
         try:
@@ -226,7 +234,7 @@ class Http2(asyncio.Protocol):
         except h2.exceptions.ProtocolError:
             self._forget(stream)
 
-    def _finished(self, stream: _Stream) -> None:
+    def _finished(self, stream: Http2Stream) -> None:
         """An answer is out. What its client still sends is of no use (RFC 9113, section 8.1)."""
         self._streams.pop(stream.id, None)
         self._idle_since = asyncio.get_running_loop().time()
@@ -236,14 +244,14 @@ class Http2(asyncio.Protocol):
         except (KeyError, h2.exceptions.ProtocolError):
             return
 
-    def cut(self, stream: _Stream) -> None:
+    def cut(self, stream: Http2Stream) -> None:
         """Take an event stream back whose client reads nothing."""
         with suppress(h2.exceptions.ProtocolError):  # it is over already
             self._http.reset_stream(stream.id, ErrorCodes.CANCEL)
         self._pass_on()
         self._forget(stream)
 
-    def _forget(self, stream: _Stream) -> None:
+    def _forget(self, stream: Http2Stream) -> None:
         """A stream is gone without an end."""
         if self._streams.pop(stream.id, None) is None:
             return
@@ -300,64 +308,6 @@ class Http2(asyncio.Protocol):
             self._http.close_connection()
         self._pass_on()
         self._writer.end()
-
-
-class _Stream:
-    """A request and what is known of its answer; an `EventStream` where that goes on."""
-
-    def __init__(self, connection: Http2, stream_id: int, request: Request) -> None:
-        self.on_idle: Callable[[], None] | None = None
-        self.on_lost: Callable[[], None] | None = None
-        self.id = stream_id
-        self.request = request
-        self.began = asyncio.get_running_loop().time()
-        self.body: list[bytes] = []
-        self.size = 0  # bytes in `body`
-        self.task: asyncio.Task[None] | None = None
-        self.opened = False  # an event stream
-        self.over = False  # nothing more is to be sent than what is in `out`
-        self.out = bytearray()
-        self.taken = 0  # bytes that went out of `out`
-        self._seen = 0  # what `taken` was when `drained` was last asked
-        self._connection = connection
-        self._scheduled = False
-
-    @property
-    def waiting(self) -> bool:
-        """Whether the client reads slower than is written."""
-        return len(self.out) > 0 and not self._scheduled
-
-    @property
-    def queued(self) -> int:
-        """Bytes not passed on yet."""
-        return len(self.out)
-
-    def write(self, data: bytes) -> None:
-        """Send bytes of an event stream; those of one pass of the loop go out together."""
-        if self.over:
-            return
-        self.out += data
-        if not self._scheduled:
-            self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._pass_on)
-
-    def drained(self) -> bool:
-        """Whether the client took anything since this was last asked."""
-        taken, self._seen = self.taken > self._seen, self.taken
-        return taken
-
-    def end(self) -> None:
-        """Say that there is no more."""
-        self.over = True
-        self._connection.pump(self)
-
-    def cut(self) -> None:
-        """Close the stream at once."""
-        self._connection.cut(self)
-
-    def _pass_on(self) -> None:
-        self._scheduled = False
-        self._connection.pump(self)
 
 
 def _fields(status: int, headers: Headers) -> list[tuple[bytes, bytes]]:

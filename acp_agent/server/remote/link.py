@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import SystemPromptGiven
+from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.link import ClientLink, Trace
@@ -66,7 +67,12 @@ class _Bounded(Operations):
         then: Callable[[Session], Awaitable[None]],
     ) -> Session:
         """Open a session of the store. Raises InvalidInputError where there are too many."""
-        with self._room():
+        found = None if self._core.opened is None else self._core.opened.find(SessionId(session_id))
+        if found is not None and found.editor.taken_by is self._editor:
+            opening: AbstractContextManager[None] = nullcontext()  # it has its place already
+        else:
+            opening = self._room()
+        with opening:
             return await super().open(
                 session_id, cwd, directories, system_prompt=system_prompt, then=then
             )

@@ -127,10 +127,13 @@ async def websocket_client(
 class HttpClient(RemoteClient):
     """A client over streamable HTTP, which opens a stream for each session that it names."""
 
-    def __init__(self, agent: RemoteAgent, http: httpx2.AsyncClient, editor: Editor | None) -> None:
+    def __init__(
+        self, agent: RemoteAgent, posts: httpx2.AsyncClient, version: int, editor: Editor | None
+    ) -> None:
         super().__init__(editor)
         self.agent = agent
-        self.http = http
+        self.posts = posts
+        self.version = version
         self.connection = ""
         self.streams: dict[str | None, asyncio.Task[None]] = {}
         self.statuses: list[int] = []
@@ -152,7 +155,7 @@ class HttpClient(RemoteClient):
             self.statuses.append(response.status_code)
 
     async def _begin(self, line: bytes) -> None:
-        response = await self.http.post(
+        response = await self.posts.post(
             self.agent.url, content=line, headers={"Content-Type": "application/json"}
         )
         assert response.status_code == 200, response.text
@@ -165,7 +168,7 @@ class HttpClient(RemoteClient):
         headers = {"Content-Type": "application/json", CONNECTION: self.connection}
         if session is not None:
             headers[SESSION] = session
-        return await self.http.post(self.agent.url, content=line, headers=headers)
+        return await self.posts.post(self.agent.url, content=line, headers=headers)
 
     async def open(self, session: str | None) -> None:
         """Open the stream of a session, or of the connection, unless it is open."""
@@ -186,7 +189,12 @@ class HttpClient(RemoteClient):
         headers = {"Accept": "text/event-stream", CONNECTION: self.connection}
         if session is not None:
             headers[SESSION] = session
-        async with self.http.stream("GET", self.agent.url, headers=headers) as response:
+        async with (
+            # A socket of its own: of two streams that wait on one, this library keeps the answers
+            # of a third from whoever waits for them.
+            http(self.agent, version=self.version) as own,
+            own.stream("GET", self.agent.url, headers=headers) as response,
+        ):
             assert response.status_code == 200, await response.aread()
             assert response.headers["content-type"] == "text/event-stream"
             opened.set_result(None)
@@ -219,7 +227,7 @@ async def http_client(
 ) -> AsyncIterator[HttpClient]:
     """A client that has sent nothing yet; it ends its connection at the end of the block."""
     async with http(agent, version=version, **options) as session:
-        client = HttpClient(agent, session, editor)
+        client = HttpClient(agent, session, version, editor)
         async with client.running(client.send_all()):
             try:
                 yield client

@@ -1,0 +1,86 @@
+"""What `acp-agent serve --listen` refuses to begin with, and how it says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.server.remote.conftest import StartListening
+from tests.server.remote.remote_agent import DEMO, ROOT
+from tests.server.remote.remote_clients import websocket_client
+from tests.support.agent_process import environment
+
+
+def refused(home: Path, *words: str, token: str | None = None) -> str:
+    """The one line with which it refuses to begin."""
+    given = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
+    done = subprocess.run(
+        [sys.executable, "-m", "acp_agent", "serve", *words],
+        env=environment(home, given | {"PYTHONPATH": str(ROOT)}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("acp-agent: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:8080"])
+def test_an_address_that_others_reach_needs_tls_or_a_proxy(home: Path, address: str) -> None:
+    said = refused(home, "--listen", address)
+    assert "--tls-cert" in said
+    assert "--behind-proxy" in said
+    assert "127.0.0.1" in said
+
+
+def test_without_a_token_only_this_computer_may_reach_it(home: Path) -> None:
+    assert "--no-token" in refused(home, "--listen", "0.0.0.0:0", "--no-token", "--behind-proxy")
+    assert "--no-token" in refused(home, "--listen", "127.0.0.1:0", "--no-token", "--behind-proxy")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "::1:80", "example.com:80"],
+)
+def test_what_is_no_address_is_named(home: Path, address: str) -> None:
+    assert "--listen" in refused(home, f"--listen={address}")
+
+
+def test_a_port_in_use_is_named(listening: StartListening, home: Path) -> None:
+    agent = listening(*DEMO)
+    assert str(agent.port) in refused(home, "--listen", f"127.0.0.1:{agent.port}")
+
+
+def test_a_weak_token_is_refused_and_not_repeated(home: Path, tmp_path: Path) -> None:
+    said = refused(home, "--listen", "127.0.0.1:0", token="hunter2")
+    assert "16" in said
+    assert "hunter2" not in said
+    missing = str(tmp_path / "missing")
+    assert missing in refused(home, "--listen", "127.0.0.1:0", "--token-file", missing)
+
+
+def test_certificate_and_key_go_together(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "not-a-certificate.pem"
+    file.write_text("nothing")
+    said = refused(home, "--listen", "127.0.0.1:0", "--tls-cert", str(file))
+    assert "--tls-key" in said
+    both = ("--tls-cert", str(file), "--tls-key", str(file))
+    assert str(file) in refused(home, "--listen", "127.0.0.1:0", *both)
+
+
+@pytest.mark.parametrize("address", ["localhost:0", "[::1]:0"])
+async def test_other_names_of_this_computer_can_be_listened_on(
+    listening: StartListening, address: str
+) -> None:
+    agent = listening(*DEMO, listen=address)
+    assert agent.url.startswith(f"http://{address.removesuffix(':0')}:")
+    async with websocket_client(agent) as client:
+        await client.initialize()
