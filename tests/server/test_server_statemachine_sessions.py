@@ -53,7 +53,7 @@ from tests.support.wire_client import AnswerError
 SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`
 SEED = int(os.environ.get("ACP_AGENT_SOAK_SEED", "1"))
 STEPS = 30  # actions in a sequence
-SAMPLE = 8  # sequences in `make test`
+SAMPLE = 5  # sequences in `make test`
 
 MODEL = ("--model", "openai/gpt-5")
 OPEN_AT_ONCE = 4
@@ -68,7 +68,7 @@ class Known(Struct):
     open: bool = True
     said: list[str] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)  # said, and maybe cancelled before it was heard
-    working: str = ""  # the conduct that runs: `stall` or `run`
+    working: str = ""  # the conduct that runs: `stall`, `run` or `wait`
     number: int = 0  # of that conduct
     works: list[Work] = field(default_factory=list)
     title: str | None = None
@@ -396,11 +396,11 @@ class Sessions(RuleBasedStateMachine):
         4,
         lambda self: self.some(lambda one: one.open and not one.working),
         pick=PICK,
-        conduct=sampled_from(["stall", "run"]),
+        conduct=sampled_from(["stall", "run", "wait"]),
     )
     def begin(self, pick: int, conduct: str) -> None:
         known = self.pick(pick, lambda one: one.open and not one.working)
-        self.world.pressed[known.id] = "late"
+        self.world.pressed[known.id] = "late" if conduct == "run" else "allow_once"
         self.world.do(self._begin(known, conduct))
 
     @action(4, lambda self: self.some(lambda one: bool(one.working)), pick=PICK)
@@ -413,17 +413,20 @@ class Sessions(RuleBasedStateMachine):
             known.unsure.add(known.said[-1])
 
     @action(
-        2,
-        lambda self: self.some(lambda one: bool(one.working)),
+        3,
+        lambda self: self.some(self.can_go_on),
         pick=PICK,
         pressed=sampled_from(["allow_once", "reject_once"]),
     )
     def go_on(self, pick: int, pressed: str) -> None:
-        known = self.pick(pick, lambda one: bool(one.working))
+        known = self.pick(pick, self.can_go_on)
         if known.working == "stall":
             self.world.conduct.release(known.number)
-        else:
+        elif known.working == "run":
             self.world.late[known.id].answered.set_result(pressed)
+        else:
+            by_terminal = pressed == "reject_once"
+            self.world.do(self.driver.stop_command(known.id, by_terminal=by_terminal))
         self.world.do(self._ends(known, "end_turn"))
 
     @action(
@@ -483,6 +486,12 @@ class Sessions(RuleBasedStateMachine):
     def some(self, fits: Callable[[Known], bool]) -> bool:
         return any(fits(one) for one in self.sessions)
 
+    def can_go_on(self, known: Known) -> bool:
+        """Whether something can be done so that the work comes to its own end."""
+        return known.working in {"stall", "run"} or (
+            known.working == "wait" and self.driver.version > 1
+        )
+
     def pick(self, index: int, fits: Callable[[Known], bool] = lambda _: True) -> Known:
         fitting = [one for one in self.sessions if fits(one)]
         return fitting[index % len(fitting)]
@@ -502,6 +511,9 @@ class Sessions(RuleBasedStateMachine):
         async with asyncio.timeout(15):
             if conduct == "run":
                 await question.asked.wait()
+                return
+            if conduct == "wait":
+                await self.driver.printed(known.id, f"Waits for #{known.number}.")
                 return
             begun = f"Begun #{known.number}."
             await self.world.conduct.stalled(known.number)

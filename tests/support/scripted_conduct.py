@@ -9,6 +9,7 @@ The words are a kind of conduct and a number, which makes each prompt one of its
 
 - `say #N` answers with a few words, `think #N` thinks before, `slow #N` answers in many pieces.
 - `read #N` reads a file first; `run #N` runs a command that has to be asked about.
+- `wait #N` runs a command that prints `Waits for #N` and does not end by itself.
 - `stall #N` begins an answer and goes on when it is released.
 - `fail #N` is the provider's refusal, which trying again does not help.
 """
@@ -21,7 +22,7 @@ from typing import Any
 
 from tests.support.model_server import Answer, Call, Request, Stall, Status, Thought, answer
 
-_WORDS = re.compile(r"\b(say|think|slow|read|run|stall|fail) #(\d+)")
+_WORDS = re.compile(r"\b(say|think|slow|read|run|wait|stall|fail) #(\d+)")
 FAILURE = "this request is not to be served"
 
 
@@ -34,7 +35,7 @@ class Conduct:
     def reply(self, request: Request) -> Answer | Status:
         """What the model answers to a request."""
         kind, number, done = _asked(request.json["messages"])
-        if done and kind in {"read", "run"}:
+        if done and kind in {"read", "run", "wait"}:
             return answer(f"It is done, #{number}.")
         match kind:
             case "think":
@@ -48,6 +49,8 @@ class Conduct:
             case "run":
                 command = f"echo {number} | tee out-{number}.txt"
                 return answer(Call("shell", {"command": command}))
+            case "wait":
+                return answer(Call("shell", {"command": f"echo 'Waits for #{number}.'; sleep 600"}))
             case "stall":
                 return answer(f"Begun #{number}. ", self._stall(number), f"Ended #{number}.")
             case "fail":

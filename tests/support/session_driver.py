@@ -88,6 +88,10 @@ class SessionDriver(ABC):
         """Wait for the end; a stop reason, or `error`."""
 
     @abstractmethod
+    async def printed(self, session: str, text: str) -> None:
+        """Wait until a command has shown this text."""
+
+    @abstractmethod
     def shown(self, session: str) -> Shown:
         """What the session has shown since it was opened."""
 
@@ -100,6 +104,10 @@ class SessionDriver(ABC):
     def cancel(self, session: str) -> None:
         """Stop what runs in a session."""
         self.wire.notify("session/cancel", {"sessionId": session}, checked=True)
+
+    async def stop_command(self, session: str, *, by_terminal: bool) -> None:
+        """Stop the command that runs, and nothing else."""
+        raise NotImplementedError(f"version {self.version} stops whole turns only")
 
     def cancel_request(self, work: Work) -> None:
         """Stop a request."""
@@ -149,6 +157,11 @@ class DriverV1(SessionDriver):
         except AnswerError as error:
             return "cancelled" if error.code == CANCELLED else "error"
         return str(result["stopReason"])
+
+    async def printed(self, session: str, text: str) -> None:
+        await self.wire.expect_update(
+            session, "tool_call_update", lambda update: text in _content(update)
+        )
 
     def shown(self, session: str) -> Shown:
         shown = Shown()
@@ -209,6 +222,20 @@ class DriverV2(SessionDriver):
         update = await self._client.idle(work.session, work.message, timeout=within)
         return str(update["stopReason"])
 
+    async def printed(self, session: str, text: str) -> None:
+        def is_there(view: SessionView) -> bool:
+            return any(text.encode() in one.output for one in view.terminals.values())
+
+        await self._client.expect_view(session, is_there)
+
+    async def stop_command(self, session: str, *, by_terminal: bool) -> None:
+        view = self._client.view(session)
+        if by_terminal:
+            running = [name for name, one in view.terminals.items() if one.exit_status is None]
+            await self._client.cancel_terminal(session, running[-1])
+        else:
+            await self._client.cancel_call(session, max(self.shown(session).cut))
+
     def shown(self, session: str) -> Shown:
         view: SessionView = self._client.view(session)
         messages = view.messages.values()
@@ -217,6 +244,12 @@ class DriverV2(SessionDriver):
             agent={one.id: one.text for one in messages if one.author != "user"},
             calls={name: str(call["status"]) for name, call in view.calls.items()},
         )
+
+
+def _content(update: Json) -> str:
+    """The text in what a call shows."""
+    parts = [part.get("content", {}).get("text", "") for part in update.get("content") or ()]
+    return "\n".join(parts)
 
 
 DRIVERS: dict[int, tuple[type[SessionDriver], type[Editor]]] = {
