@@ -6,11 +6,12 @@ for those before it. The surfaces of the versions translate; nothing here knows 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from acp_agent.content import ContentBlock
-from acp_agent.errors import InvalidInputError
+from acp_agent.errors import InvalidInputError, TurnRunsError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
@@ -141,17 +142,43 @@ class Operations:
             await (await self._core.manager()).close(SessionId(session_id), self._editor)
             self._editor.forget(SessionId(session_id))
 
-    async def prompt(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
+    async def prompt(
+        self,
+        session_id: str,
+        content: tuple[ContentBlock, ...],
+        call: Call,
+        *,
+        steers: bool | None = None,
+    ) -> Said:
         """Begin a turn, or say the words into the one that runs; see `Session.prompt`.
 
-        Cancelling the request stops the turn that the words are part of.
+        Cancelling the request stops the turn that the words are part of. Where they must not steer
+        they wait for the turn that runs, and cancelling the request then ends the wait alone.
         """
+        own, waits = asyncio.current_task(), False
+
+        def stop() -> None:
+            if waits and own is not None:
+                own.cancel()
+            else:
+                self.cancel(session_id)
+
         async with self._lanes.enter(session_id) as lane:
             cancels = lane.cancels
-            call.on_cancel(lambda: self.cancel(session_id))
-            async with lane.lock:
-                session = await self.get(session_id)
-                return await session.prompt(content, cancelled=lambda: lane.cancels != cancels)
+            call.on_cancel(stop)
+            while True:
+                async with lane.lock:
+                    session = await self.get(session_id)
+                    try:
+                        return await session.prompt(
+                            content, cancelled=lambda: lane.cancels != cancels, steers=steers
+                        )
+                    except TurnRunsError:
+                        turn = session.turn
+                waits = True
+                if turn is not None:
+                    await turn.wait()
+                waits = False
 
     async def insert(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
         """As `prompt`, for a request that is answered when its words are in the conversation.

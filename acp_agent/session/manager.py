@@ -49,6 +49,12 @@ class SessionManager:
         """How many sessions are open in this editor."""
         return sum(session.editor.taken_by is editor for session in self._open.values())
 
+    async def settled(self, session_id: SessionId) -> None:
+        """Wait until what happened in a session is in the store, if it is open here."""
+        found = self._open.get(session_id)
+        if found is not None:
+            await found.settled()
+
     async def create(
         self,
         cwd: str,

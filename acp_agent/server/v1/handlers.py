@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from acp_agent.errors import InvalidInputError
+from acp_agent.errors import InvalidInputError, NoTurnError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.server.account import log_in, log_out
+from acp_agent.server.extensions.methods import extension_answers
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
+from acp_agent.server.steering import STEERING, check_steering, steers
 from acp_agent.server.usage import token_counts
 from acp_agent.server.v1.conversion import from_acp
 from acp_agent.server.v1.editor import Editor
@@ -58,6 +60,8 @@ class Handlers:
             "session/prompt": self.prompt,
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_config_option,
+            STEERING.name: self.steer,
+            **extension_answers(self._link.core),
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
@@ -209,7 +213,9 @@ class Handlers:
     async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
         """Run a turn, or steer the one that runs (Prompt Turn)."""
         content = tuple(_supported(block) for block in request.prompt)
-        said = await self._operations.prompt(request.session_id, content, call)
+        said = await self._operations.prompt(
+            request.session_id, content, call, steers=steers(request.meta)
+        )
         stop_reason = await said.turn.result()
         # Told once a turn: words that steered it have no share of their own.
         usage = said.turn.usage if said.began else None
@@ -217,6 +223,16 @@ class Handlers:
             stop_reason=stop_reason,
             usage=None if usage is None else acp.Usage(**token_counts(usage)),
         )
+
+    async def steer(self, request: acp.PromptRequest, call: Call) -> dict[str, str]:
+        """Say something into the turn that runs, or nothing at all (docs/extensions.md)."""
+        check_steering(request.meta)
+        content = tuple(_supported(block) for block in request.prompt)
+        try:
+            await self._operations.prompt(request.session_id, content, call, steers=True)
+        except NoTurnError:
+            return {"outcome": "promptRequired", "reason": "noRunningTurn"}
+        return {"outcome": "injected"}
 
     async def cancel(self, notification: acp.CancelNotification) -> None:
         """Stop the turn (Prompt Turn, Cancellation).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,10 @@ import msgspec
 
 from acp_agent.content import ContentBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import CallId
 from acp_agent.server.account import log_in, log_out
+from acp_agent.server.extensions.methods import extension_answers
 from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
@@ -58,6 +60,7 @@ class Handlers:
             "session/set_config_option": self.set_config_option,
             "tool_call/cancel": self.cancel_tool_call,
             "terminal/cancel": self.cancel_terminal,
+            **extension_answers(self._link.core),
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
@@ -90,19 +93,18 @@ class Handlers:
     async def new(self, request: acp.NewSessionRequest, call: Call) -> Reply:
         """Start a session (Session Setup)."""
         del call
-        servers = self._servers(request.mcp_servers)
-        session = await self._operations.create(request.cwd, request.additional_directories)
-        response = acp.NewSessionResponse(
-            session_id=session.session,
-            config_options=config_options(session.settings.options()),
-            available_commands=available_commands(session.commands),
+        servers = self.servers(request.mcp_servers)
+        session = await self._operations.create(
+            request.cwd,
+            request.additional_directories,
+            system_prompt=await self.given(request.system_prompt),
         )
-        return Reply(response, lambda: session.opened(servers))
+        return self.opened(session, servers, acp.NewSessionResponse, session_id=session.session)
 
     async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
         """Open a session, and replay it where the client asks for that (Session Setup)."""
         del call
-        servers = self._servers(request.mcp_servers)
+        servers = self.servers(request.mcp_servers)
         replay = _replays(request.replay_from)
 
         async def show(session: Session) -> None:
@@ -114,25 +116,59 @@ class Handlers:
             self._editor.show_state(session.session)
 
         session = await self._operations.open(
-            request.session_id, request.cwd, request.additional_directories, then=show
+            request.session_id,
+            request.cwd,
+            request.additional_directories,
+            system_prompt=await self.given(request.system_prompt),
+            then=show,
         )
-        response = acp.ResumeSessionResponse(
-            config_options=config_options(session.settings.options()),
-            available_commands=available_commands(session.commands),
-        )
-        return Reply(response, lambda: session.opened(servers))
+        return self.opened(session, servers, acp.ResumeSessionResponse)
 
-    def _servers(self, servers: Sequence[acp.McpServer]) -> Sequence[ServerConfig]:
+    def servers(self, servers: Sequence[acp.McpServer]) -> Sequence[ServerConfig]:
+        """The MCP servers that the client names with a session.
+
+        Raises:
+            InvalidInputError: one of them cannot be used.
+        """
         if not servers:
             return ()
         from acp_agent.server.v2.mcp_servers import server_configs  # noqa: PLC0415 - where any are
 
         return server_configs(servers, self._channel)
 
+    async def given(self, prompt: acp.SystemPrompt | None) -> SystemPromptGiven | None:
+        """The instructions that the client gives with a session, checked before it is touched.
+
+        Raises:
+            InvalidInputError: they cannot be applied.
+        """
+        if prompt is None:
+            return None
+        return await self._operations.system_prompt(
+            prompt.mode, [_instruction(block) for block in prompt.content]
+        )
+
+    def opened(
+        self,
+        session: Session,
+        servers: Sequence[ServerConfig],
+        response: Callable[..., object],
+        **more: str,
+    ) -> Reply:
+        """The answer to every request that opens a session, and what follows it."""
+        return Reply(
+            response(
+                config_options=config_options(session.settings.options()),
+                available_commands=available_commands(session.commands),
+                **more,
+            ),
+            lambda: session.opened(servers),
+        )
+
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that have a conversation (Session List)."""
         del call
-        page = await self._operations.list(request.cwd, request.cursor)
+        page = await self._operations.list(request.cwd, request.cursor, request.archived)
         return acp.ListSessionsResponse(
             sessions=[_session_info(record) for record in page.sessions],
             next_cursor=page.next_cursor,
@@ -234,6 +270,14 @@ def _supported(block: acp.ContentBlock) -> ContentBlock:
     return from_acp(block)
 
 
+def _instruction(block: acp.ContentBlock) -> str:
+    if isinstance(block, acp.TextContent):
+        return block.text
+    raise InvalidInputError(
+        "systemPrompt.content: only text blocks are supported", field="systemPrompt.content"
+    )
+
+
 def _option_value(request: acp.SetSessionConfigOptionRequest) -> tuple[str, str, str]:
     """The session, the option and the value of a request.
 
@@ -255,4 +299,5 @@ def _session_info(record: SessionRecord) -> acp.SessionInfo:
         additional_directories=list(record.directories),
         title=record.title,
         updated_at=updated.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        archived=record.archived,
     )
