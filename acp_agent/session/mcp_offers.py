@@ -66,6 +66,10 @@ class Offers:
             # Of two tools with one name the first is meant: the server could not tell them apart.
             own = {remote.name: remote for remote in reversed(server.offer.tools)}
             found += [(server, own[name]) for name in sorted(own)]
+            self.left_out += [
+                (f"The MCP server {server.config.name!r} has more {name} than are taken in.", "")
+                for name in server.offer.cut
+            ]
             for unusable in server.offer.unusable:
                 why = f"{one_line(unusable)[:60]}: it is not described as a tool is"
                 problems.setdefault(server.config.name, []).append(why)

@@ -291,8 +291,18 @@ class LiesAboutSchemas(Server):
             tool(
                 "slow_pattern", "", {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}}}
             ),
-            tool("good"),
+            tool(
+                "good",
+                outputSchema={
+                    "type": "object",
+                    "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}},
+                },
+            ),
         ]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        structured = {"text": "a" * 40 + "!"}  # which its pattern would be tried on for ever
+        return text(f"echo: {arguments.get('text')}", structuredContent=structured)
 
 
 class OddNames(Server):

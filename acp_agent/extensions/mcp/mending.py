@@ -49,9 +49,8 @@ class Mender:
             entries = result.get(name)
             if isinstance(entries, list):
                 first = entries[: LONGEST + 1]
-                good = [entry for entry in first if self._is_good(entry, name)]
-                changed = changed or len(good) != len(entries)
-                result[name] = good
+                result[name] = [_slim(entry) for entry in first if self._is_good(entry, name)]
+                changed = True
         if not changed:
             return message
         mended = types.JSONRPCResponse(jsonrpc="2.0", id=response.id, result=result)
@@ -68,6 +67,14 @@ class Mender:
             called = entry.get("name") if isinstance(entry, dict) else None
             self.tools.append(called if isinstance(called, str) else "a tool without a name")
         return False
+
+
+def _slim(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry without the schema of a tool's results.
+
+    The package would check results with it, and a server's pattern can be made to take for ever.
+    """
+    return {key: value for key, value in entry.items() if key != "outputSchema"}
 
 
 def _is_valid(entry: Any, name: str) -> bool:  # JSON, of any kind
