@@ -1,0 +1,105 @@
+"""The small parts of the MCP client: lines, environments, credentials, time limits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from acp_agent.extensions.mcp.config import (
+    HttpServer,
+    ProgramServer,
+    all_values,
+    credentials,
+    identity,
+)
+from acp_agent.extensions.mcp.environment import MARK, server_environ
+from acp_agent.extensions.mcp.lines import LongLine, read_lines
+from acp_agent.extensions.mcp.patience import Patience
+from acp_agent.extensions.mcp.reasons import reason_of
+
+
+async def lines_of(*pieces: bytes, limit: int = 10) -> list[bytes | LongLine]:
+    stream = asyncio.StreamReader()
+    for piece in pieces:
+        stream.feed_data(piece)
+    stream.feed_eof()
+    return [line async for line in read_lines(stream, limit=limit, head=4)]
+
+
+async def test_lines_are_found_wherever_the_output_is_cut() -> None:
+    assert await lines_of(b"on", b"e\ntw", b"o\r\n", b"\n\nthree") == [b"one", b"two", b"three"]
+
+
+async def test_of_a_line_over_the_limit_only_the_beginning_is_kept() -> None:
+    assert await lines_of(b"12345678901\nshort\n") == [LongLine(b"1234"), b"short"]
+    assert await lines_of(b"x" * 100_000, b"y" * 100_000, b"\nok") == [LongLine(b"xxxx"), b"ok"]
+    assert await lines_of(b"12345678901") == [LongLine(b"1234")]
+
+
+def test_a_program_gets_what_every_program_needs_and_what_is_given_for_it() -> None:
+    environ = {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "OPENAI_API_KEY": "key",
+        "EDITOR": "vi",
+        "LD_PRELOAD": "x.so",
+        "HTTPS_PROXY": "http://proxy:3128",
+        "http_proxy": "http://user:password@proxy:3128",
+    }
+    given = (("GITHUB_TOKEN", "first"), ("GITHUB_TOKEN", "second"))
+    assert server_environ(environ, given, "mark") == {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "HTTPS_PROXY": "http://proxy:3128",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "GITHUB_TOKEN": "second",
+        MARK: "mark",
+    }
+
+
+def test_credentials_are_told_from_what_only_came_with_them() -> None:
+    program = ProgramServer(name="p", command="p", env=(("A_TOKEN", "t"), ("ROOT", "/home")))
+    assert credentials(program) == ("t",)
+    assert all_values(program) == ("t", "/home")
+    web = HttpServer(
+        name="w",
+        url="https://user:pass@host/mcp?key=k",
+        headers=(("Authorization", "Bearer abc"), ("Accept", "text/plain")),
+    )
+    assert set(credentials(web)) == {"Bearer abc", "abc", "pass", "key=k"}
+
+
+def test_what_a_server_is_called_is_no_part_of_which_it_is() -> None:
+    one = ProgramServer(name="one", command="p", args=("a b",))
+    assert identity(one) == identity(ProgramServer(name="two", command="p", args=("a b",)))
+    assert identity(one) != identity(ProgramServer(name="one", command="p", args=("a", "b")))
+
+
+def test_the_reason_is_one_line_without_secrets() -> None:
+    inner = ValueError("the key\nsesame is\x1b[31m wrong " + "x" * 900)
+    group = ExceptionGroup("several", [ExceptionGroup("inner", [inner])])
+    reason = reason_of(group, lambda text: text.replace("sesame", "[secret]"))
+    assert reason.startswith("the key [secret] is [31m wrong xxx")
+    assert len(reason) == 300
+
+
+async def test_no_time_passes_while_the_user_is_being_asked() -> None:
+    patience = Patience()
+    answered = asyncio.Event()
+
+    async def ask() -> None:
+        with patience.asking():
+            await answered.wait()
+
+    asking = asyncio.create_task(ask())
+    await asyncio.sleep(0)
+    async with patience.limit(0.05):
+        for _ in range(3):
+            await asyncio.sleep(0.03)
+    answered.set()
+    await asking
+    with pytest.raises(TimeoutError):
+        async with patience.limit(0.01):
+            await asyncio.Event().wait()
