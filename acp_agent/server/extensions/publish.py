@@ -1,0 +1,60 @@
+"""Writes the JSON Schemas of our own methods, for those who write clients.
+
+`python -m acp_agent.server.extensions.publish schemas` writes `schemas/extensions.schema.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+
+from acp_agent.server.extensions import types
+from acp_agent.server.extensions.methods import EXPORT
+from acp_agent.server.steering import STEERING
+
+FILE_NAME = "extensions.schema.json"
+
+# Each method with the types of what it takes and gives.
+METHODS: dict[str, tuple[type[types.ExtensionType], type[types.ExtensionType]]] = {
+    EXPORT.name: (types.ExportSessionRequest, types.ExportSessionResponse),
+    STEERING.name: (types.SteerRequest, types.SteerResponse),
+}
+
+
+def extensions_schema() -> str:
+    """The schemas as JSON text, the same for the same types.
+
+    Every type is in `$defs`; those that belong to a method say so in `x-method` and `x-side`, as in
+    the protocol's own schema.
+    """
+    described = [one for pair in METHODS.values() for one in pair]
+    _, definitions = msgspec.json.schema_components(
+        [*described, types.PromptMarker], ref_template="#/$defs/{name}"
+    )
+    for method, (request, response) in METHODS.items():
+        for one in (request, response):
+            definitions[one.__name__] |= {"x-method": method, "x-side": "agent"}
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "acp-agent's extensions of the Agent Client Protocol",
+        "$defs": definitions,
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the schemas into the folder that is the one argument; an exit status."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m acp_agent.server.extensions.publish FOLDER\n")
+        return 2
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE_NAME).write_text(extensions_schema(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
