@@ -137,12 +137,14 @@ class StreamableHttpTransport:
         held_limit: bytes kept for a stream that nobody has open.
 
     Attributes:
+        on_over: called once, when nothing more is read; before `read_message` says so.
         sessions: the ids of the sessions that this connection made, loaded or resumed.
         touched: when something last came or a stream was last open, in the loop's time.
     """
 
     def __init__(self, *, held_limit: int = HELD_LIMIT) -> None:
         self.on_idle: Callable[[], None] | None = None
+        self.on_over: Callable[[], None] | None = None
         self.sessions: set[str] = set()
         self.touched = asyncio.get_running_loop().time()
         self._held_limit = held_limit
@@ -215,6 +217,8 @@ class StreamableHttpTransport:
 
     def close(self) -> None:
         """Stop reading."""
+        if not self._ended and self.on_over is not None:
+            self.on_over()
         self._messages.clear()
         self._ended = True
         self._wake()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from wsproto.connection import Connection, ConnectionType
-from wsproto.events import CloseConnection, Message, Ping, TextMessage
+from wsproto.events import CloseConnection, Ping, TextMessage
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
@@ -38,6 +38,9 @@ class WebSocketTransport(asyncio.Protocol):
         limit: The longest message in bytes; longer ones are reported and thrown away.
         ping: Seconds without a byte from the peer after which it is pinged.
         on_end: Called once, when the socket is closed.
+
+    Attributes:
+        on_over: Called once, when nothing more is read; before `read_message` says so.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class WebSocketTransport(asyncio.Protocol):
         on_end: Callable[[], None] | None = None,
     ) -> None:
         self.on_idle: Callable[[], None] | None = None
-        self.heard = False
+        self.on_over: Callable[[], None] | None = None
         self._limit = limit
         self._ping = ping
         self._on_end = on_end
@@ -144,6 +147,8 @@ class WebSocketTransport(asyncio.Protocol):
             return
 
     def _end(self) -> None:
+        if not self._ended and self.on_over is not None:
+            self.on_over()
         self._ended = True
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
@@ -206,8 +211,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._writer.end()
             self._end()
             self._idle()
-        elif isinstance(event, Message) and event.message_finished:
-            self.heard = True  # binary, which the transport's RFD says is ignored
+        # What is left is binary, which the transport's RFD says is ignored, and answers to pings.
 
     def _keep(self, event: TextMessage) -> None:
         if self._ended:
@@ -228,7 +232,6 @@ class WebSocketTransport(asyncio.Protocol):
         self._arrived(message)
 
     def _arrived(self, message: bytes | Oversize) -> None:
-        self.heard = True
         self._messages.append(message)
         if isinstance(message, bytes):
             self._unread += len(message)

@@ -7,15 +7,15 @@ import logging
 import secrets
 from collections.abc import Callable
 
-from acp_agent.server.link import ClientLink
 from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.link import RemoteLink
 from protocol.transports.base import Transport
 from protocol.transports.streamable_http import StreamableHttpTransport
 from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketTransport
 
 _log = logging.getLogger(__name__)
 
-MakeLink = Callable[[Transport], ClientLink]
+MakeLink = Callable[[Transport], RemoteLink]
 
 
 class FullError(Exception):
@@ -30,7 +30,7 @@ class RemoteConnection:
         requests: how many of its HTTP requests are being answered.
     """
 
-    def __init__(self, transport: WebSocketTransport | StreamableHttpTransport, link: ClientLink):
+    def __init__(self, transport: WebSocketTransport | StreamableHttpTransport, link: RemoteLink):
         self.id = secrets.token_urlsafe(18)
         self.transport = transport
         self.link = link
@@ -120,6 +120,7 @@ class Connections:
 
     def _begin(self, transport: WebSocketTransport | StreamableHttpTransport) -> RemoteConnection:
         connection = RemoteConnection(transport, self._make_link(transport))
+        transport.on_over = connection.link.leave
         self._all[connection.id] = connection
         connection.task = asyncio.create_task(self._serve(connection))
         return connection

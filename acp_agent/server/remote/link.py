@@ -32,6 +32,15 @@ class RemoteLink(ClientLink):
         super().__init__(transport, core, trace=trace)
         self._most = most
 
+    def leave(self) -> None:
+        """Leave the sessions to who comes back.
+
+        It has to be done before the requests that are being answered are cancelled, because a
+        prompt that is cancelled by the client who has the session stops its turn.
+        """
+        for editor in self._editors:
+            self.core.release(editor)
+
     def operations(self, editor: ClientEditor) -> Operations:
         """The sessions, as this connection may use them through `editor`."""
         super().operations(editor)

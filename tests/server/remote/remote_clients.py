@@ -19,7 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.server.remote.remote_agent import RemoteAgent
 from tests.support.editor import Editor
-from tests.support.framing import Json
+from tests.support.framing import Json, framed
 from tests.support.oracle import Oracle
 from tests.support.wire_client import WireClient
 
@@ -57,17 +57,29 @@ class _Incoming:
         return b"" if line is None else line + b"\n"
 
 
-class RemoteClient(WireClient):
-    """A client over some transport."""
+class Joining(Oracle):
+    """Judges the form of messages only: who joins a turn of another connection sees no beginning.
 
-    def __init__(self, editor: Editor | None) -> None:
+    The rules know the turns of their own connection.
+    """
+
+    def received(self, line: bytes) -> list[Json]:
+        self.lines += 1
+        message = framed(line)
+        return message if isinstance(message, list) else [message]
+
+
+class RemoteClient(WireClient):
+    """A client over some transport; `joins` says that it takes a turn over."""
+
+    def __init__(self, editor: Editor | None, *, joins: bool) -> None:
         self.outgoing = _Outgoing()
         self.incoming = _Incoming()
         super().__init__(
             cast("asyncio.StreamWriter", self.outgoing),
             cast("asyncio.StreamReader", self.incoming),
             editor=editor or Editor(),
-            oracle=Oracle(),
+            oracle=Joining() if joins else Oracle(),
         )
 
     @asynccontextmanager
@@ -90,8 +102,10 @@ class RemoteClient(WireClient):
 class WebSocketClient(RemoteClient):
     """A client over a WebSocket."""
 
-    def __init__(self, socket: ClientConnection, editor: Editor | None) -> None:
-        super().__init__(editor)
+    def __init__(
+        self, socket: ClientConnection, editor: Editor | None, *, joins: bool = False
+    ) -> None:
+        super().__init__(editor, joins=joins)
         self.socket = socket
 
     async def send_all(self) -> None:
@@ -113,13 +127,13 @@ class WebSocketClient(RemoteClient):
 
 @asynccontextmanager
 async def websocket_client(
-    agent: RemoteAgent, *, editor: Editor | None = None, **options: Any
+    agent: RemoteAgent, *, editor: Editor | None = None, joins: bool = False, **options: Any
 ) -> AsyncIterator[WebSocketClient]:
     """A client that is connected, not initialized."""
     async with connect(
         agent.websocket_url, additional_headers=agent.authorization, max_size=LONGEST, **options
     ) as socket:
-        client = WebSocketClient(socket, editor)
+        client = WebSocketClient(socket, editor, joins=joins)
         async with client.running(client.send_all(), client.receive_all()):
             yield client
 
@@ -128,9 +142,15 @@ class HttpClient(RemoteClient):
     """A client over streamable HTTP, which opens a stream for each session that it names."""
 
     def __init__(
-        self, agent: RemoteAgent, posts: httpx2.AsyncClient, version: int, editor: Editor | None
+        self,
+        agent: RemoteAgent,
+        posts: httpx2.AsyncClient,
+        version: int,
+        editor: Editor | None,
+        *,
+        joins: bool = False,
     ) -> None:
-        super().__init__(editor)
+        super().__init__(editor, joins=joins)
         self.agent = agent
         self.posts = posts
         self.version = version
@@ -223,11 +243,16 @@ def http(agent: RemoteAgent, *, version: int = 2, **options: Any) -> httpx2.Asyn
 
 @asynccontextmanager
 async def http_client(
-    agent: RemoteAgent, *, version: int = 2, editor: Editor | None = None, **options: Any
+    agent: RemoteAgent,
+    *,
+    version: int = 2,
+    editor: Editor | None = None,
+    joins: bool = False,
+    **options: Any,
 ) -> AsyncIterator[HttpClient]:
     """A client that has sent nothing yet; it ends its connection at the end of the block."""
     async with http(agent, version=version, **options) as session:
-        client = HttpClient(agent, session, version, editor)
+        client = HttpClient(agent, session, version, editor, joins=joins)
         async with client.running(client.send_all()):
             try:
                 yield client

@@ -1,0 +1,228 @@
+"""A client that lost its connection comes back, and finds the work where it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.remote.conftest import StartListening
+from tests.server.remote.remote_agent import DEMO, RemoteAgent
+from tests.server.remote.remote_clients import (
+    HttpClient,
+    RemoteClient,
+    WebSocketClient,
+    http_client,
+    websocket_client,
+)
+from tests.server.remote.test_server_remote_routing import request
+from tests.support.editor import Editor
+from tests.support.model_server import ModelServer, Stall, answer
+
+MODEL = ("--model", "openai/gpt-5")
+Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
+
+EVERY_WAY = pytest.mark.parametrize(
+    "open_client",
+    [websocket_client, partial(http_client, version=2), partial(http_client, version=1)],
+    ids=["websocket", "http2", "http1"],
+)
+
+
+async def cut(client: RemoteClient) -> None:
+    """Lose the connection without any goodbye."""
+    if isinstance(client, WebSocketClient):
+        client.cut()
+        return
+    assert isinstance(client, HttpClient)
+    for session in list(client.streams):
+        await client.close_stream(session)
+    client.connection = ""  # which it will not end
+
+
+async def load(client: RemoteClient, session: str, project: Path) -> None:
+    await client.initialize()
+    params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
+    await client.request("session/load", params, checked=True)
+
+
+@EVERY_WAY
+async def test_a_turn_goes_on_without_its_client_and_who_comes_back_sees_all_of_it(
+    listening: StartListening, model_server: ModelServer, project: Path, open_client: Open
+) -> None:
+    first, second = Stall(), Stall()
+    model_server.add(answer("One, ", first, "two, ", second, "three."))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    async with open_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        client.post_prompt(session, "Count.")
+        await client.expect_update(session, "agent_message_chunk")
+        await cut(client)
+    first.release()
+    async with open_client(agent, joins=True) as client:
+        await load(client, session, project)
+        await client.expect_update(session, "agent_message_chunk", lambda u: "two" in said(u))
+        second.release()
+        await client.expect_update(session, "agent_message_chunk", lambda u: "three" in said(u))
+        assert client.text(session) == "One, two, three."
+        assert len(client.updates(session, "user_message_chunk")) == 1
+
+
+def said(update: dict[str, Any]) -> str:
+    return str(update["content"]["text"])
+
+
+@EVERY_WAY
+async def test_a_question_that_was_open_is_asked_again_of_who_comes_back(
+    listening: StartListening, project: Path, open_client: Open
+) -> None:
+    agent = listening(*DEMO)
+    async with open_client(agent, editor=Editor(permission="never")) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        client.post_prompt(session, "$ touch made.txt")
+        await client.expect(lambda m: m.get("method") == "session/request_permission")
+        await cut(client)
+    async with open_client(agent, editor=Editor(permission="allow_once"), joins=True) as client:
+        await load(client, session, project)
+        await client.expect_update(
+            session, "tool_call_update", lambda u: u.get("status") == "completed"
+        )
+    assert (project / "made.txt").exists()
+
+
+async def test_a_session_goes_from_a_websocket_to_http_and_back(
+    listening: StartListening, model_server: ModelServer, project: Path
+) -> None:
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    model_server.add(answer("First."), answer("Second."), answer("Third."))
+    async with websocket_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        await client.prompt(session, "One.")
+        async with http_client(agent) as other:
+            await load(other, session, project)
+            await other.prompt(session, "Two.")
+            assert other.text(session) == "First.Second."
+        params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
+        client.messages.clear()
+        await client.request("session/load", params, checked=True)
+        await client.prompt(session, "Three.")
+        assert client.text(session) == "First.Second.Third."
+
+
+async def test_a_stream_that_was_closed_is_opened_again_and_brings_what_waited(
+    listening: StartListening, model_server: ModelServer, project: Path
+) -> None:
+    stall = Stall()
+    model_server.add(answer("One, ", stall, "two."))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    async with http_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        prompt = client.post_prompt(session, "Count.")
+        await client.expect_update(session, "agent_message_chunk")
+        await client.close_stream(session)
+        stall.release()
+        await model_server.requests[0].answered.wait()
+        await client.open(session)
+        assert (await client.result(prompt))["stopReason"] == "end_turn"
+        assert client.text(session) == "One, two."
+
+
+async def test_a_question_asked_while_no_stream_is_open_is_not_lost(
+    listening: StartListening, project: Path
+) -> None:
+    agent = listening(*DEMO)
+    async with http_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        await client.open(session)
+        await client.close_stream(session)
+        prompt = json.loads(request("session/prompt", {"sessionId": session}, 50))
+        prompt["params"]["prompt"] = [{"type": "text", "text": "$ touch made.txt"}]
+        line = json.dumps(prompt).encode()
+        client.oracle.sent(line)
+        assert (await client.post_line(line, session)).status_code == 202
+        await client.open(session)
+        assert (await client.result(50))["stopReason"] == "end_turn"
+    assert (project / "made.txt").exists()
+
+
+async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everything(
+    listening: StartListening, model_server: ModelServer, project: Path
+) -> None:
+    stall = Stall()
+    flood = [f"{number:08d} " * 400 for number in range(1600)]
+    model_server.add(answer("Begun. ", stall, *flood), answer("After."))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    async with http_client(agent, joins=True) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        prompt = client.post_prompt(session, "Flood.")
+        await client.expect_update(session, "agent_message_chunk")
+        await client.close_stream(session)
+        stall.release()
+        await model_server.requests[0].answered.wait()
+        await asyncio.wait_for(conflict(client, session), 20)
+        await client.open(session)
+        assert (await client.result(prompt))["stopReason"] == "end_turn"
+        assert len(client.text(session)) < 100_000
+        client.messages.clear()
+        params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
+        await client.request("session/load", params, checked=True)
+        whole = "Begun. " + "".join(flood)
+        await client.expect(lambda _: len(client.text(session)) >= len(whole))
+        assert client.text(session) == whole
+        await client.prompt(session, "Go on.")
+        assert client.text(session) == whole + "After."
+        assert 409 not in client.statuses
+
+
+async def conflict(client: HttpClient, session: str) -> None:
+    """Wait until a message of the session is refused with 409."""
+    harmless = request("session/set_mode", {"sessionId": session, "modeId": "ask"}, 90)
+    while True:
+        client.oracle.sent(harmless)
+        response = await client.post_line(harmless, session)
+        if response.status_code == 409:
+            assert "load it again" in response.json()["error"]
+            return
+        assert response.status_code == 202
+        await asyncio.sleep(0.02)
+
+
+async def test_a_connection_without_stream_and_requests_is_ended_in_time(
+    listening: StartListening, project: Path
+) -> None:
+    agent = listening(*DEMO, "--idle", "0.3")
+    async with http_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        await asyncio.sleep(0.6)  # what an open stream has to survive
+        assert (await client.request("session/list", {})) is not None
+        for one in list(client.streams):
+            await client.close_stream(one)
+        listing = request("session/list", {}, 90)
+        async with asyncio.timeout(10):
+            while (await client.post_line(listing, None)).status_code != 404:
+                await asyncio.sleep(0.5)
+    async with http_client(agent) as client:
+        await load(client, session, project)
+
+
+async def test_two_clients_do_not_hear_each_other(remote: RemoteAgent, project: Path) -> None:
+    async with websocket_client(remote) as one, http_client(remote) as other:
+        await one.initialize()
+        await other.initialize()
+        first, second = await one.new_session(project), await other.new_session(project)
+        await asyncio.gather(one.prompt(first, "hi"), other.prompt(second, "hello"))
+        assert {m["params"]["sessionId"] for m in one.messages if "params" in m} == {first}
+        assert {m["params"]["sessionId"] for m in other.messages if "params" in m} == {second}
