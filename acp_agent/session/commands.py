@@ -119,7 +119,7 @@ async def _status(session: Session) -> str:
     options = ", ".join(
         f"{option.name.lower()} {option.current}" for option in session.settings.options()
     )
-    cost = "unknown" if session.cost is None else f"${session.cost:.4f}"
+    cost = "unknown" if session.state.cost is None else f"${session.state.cost:.4f}"
     messages = len(session.context.messages)
     return (
         f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"

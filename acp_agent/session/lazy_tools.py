@@ -24,6 +24,7 @@ class LazyTools:
         directories: the further folders.
         services: what they are built on.
         editor: whose files and terminals they may use.
+        sources: the sessions that the conversation was copied from, whose outputs it names.
     """
 
     def __init__(
@@ -34,12 +35,13 @@ class LazyTools:
         *,
         services: Services,
         editor: Editor,
+        sources: Sequence[SessionId],
     ) -> None:
         self._session = session
         self._folders = (cwd, tuple(directories))
         self._services = services
         self._editor = editor
-        self._lenders: list[SessionId] = []
+        self._sources = sources
         self._current: Equipment | None = None
         self._retired: list[Equipment] = []
         self._lock = asyncio.Lock()
@@ -61,10 +63,6 @@ class LazyTools:
             self._retired.append(self._current)
             self._current = None
 
-    def lend_outputs_of(self, session: SessionId) -> None:
-        """Let the tools read what another session kept; this one's conversation names it."""
-        self._lenders.append(session)
-
     async def aclose(self) -> None:
         """End every process that was started."""
         everything = [*self._retired, *([self._current] if self._current is not None else [])]
@@ -79,7 +77,7 @@ class LazyTools:
             cwd=cwd,
             directories=directories,
             outputs=services.outputs / self._session,
-            readable=[services.outputs / session for session in self._lenders],
+            readable=[services.outputs / session for session in self._sources],
             buffers=self._editor.buffers(self._session),
             terminals=self._editor.terminals(self._session),
             environ=services.environ,

@@ -75,7 +75,7 @@ class Prompter:
     ) -> Said:
         if self._session.closing:
             raise SessionNotFoundError(self._session.session)
-        self._session.check_turn(steers)  # before anything that cannot be taken back
+        self._session.turns.check(steers)  # before anything that cannot be taken back
         model = await self._session.settings.choose_model()
         if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
             raise InvalidInputError("prompt: it is empty; say something", field="prompt")
@@ -100,7 +100,7 @@ class Prompter:
             attached = await self._attached(content, ask)
             message = msgspec.structs.replace(message, attached=attached)
         withdrawn = cancelled if withdrawable else _never
-        turn = await self._session.join_or_begin(message, reply, steers, withdrawn=withdrawn)
+        turn = await self._session.turns.join_or_begin(message, reply, steers, withdrawn=withdrawn)
         return Said(turn=turn, message=message.message, began=turn.began_with(message.message))
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:

@@ -8,31 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
-from acp_agent.errors import (
-    NoTurnError,
-    PromptCancelledError,
-    SessionNotFoundError,
-    TurnRunsError,
-)
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
-    ModelAnswered,
     NoticeShown,
-    SessionForked,
     SystemPromptGiven,
-    SystemPromptWritten,
-    TitleChanged,
-    TurnEnded,
-    TurnInterrupted,
-    TurnStarted,
-    Usage,
-    UsageReported,
-    UserMessage,
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo
@@ -40,16 +22,17 @@ from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.commands import COMMANDS, Command
 from acp_agent.session.editor import Editor
-from acp_agent.session.interruption import interruption
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.prompter import Prompter, Said
 from acp_agent.session.seat import Seat
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
+from acp_agent.session.state import SessionState
 from acp_agent.session.store import Lease, UnknownEvent
-from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
+from acp_agent.session.turn import Turn
 from acp_agent.session.turn_host import SessionHost
+from acp_agent.session.turns import Turns
 
 if TYPE_CHECKING:  # for sessions that have MCP servers
     from acp_agent.extensions.mcp.config import ServerConfig
@@ -89,20 +72,19 @@ class Session:
         self.directories = tuple(directories)
         self.services = services
         self.editor = Seat(session, abandoned=self.cancel)
-        self.context = Context()
-        self.title: str | None = None
-        self.given_system_prompt: SystemPromptGiven | None = None
-        self.settings = Settings(services, model)
-        self._cost: float | None = None
-        self._turn_usage: Usage | None = None
-        self._moved = False
-        self._system_prompt_is_due = True
-        self._turn_is_open = False  # in the journal
+        self.state = SessionState(services, model)
         self._lease = lease
         self._journal = Journal(session, services.store, take=self.take, show=self._show)
-        self._tools = LazyTools(session, cwd, directories, services=services, editor=self.editor)
+        self._tools = LazyTools(
+            session,
+            cwd,
+            directories,
+            services=services,
+            editor=self.editor,
+            sources=self.state.sources,
+        )
         self._prompter = Prompter(self)
-        self._turn: Turn | None = None
+        self.turns = Turns(self)
         self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
         self._ending = BackgroundTasks(f"the end of session {session}")
@@ -114,31 +96,27 @@ class Session:
 
     def take(self, events: Sequence[AnyEvent]) -> None:
         """Bring the state up to events that are in the journal."""
-        self.context.feed(events)
-        self.settings.take(events)
-        for event in events:
-            match event:
-                case TitleChanged():
-                    self.title = event.title
-                case UsageReported():
-                    self._cost = event.cost if event.cost is not None else self._cost
-                case TurnStarted():
-                    self._turn_is_open = True
-                    self._turn_usage = None
-                case ModelAnswered() if event.usage:
-                    self._turn_usage = (self._turn_usage or Usage()) + event.usage
-                case TurnEnded() | TurnInterrupted():
-                    self._turn_is_open = False
-                case DirectoriesChanged():
-                    self._moved = True
-                case SystemPromptGiven():
-                    self.given_system_prompt, self._system_prompt_is_due = event, True
-                case SystemPromptWritten():
-                    self._system_prompt_is_due = False
-                case SessionForked():
-                    self._tools.lend_outputs_of(event.source)
-                case _:
-                    pass
+        self.state.take(events)
+
+    @property
+    def context(self) -> Context:
+        """What the model is sent."""
+        return self.state.context
+
+    @property
+    def settings(self) -> Settings:
+        """What the user chose."""
+        return self.state.settings
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode as it is now."""
+        return self.state.settings.mode
+
+    @property
+    def model(self) -> ModelInfo:
+        """The chosen model."""
+        return self.state.settings.model
 
     def restore(self, events: Sequence[AnyEvent]) -> None:
         """Take the whole journal in, as it was read when the session was opened."""
@@ -178,27 +156,7 @@ class Session:
     async def _show(self, events: Sequence[AnyEvent]) -> None:
         await self.editor.show(self.session, events)
 
-    @property
-    def cost(self) -> float | None:
-        """What the session cost so far, in US dollars; None where no price is known."""
-        return self._cost
-
-    @property
-    def turn_usage(self) -> Usage | None:
-        """What the requests of the last turn took so far; None where no model said."""
-        return self._turn_usage
-
     # -- settings --------------------------------------------------------------------------
-
-    @property
-    def mode(self) -> Mode:
-        """The permission mode as it is now."""
-        return self.settings.mode
-
-    @property
-    def model(self) -> ModelInfo:
-        """The chosen model."""
-        return self.settings.model
 
     async def set_option(self, option: str, value: str) -> None:
         """Set an option of the session.
@@ -226,20 +184,15 @@ class Session:
         Other ones than before make another system prompt, from the next turn on. The provider's
         cache of the conversation is lost then.
         """
-        if given is not None and given != self.given_system_prompt:
+        if given is not None and given != self.state.given_system_prompt:
             await self.emit(given)
-
-    @property
-    def system_prompt_is_due(self) -> bool:
-        """Whether the system prompt is to be written before the next request to the model."""
-        return self._system_prompt_is_due
 
     # -- turns -----------------------------------------------------------------------------
 
     @property
     def turn(self) -> Turn | None:
         """The turn that runs."""
-        return self._turn
+        return self.turns.current
 
     async def prompt(
         self,
@@ -276,70 +229,10 @@ class Session:
         """
         return await self._prompter.say(content, cancelled, steers, withdrawable=withdrawable)
 
-    async def join_or_begin(
-        self,
-        message: UserMessage,
-        reply: Sequence[AnyEvent],
-        steers: bool | None = None,
-        *,
-        withdrawn: Callable[[], bool],
-    ) -> Turn:
-        """Make words part of the turn that runs, or begin one with them.
-
-        Args:
-            message: the words.
-            reply: the agent's own answer to them; empty where the model is to answer.
-            steers: which of the two it must be; None: whichever can be.
-            withdrawn: whether they are not to be said any more.
-
-        Raises:
-            TurnRunsError, NoTurnError, PromptCancelledError: see `prompt`.
-        """
-        self.check_turn(steers)
-        while (turn := self._turn) is not None:
-            if turn.takes_words:
-                if withdrawn():
-                    raise PromptCancelledError
-                await self.emit(msgspec.structs.replace(message, steering=True), *reply)
-                return turn
-            await turn.wait()
-            self.check_turn(steers)
-        await self._close_cut_turn()
-        if withdrawn():
-            raise PromptCancelledError
-        if self.closing:
-            raise SessionNotFoundError(self.session)
-        turn = self._turn = Turn(self, message, reply)
-        turn.start(on_end=self._turn_ended)
-        return turn
-
-    def check_turn(self, steers: bool | None) -> None:
-        """Whether what is said now could become part of a turn, or begin one, as it must.
-
-        Raises:
-            TurnRunsError, NoTurnError: see `prompt`.
-        """
-        runs = self._turn is not None and self._turn.takes_words
-        if steers is False and runs:
-            raise TurnRunsError(f"a turn runs in the session {self.session}")
-        if steers and not runs:
-            raise NoTurnError(f"no turn runs in the session {self.session}")
-
-    async def _close_cut_turn(self) -> None:
-        """Close a turn whose end could not be written, as an interrupted one."""
-        if not self._turn_is_open:
-            return
-        cut = interruption(await self.history())
-        if cut is not None:
-            await self.emit(cut)
-
-    def _turn_ended(self) -> None:
-        self._turn = None
-
     def cancel(self) -> None:
         """Stop the turn that runs. Silent when idle."""
-        if self._turn is not None:
-            self._turn.cancel()
+        if self.turn is not None:
+            self.turn.cancel()
 
     def cancel_call(self, call: CallId) -> None:
         """Stop one call of the turn that runs; the turn goes on, and so do its other calls.
@@ -349,9 +242,7 @@ class Session:
         Raises:
             InvalidInputError: there is no such call, or it has ended.
         """
-        if self._turn is None:
-            raise no_such_call(call)
-        self._turn.cancel_call(call)
+        self.turns.cancel_call(call)
 
     def cancel_terminal(self, terminal: str) -> None:
         """Stop the command of a call, whose id is also its terminal's; the call ends with it.
@@ -359,9 +250,7 @@ class Session:
         Raises:
             InvalidInputError: there is no such command, or it has ended.
         """
-        if self._turn is None:
-            raise no_such_terminal(terminal)
-        self._turn.cancel_terminal(terminal)
+        self.turns.cancel_terminal(terminal)
 
     async def equip(self) -> SessionHost:
         """What a turn needs, with the tools set up; the first time this imports them."""
@@ -370,11 +259,16 @@ class Session:
     @property
     def moved_to(self) -> tuple[Path, tuple[Path, ...]] | None:
         """The folders, where they may be others than those in the system prompt."""
-        moved = self._moved and self.context.system_prompt is not None
+        moved = self.state.moved and self.context.system_prompt is not None
         return (self.cwd, self.directories) if moved else None
 
     async def driver(self, model: ModelInfo) -> Driver:
-        """The way to a model's provider; the first time this loads its SDK, in a thread."""
+        """The way to a model's provider; the first time this loads its SDK, in a thread.
+
+        Raises:
+            AuthRequiredError: the model cannot be used, or can be no more.
+        """
+        self.services.account.require(model)
         return await asyncio.to_thread(self.services.models.driver, model)
 
     # -- whom it is shown to -----------------------------------------------------------------
@@ -470,8 +364,8 @@ class Session:
         try:
             self._background.cancel()
             self.cancel()
-            if self._turn is not None:
-                await self._turn.wait()
+            if self.turn is not None:
+                await self.turn.wait()
             await self._background.wait()
             self._replace_mcp_servers(())
             await asyncio.gather(self._tools.aclose(), self._ending.wait())

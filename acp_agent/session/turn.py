@@ -165,7 +165,7 @@ class Turn:
             if self._host is not None:
                 self._heard(stop, error)
             if self._is_inserted():  # else nobody has heard of the turn
-                self._usage = session.turn_usage
+                self._usage = session.state.turn_usage
                 error = await self._write_end(stop, error)
         finally:
             on_end()
@@ -234,7 +234,7 @@ class Turn:
             self._task.uncancel()
 
     def _title(self) -> list[TitleChanged]:
-        if self._session.title is not None or self._first.local:
+        if self._session.state.title is not None or self._first.local:
             return []
         for block in self._first.content:
             if isinstance(block, TextBlock) and block.text.strip():

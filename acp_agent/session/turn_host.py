@@ -100,7 +100,7 @@ class SessionHost:
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the session's."""
-        cost, before = self._session.services.models.cost(model, usage), self._session.cost
+        cost, before = self._session.services.models.cost(model, usage), self._session.state.cost
         return before if cost is None else (before or 0.0) + cost
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
@@ -114,7 +114,7 @@ class SessionHost:
     async def write_system_prompt(self) -> None:
         """Write the system prompt to the journal, unless it is there as it should be."""
         session = self._session
-        if not session.system_prompt_is_due:
+        if not session.state.system_prompt_is_due:
             return
         from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
         from acp_agent.workspace.instructions import read_instructions  # noqa: PLC0415 - likewise
@@ -127,7 +127,7 @@ class SessionHost:
             cwd=session.cwd,
             directories=session.directories,
             instructions=scrub(instructions, self.secrets),
-            given=session.given_system_prompt,
+            given=session.state.given_system_prompt,
         )
         await self.emit(SystemPromptWritten(text=text))
 

@@ -65,13 +65,13 @@ async def test_the_title_of_a_fork_says_that_it_is_one(
     model_server.otherwise = answer("Yes.")
     await desk.say("Mend the parser")
     fork = await forked(desk)
-    assert fork.title == "Mend the parser (fork)"
-    assert (await desk.services.store.get(fork.session)).title == fork.title
+    assert fork.state.title == "Mend the parser (fork)"
+    assert (await desk.services.store.get(fork.session)).title == fork.state.title
     again = await desk.manager.fork(fork.session, str(desk.folder), [], desk.editor)
-    assert again.title == "Mend the parser (fork 2)"
+    assert again.state.title == "Mend the parser (fork 2)"
     desk._session = again
     await desk.say("Something else")
-    assert again.title == "Mend the parser (fork 2)"
+    assert again.state.title == "Mend the parser (fork 2)"
 
 
 async def test_a_fork_of_a_session_without_words_gets_its_title_from_its_own(
@@ -79,11 +79,11 @@ async def test_a_fork_of_a_session_without_words_gets_its_title_from_its_own(
 ) -> None:
     model_server.otherwise = answer("Yes.")
     fork = await forked(desk)
-    assert fork.title is None
+    assert fork.state.title is None
     assert [type(event) for event in (await stored(desk, fork))[-1:]] == [SessionForked]
     desk._session = fork
     await desk.say("Own words")
-    assert fork.title == "Own words"
+    assert fork.state.title == "Own words"
 
 
 async def test_a_turn_that_runs_is_taken_over_up_to_where_nothing_is_half_done(

@@ -74,7 +74,10 @@ async def test_a_session_opened_again_goes_on_where_it_was(
     await desk.manager.close(opened(desk), desk.editor)
     again = await desk.manager.open(opened(desk), str(desk.folder), [])
     assert again is not desk.session
-    assert (again.title, again.cost) == (desk.session.title, desk.session.cost)
+    assert (again.state.title, again.state.cost) == (
+        desk.session.state.title,
+        desk.session.state.cost,
+    )
     desk._session = again
     await desk.say("Two")
     first, second = (request.json["messages"] for request in model_server.requests)

@@ -70,7 +70,7 @@ async def test_a_session_that_is_not_open_is_named_and_stays_so(
     await desk.manager.close(session, desk.editor)
     await shelf.set_title(desk.manager, session, "Mine")
     again = await desk.manager.open(session, str(desk.folder), [])
-    assert again.title == "Mine"
+    assert again.state.title == "Mine"
     with pytest.raises(SessionNotFoundError):
         await shelf.set_title(desk.manager, UNKNOWN, "Mine")
     locks = desk.services.store.path.parent / "locks"

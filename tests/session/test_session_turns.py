@@ -125,7 +125,7 @@ async def test_the_title_is_the_first_line_that_the_user_wrote_and_stays(
     await desk.say("\n  Mend the lamp\nplease")
     await desk.say("Another thing")
     assert [event.title for event in desk.editor.of(TitleChanged)] == ["Mend the lamp"]
-    assert desk.session.title == "Mend the lamp"
+    assert desk.session.state.title == "Mend the lamp"
 
 
 async def test_the_cost_adds_up_over_the_requests(desk: Desk, model_server: ModelServer) -> None:

@@ -1,0 +1,82 @@
+"""What a session is: a fold of its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_agent.agent.context import Context
+from acp_agent.events import (
+    AnyEvent,
+    DirectoriesChanged,
+    ModelAnswered,
+    SessionForked,
+    SystemPromptGiven,
+    SystemPromptWritten,
+    TitleChanged,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+    Usage,
+    UsageReported,
+)
+from acp_agent.ids import SessionId
+from acp_agent.models.base import ModelInfo
+from acp_agent.session.services import Services
+from acp_agent.session.settings import Settings
+
+
+class SessionState:
+    """Follows from a session's events alone. Feed it every event, in order.
+
+    Attributes:
+        context: what the model is sent.
+        settings: what the user chose.
+        title: the title, where it has one.
+        cost: what it cost so far, in US dollars; None where no price is known.
+        turn_usage: what the requests of the last turn took so far; None where no model said.
+        turn_is_open: whether the journal ends in a turn.
+        moved: whether an editor opened it with other folders.
+        given_system_prompt: the instructions that an editor gave with it.
+        system_prompt_is_due: whether the system prompt is to be written before the next request.
+        sources: the sessions that its beginning was copied from, oldest first.
+    """
+
+    def __init__(self, services: Services, model: ModelInfo | None) -> None:
+        self.context = Context()
+        self.settings = Settings(services, model)
+        self.title: str | None = None
+        self.cost: float | None = None
+        self.turn_usage: Usage | None = None
+        self.turn_is_open = False
+        self.moved = False
+        self.given_system_prompt: SystemPromptGiven | None = None
+        self.system_prompt_is_due = True
+        self.sources: list[SessionId] = []
+
+    def take(self, events: Sequence[AnyEvent]) -> None:
+        """Bring the state up to further events of the journal."""
+        self.context.feed(events)
+        self.settings.take(events)
+        for event in events:
+            match event:
+                case TitleChanged():
+                    self.title = event.title
+                case UsageReported():
+                    self.cost = event.cost if event.cost is not None else self.cost
+                case TurnStarted():
+                    self.turn_is_open = True
+                    self.turn_usage = None
+                case ModelAnswered() if event.usage:
+                    self.turn_usage = (self.turn_usage or Usage()) + event.usage
+                case TurnEnded() | TurnInterrupted():
+                    self.turn_is_open = False
+                case DirectoriesChanged():
+                    self.moved = True
+                case SystemPromptGiven():
+                    self.given_system_prompt, self.system_prompt_is_due = event, True
+                case SystemPromptWritten():
+                    self.system_prompt_is_due = False
+                case SessionForked():
+                    self.sources.append(event.source)
+                case _:
+                    pass

@@ -1,0 +1,107 @@
+"""The turns of one session, one after the other: what is said begins one, or steers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from acp_agent.errors import (
+    NoTurnError,
+    PromptCancelledError,
+    SessionNotFoundError,
+    TurnRunsError,
+)
+from acp_agent.events import AnyEvent, UserMessage
+from acp_agent.ids import CallId
+from acp_agent.session.interruption import interruption
+from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+
+class Turns:
+    """The turn that runs, and the way to the next one.
+
+    Args:
+        session: whose turns they are.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.current: Turn | None = None
+
+    async def join_or_begin(
+        self,
+        message: UserMessage,
+        reply: Sequence[AnyEvent],
+        steers: bool | None = None,
+        *,
+        withdrawn: Callable[[], bool],
+    ) -> Turn:
+        """Make words part of the turn that runs, or begin one with them.
+
+        Args:
+            message: the words.
+            reply: the agent's own answer to them; empty where the model is to answer.
+            steers: which of the two it must be; None: whichever can be.
+            withdrawn: whether they are not to be said any more.
+
+        Raises:
+            TurnRunsError, NoTurnError, PromptCancelledError: see `Session.prompt`.
+        """
+        session = self._session
+        self.check(steers)
+        while (turn := self.current) is not None:
+            if turn.takes_words:
+                if withdrawn():
+                    raise PromptCancelledError
+                await session.emit(msgspec.structs.replace(message, steering=True), *reply)
+                return turn
+            await turn.wait()
+            self.check(steers)
+        await self._close_cut_turn()
+        if withdrawn():
+            raise PromptCancelledError
+        if session.closing:
+            raise SessionNotFoundError(session.session)
+        turn = self.current = Turn(session, message, reply)
+        turn.start(on_end=self._ended)
+        return turn
+
+    def check(self, steers: bool | None) -> None:
+        """Whether what is said now could become part of a turn, or begin one, as it must.
+
+        Raises:
+            TurnRunsError, NoTurnError: see `Session.prompt`.
+        """
+        runs = self.current is not None and self.current.takes_words
+        if steers is False and runs:
+            raise TurnRunsError(f"a turn runs in the session {self._session.session}")
+        if steers and not runs:
+            raise NoTurnError(f"no turn runs in the session {self._session.session}")
+
+    async def _close_cut_turn(self) -> None:
+        """Close a turn whose end could not be written, as an interrupted one."""
+        if not self._session.state.turn_is_open:
+            return
+        cut = interruption(await self._session.history())
+        if cut is not None:
+            await self._session.emit(cut)
+
+    def _ended(self) -> None:
+        self.current = None
+
+    def cancel_call(self, call: CallId) -> None:
+        """Stop one call of the turn that runs; see `Session.cancel_call`."""
+        if self.current is None:
+            raise no_such_call(call)
+        self.current.cancel_call(call)
+
+    def cancel_terminal(self, terminal: str) -> None:
+        """Stop the command of a call; see `Session.cancel_terminal`."""
+        if self.current is None:
+            raise no_such_terminal(terminal)
+        self.current.cancel_terminal(terminal)
