@@ -122,16 +122,34 @@ async def test_an_mcp_server_is_taken_if_its_transport_is_advertised(
 
 
 @pytest.mark.covers("I3")
-async def test_a_system_prompt_is_taken_if_it_is_advertised(
-    agent: StartAgent, workspace_repo: Path, version: int
+@pytest.mark.parametrize("mode", ["append", "override", "_otherwise"])
+async def test_a_system_prompt_is_taken_in_the_modes_that_are_advertised(
+    agent: StartAgent, workspace_repo: Path, version: int, mode: str
 ) -> None:
     running, advertised = await opened(agent, version)
-    group = ("sessionCapabilities",) if version == 1 else ("session",)
-    if not offered(advertised[CAPABILITIES_OF[version]], *group, "systemPrompt"):
-        pytest.skip("it is not advertised")
-    prompt = {"mode": "append", "content": [{"type": "text", "text": "Rhyme."}]}
+    group = "sessionCapabilities" if version == 1 else "session"
+    capabilities = advertised[CAPABILITIES_OF[version]]
+    taken = offered(capabilities, group, "systemPrompt") and (
+        mode == "append" or offered(capabilities, group, "systemPrompt", "mode", mode)
+    )
+    prompt = {"mode": mode, "content": [{"type": "text", "text": "Rhyme."}]}
     params = {"cwd": str(workspace_repo), "mcpServers": [], "systemPrompt": prompt}
-    await running.request("session/new", params, checked=True)
+    answer = await running.answer(running.post("session/new", params, checked=True))
+    if taken:
+        assert "result" in answer, answer
+    elif offered(capabilities, group, "systemPrompt"):
+        assert answer["error"]["code"] == -32602, answer
+
+
+@pytest.mark.covers("I3")
+async def test_methods_of_our_own_are_known_by_the_names_that_are_advertised(
+    agent: StartAgent, version: int
+) -> None:
+    running, advertised = await opened(agent, version)
+    methods = advertised[CAPABILITIES_OF[version]]["_meta"]["acp-agent"]["methods"]
+    assert methods
+    assert all(method.startswith("_acp-agent/") for method in methods)
+    assert await served(running, {*methods}) == {*methods}
 
 
 @pytest.mark.covers("T4")

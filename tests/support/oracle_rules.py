@@ -129,6 +129,12 @@ class Rules(ABC):
         if method == "auth/status_update":
             require(offered(self.agent, "auth", "status"), "I3: auth.status is not advertised")
 
+    def check_listed(self, result: Json, *archive: str) -> None:
+        """Where sessions can be archived (`archive` leads to the capability), each says so."""
+        if offered(self.agent, *archive):
+            told = all(isinstance(one.get("archived"), bool) for one in result["sessions"])
+            require(told, "S5: a listed session does not say whether it is archived")
+
     def check_options(self, options: Any, *, boolean: bool) -> None:
         """No option of a kind that the client does not know."""
         for option in options or ():

@@ -51,6 +51,7 @@ PLAN_UPDATE = update("plan_update", plan={"type": "items", "planId": "p", "entri
 MCP_MESSAGE = agent(
     id="m", method="mcp/message", params={"serverId": "x", "requestId": "1", "method": "ping"}
 )
+LOAD = client(id=3, method="session/load", params={"sessionId": "s", "cwd": "/", "mcpServers": []})
 OPTIONS = [
     {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
     {"optionId": "no", "name": "Refuse", "kind": "reject_once"},
@@ -77,6 +78,21 @@ def offering(**capabilities: Any) -> list[Step]:
         agent(id=1, result={"sessionId": "s"}),
         client(id=2, method="session/prompt", params={"sessionId": "s", "prompt": []}),
     ]
+
+
+ARCHIVING = [
+    INITIALIZE,
+    agent(
+        id=0,
+        result={
+            "protocolVersion": 1,
+            "authMethods": LOGIN,
+            "agentCapabilities": {"sessionCapabilities": {"archive": {}}},
+        },
+    ),
+    client(id=1, method="session/list", params={}),
+]
+LISTED = agent(id=1, result={"sessions": [{"sessionId": "s", "cwd": "/"}]})
 
 
 def elicitation(mode: str, **params: Any) -> Step:
@@ -264,6 +280,8 @@ def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
         ("P6: allow_once is not first", [*PROMPTED, CALL, permission(options=OPTIONS[::-1])]),
         ("P6: options", [*PROMPTED, CALL, permission(options=OPTIONS[:1] * 2)]),
         ("P6: asked for permission outside", [*PROMPTED, CALL, ENDED, DONE, permission()]),
+        ("S5: a listed session does not", [*ARCHIVING, LISTED]),
+        ("S4: replay left calls open", [*PROMPTED, DONE, LOAD, CALL, agent(id=3, result={})]),
         ("P7: a permission is still asked", [*PROMPTED, CALL, permission(), ENDED, DONE]),
         ("T2: the id is in use", [*PROMPTED, CALL, permission(), permission()]),
     ],

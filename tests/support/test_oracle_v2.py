@@ -246,6 +246,14 @@ BAD: list[tuple[str, list[Step]]] = [
         *NEW, CLOSE, done(4), REPLAY, call("in_progress", title="x"), state("idle"), done(3),
     ]),
     ("S5: closed before", [*BEGUN, CLOSE, done(4)]),
+    ("S5: a listed session does not", [
+        INITIALIZE,
+        done(0, protocolVersion=2, info=NAME, authMethods=[LOGIN], capabilities={
+            "session": {"archive": {}},
+        }),
+        ask(3, "session/list"),
+        done(3, sessions=[{"sessionId": "s", "cwd": "/"}]),
+    ]),
     ("P9: user_message u1 came twice", [*BEGUN, said("u1")]),
     ("P9: never shown", [*NEW, PROMPT, done(2, messageId="u1"), RUNNING, IDLE, END]),
     ("P9: never shown", [
