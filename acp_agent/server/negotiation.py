@@ -13,6 +13,11 @@ from acp_agent import __version__
 
 SUPPORTED_VERSIONS = (1, 2)
 
+# What we do beside the protocol (docs/extensions.md). The mark for steering is other agents', who
+# put it into the `_meta` of the result, beside the capabilities; it is in both places.
+STEERING: dict[str, Any] = {"steering": {"supported": True}}
+EXTENSIONS: dict[str, Any] = {"methods": ["_acp-agent/session/export"]}
+
 # Version 1, `agentCapabilities`.
 AGENT_CAPABILITIES: dict[str, Any] = {
     "loadSession": True,
@@ -24,17 +29,35 @@ AGENT_CAPABILITIES: dict[str, Any] = {
         "additionalDirectories": {},
         "resume": {},
         "close": {},
+        # Unstable from here on.
+        "systemPrompt": {"mode": {"override": {}}},
+        "fork": {},
+        "archive": {},
+        "status": {},
+        "title": {},
     },
-    "auth": {"logout": {}},
+    "auth": {"logout": {}, "status": {}},
+    "providers": {},
+    "_meta": {"acp-agent": {**EXTENSIONS, "whileRunning": ["steer", "queue"]}, **STEERING},
 }
 
 # Version 2, `capabilities`: the methods that version 2 requires are not named.
 CAPABILITIES: dict[str, Any] = {
     "session": {
         "prompt": {"image": {}, "embeddedContext": {}},
+        "mcp": {"stdio": {}, "http": {}, "acp": {}},
         "delete": {},
         "additionalDirectories": {},
+        # Unstable from here on.
+        "systemPrompt": {"mode": {"override": {}}},
+        "fork": {},
+        "archive": {},
+        "status": {},
+        "title": {},
     },
+    "auth": {"status": {}},
+    "providers": {},
+    "_meta": {"acp-agent": EXTENSIONS},
 }
 
 CONFIGURED: dict[str, Any] = {
@@ -131,6 +154,7 @@ def initialize_result(params: dict[str, Any], version: int) -> dict[str, Any]:
             "agentCapabilities": AGENT_CAPABILITIES,
             "agentInfo": info,
             "authMethods": methods,
+            "_meta": STEERING,
         }
     return {
         "protocolVersion": version,

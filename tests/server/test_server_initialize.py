@@ -59,7 +59,9 @@ async def test_the_agent_names_itself_and_what_it_can_do(fresh: AgentProcess) ->
         "title": "acp-agent",
         "version": __version__,
     }
-    assert result["agentCapabilities"] == {
+    capabilities = dict(result["agentCapabilities"])
+    assert capabilities.pop("_meta").keys() == {"acp-agent", "steering"}
+    assert capabilities == {
         "loadSession": True,
         "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
         "mcpCapabilities": {"http": True, "sse": True, "acp": True},
@@ -69,8 +71,14 @@ async def test_the_agent_names_itself_and_what_it_can_do(fresh: AgentProcess) ->
             "additionalDirectories": {},
             "resume": {},
             "close": {},
+            "systemPrompt": {"mode": {"override": {}}},
+            "fork": {},
+            "archive": {},
+            "status": {},
+            "title": {},
         },
-        "auth": {"logout": {}},
+        "auth": {"logout": {}, "status": {}},
+        "providers": {},
     }
 
 
@@ -86,7 +94,7 @@ async def test_every_advertised_method_is_served_and_what_is_not_advertised_is_n
         assert name in advertised
         await running.request(f"session/{name}", {} if name == "list" else params)
     with pytest.raises(AnswerError) as caught:
-        await running.request("session/fork", params)
+        await running.request("proxy/initialize", {"protocolVersion": 1})
     assert caught.value.code == -32601
 
 
