@@ -141,6 +141,23 @@ async def test_a_system_prompt_is_taken_in_the_modes_that_are_advertised(
         assert answer["error"]["code"] == -32602, answer
 
 
+@pytest.mark.covers("I4")
+async def test_the_state_of_the_login_is_told_when_it_is_asked_for_and_when_it_changes(
+    agent: StartAgent, version: int
+) -> None:
+    editor = Editor() if version == 1 else EditorV2()
+    running = await agent(editor=editor)
+    await (running if version == 1 else V2Client(running)).initialize()
+    login, logout = ("authenticate", "logout") if version == 1 else ("auth/login", "auth/logout")
+    asked = {"state": "unauthenticated", "accounts": []}
+    assert await running.request("auth/status", {}, checked=True) == asked
+    await running.request(login, {"methodId": "demo"}, checked=True)
+    await running.request(logout, {}, checked=True)
+    assert await running.request("auth/status", {}, checked=True) == asked
+    told = [one["params"] for one in running.messages if one.get("method") == "auth/status_update"]
+    assert [one["state"] for one in told] == ["not_required", "unauthenticated"]
+
+
 @pytest.mark.covers("I3")
 async def test_methods_of_our_own_are_known_by_the_names_that_are_advertised(
     agent: StartAgent, version: int

@@ -38,6 +38,7 @@ class Rules(ABC):
         self.cut_short = False  # the client leaves, so that work is stopped without being asked
         self._acp_servers: set[str] = set()
         self._addresses: set[str] = set()  # ids of URL elicitations that are open
+        self._login: Json | None = None  # the state of the login as it was told last
 
     # --- what the client does
 
@@ -128,6 +129,13 @@ class Rules(ABC):
             require(params["serverId"] in self._acp_servers, "I6: an MCP server nobody declared")
         if method == "auth/status_update":
             require(offered(self.agent, "auth", "status"), "I3: auth.status is not advertised")
+            require(params != self._login, "I4: the state of the login is told and did not change")
+            self._login = params
+
+    def check_login(self, method: str, result: Json) -> None:
+        """Keep the state of the login that was asked for."""
+        if method == "auth/status":
+            self._login = result
 
     def check_listed(self, result: Json, *archive: str) -> None:
         """Where sessions can be archived (`archive` leads to the capability), each says so."""

@@ -103,6 +103,7 @@ class RulesV1(Rules):
             session.known = False
         if method == "session/list":
             self.check_listed(result, "sessionCapabilities", "archive")
+        self.check_login(method, result)
         self._check_options(result)
 
     def asked(self, request: Asked) -> None:

@@ -79,6 +79,8 @@ class RulesV2(Rules):
         if method in _OPENS and isinstance(result, dict):
             name = result["sessionId"]
             self._sessions.setdefault(name, SessionV2()).known = True
+        if isinstance(result, dict):
+            self.check_login(method, result)
         if method == "session/list" and isinstance(result, dict):
             self.check_listed(result, "session", "archive")
         if session is None:

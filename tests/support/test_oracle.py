@@ -92,6 +92,7 @@ ARCHIVING = [
     ),
     client(id=1, method="session/list", params={}),
 ]
+STATUS = agent(method="auth/status_update", params={"state": "authenticated"})
 LISTED = agent(id=1, result={"sessions": [{"sessionId": "s", "cwd": "/"}]})
 
 
@@ -280,6 +281,7 @@ def test_bad_lines_may_be_answered_without_an_id_once_each() -> None:
         ("P6: allow_once is not first", [*PROMPTED, CALL, permission(options=OPTIONS[::-1])]),
         ("P6: options", [*PROMPTED, CALL, permission(options=OPTIONS[:1] * 2)]),
         ("P6: asked for permission outside", [*PROMPTED, CALL, ENDED, DONE, permission()]),
+        ("I4: the state of the login", [*offering(), STATUS, STATUS]),
         ("S5: a listed session does not", [*ARCHIVING, LISTED]),
         ("S4: replay left calls open", [*PROMPTED, DONE, LOAD, CALL, agent(id=3, result={})]),
         ("P7: a permission is still asked", [*PROMPTED, CALL, permission(), ENDED, DONE]),
