@@ -30,20 +30,20 @@ from tests.support.v2_editor import EditorV2
 from tests.support.wire_schema import WireSchema, wire_schema
 
 _SERVER = TESTS.parent / "acp_agent" / "server"
-_WIDTH = 78
 
 
 def rows() -> Iterator[str]:
     """The table of requirements, a line each and more for what is missing."""
     held = covered()
+    width = max(len(entry["title"]) for entry in requirements().values())
     states: Counter[str] = Counter()
-    yield f"{'id':4}{'what the agent owes its client':{_WIDTH}} {'state':7} tests"
+    yield f"{'id':4}{'what the agent owes its client':{width}} {'state':7} tests"
     for name, entry in requirements().items():
         files = Counter(Path(file).name for file in held.get(name, ()))
         state = "waived" if "waived" in entry else "later" if "later" in entry else "held"
         states[state] += 1
         where = f"{len(files)} file{'s' if len(files) != 1 else ''}"
-        yield f"{name:4}{entry['title']:{_WIDTH}} {state:7}{files.total():4} in {where}"
+        yield f"{name:4}{entry['title']:{width}} {state:7}{files.total():4} in {where}"
         for file, count in files.most_common():
             yield f"      {file}{f' ×{count}' if count > 1 else ''}"
         for field in ("later", "waived"):
