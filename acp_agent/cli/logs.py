@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from acp_agent.cli.background import Background
 from acp_agent.config.paths import Paths
 from acp_agent.config.types import Config
+from acp_agent.server.trace_mark import TRACE_MARK
 
 if TYPE_CHECKING:
     from acp_agent.cli.log_file import SharedRotatingFile
@@ -81,7 +82,7 @@ class LogFile(logging.Handler):
         """Queue a record, with its text made now, since what it speaks of may change."""
         try:
             ready = copy.copy(record)
-            ready.msg, ready.args = record.getMessage(), None
+            ready.msg, ready.args = record.getMessage() + TRACE_MARK.get(), None
             if record.exc_info:
                 ready.exc_text = logging.Formatter().formatException(record.exc_info)
                 ready.exc_info = None

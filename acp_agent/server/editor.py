@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from acp_agent.content import JsonObject
 from acp_agent.errors import EditorGoneError
 from acp_agent.events import AnyEvent
 from acp_agent.ids import CallId, SessionId
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask, Choice
     from acp_agent.server.link import ClientLink
+    from acp_agent.server.session_requests import Asked
+    from acp_agent.server.trace_context import TraceContext
     from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
@@ -38,6 +41,7 @@ class ClientEditor(ABC):
 
     def __init__(self, link: ClientLink) -> None:
         self.link = link
+        self._traces: dict[SessionId, TraceContext] = {}
 
     @property
     def client(self) -> ClientProfile:
@@ -48,6 +52,23 @@ class ClientEditor(ABC):
     def connection(self) -> Connection:
         """The way to the client."""
         return self.link.connection
+
+    def asks(self, session: SessionId) -> Asked:
+        """The way to the client for what a session asks, in this turn and in later ones."""
+        from acp_agent.server.session_requests import SessionRequests  # noqa: PLC0415 - for prompts
+
+        return SessionRequests(self.connection, lambda: self._traces.get(session))
+
+    def trace_turn(self, session: SessionId, meta: JsonObject | None) -> None:
+        """A turn began by a request with this `_meta`: what it asks is part of the same trace."""
+        self._traces.pop(session, None)
+        if meta is None or "traceparent" not in meta:
+            return
+        from acp_agent.server.trace_context import trace_context  # noqa: PLC0415 - few clients do
+
+        context = trace_context(meta)
+        if context is not None:
+            self._traces[session] = context
 
     @abstractmethod
     def forget(self, session: SessionId) -> None:
@@ -104,11 +125,16 @@ class ClientEditor(ABC):
     async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
         """The id of the button that the user pressed; None where the question was dismissed."""
 
-    @abstractmethod
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
     ) -> Answer | None:
-        """Ask the user with a form. None: this client shows no forms."""
+        """Ask the user with a form. None: this client shows no forms, or failed to."""
+        if not self.client.forms:
+            return None
+        from acp_agent.server.questions import answer_of, form_of  # noqa: PLC0415 - where forms are
+
+        response = await self.ask_form(session, form_of(question), call=call)
+        return None if response is None else answer_of(question, response)
 
     @abstractmethod
     async def ask_form(

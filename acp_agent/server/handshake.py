@@ -105,6 +105,7 @@ class Handshake:
         async def checked(params: Any, call: Call) -> object:
             if self._params is None:
                 raise too_early(call.method)
+            _mark_trace(params)
             return await answer(params, call)
 
         return checked
@@ -116,6 +117,15 @@ class Handshake:
                 f"protocolVersion: this connection speaks version {self._version} already; "
                 f"open another one to speak version {version}",
             )
+
+
+def _mark_trace(params: Any) -> None:
+    """Let the log tell of which trace a request is, where its client says so."""
+    meta = params.get("_meta") if isinstance(params, dict) else getattr(params, "meta", None)
+    if isinstance(meta, dict) and "traceparent" in meta:
+        from acp_agent.server.trace_context import take_over  # noqa: PLC0415 - few clients trace
+
+        take_over(meta)
 
 
 def too_early(method: str) -> RpcError:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.link import ClientLink
     from acp_agent.session.commands import Command
-    from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
 
@@ -57,7 +56,7 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.buffers import ClientBuffers  # noqa: PLC0415 - for prompts only
 
-        return ClientBuffers(self.connection, session, self.client)
+        return ClientBuffers(self.asks(session), session, self.client)
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
         """The editor's terminals; None where it offers none or the user did not opt in."""
@@ -65,7 +64,7 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
-        return ClientTerminals(self.connection, session)
+        return ClientTerminals(self.asks(session), session)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
@@ -172,20 +171,10 @@ class Editor(ClientEditor):
                 for choice in ask.choices
             ],
         )
-        response = await self.connection.request(REQUEST_PERMISSION, request)
+        response = await self.asks(session).request(REQUEST_PERMISSION, request)
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
             return None
         return response.outcome.option_id
-
-    async def ask_question(
-        self, session: SessionId, call: CallId, question: Question
-    ) -> Answer | None:
-        """Ask the user with a form. None: this client shows no forms."""
-        if not self.client.forms:
-            return None
-        from acp_agent.server.v1.questions import ask_by_form  # noqa: PLC0415 - where forms are
-
-        return await ask_by_form(self.connection, session, call, question)
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
@@ -195,7 +184,7 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.elicitation import elicit, form_request  # noqa: PLC0415 - rare
 
-        return await elicit(self.connection, form_request(form, session, call))
+        return await elicit(self.asks(session), form_request(form, session, call))
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
@@ -205,7 +194,7 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.elicitation import elicit, page_request  # noqa: PLC0415 - rare
 
-        return await elicit(self.connection, page_request(page, session, call))
+        return await elicit(self.asks(session), page_request(page, session, call))
 
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""

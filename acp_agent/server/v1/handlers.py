@@ -10,6 +10,7 @@ import msgspec
 
 from acp_agent.errors import InvalidInputError, NoTurnError
 from acp_agent.events import SystemPromptGiven
+from acp_agent.ids import SessionId
 from acp_agent.server.account import log_in, log_out
 from acp_agent.server.extensions.methods import extension_answers
 from acp_agent.server.handshake import Answer
@@ -216,6 +217,8 @@ class Handlers:
         said = await self._operations.prompt(
             request.session_id, content, call, steers=steers(request.meta)
         )
+        if said.began:
+            self._editor.trace_turn(SessionId(request.session_id), request.meta)
         stop_reason = await said.turn.result()
         # Told once a turn: words that steered it have no share of their own.
         usage = said.turn.usage if said.began else None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
+from acp_agent.server.session_requests import Asked
 from acp_agent.workspace.contract import CommandResult
-from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import (
@@ -27,7 +27,7 @@ ANSWER_SECONDS = 10.0
 class ClientTerminals:
     """`EditorTerminals` of one session over the connection."""
 
-    def __init__(self, connection: Connection, session: SessionId) -> None:
+    def __init__(self, connection: Asked, session: SessionId) -> None:
         self._connection = connection
         self._session = session
 

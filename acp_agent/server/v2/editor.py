@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.link import ClientLink
     from acp_agent.session.commands import Command
-    from acp_agent.tools.base import Answer, Question
 
 
 class Editor(ClientEditor):
@@ -35,6 +34,7 @@ class Editor(ClientEditor):
     def __init__(self, link: ClientLink) -> None:
         super().__init__(link)
         self._projectors: dict[SessionId, Projector] = {}
+        self._filling_in: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
 
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
@@ -65,6 +65,8 @@ class Editor(ClientEditor):
         projector = self._projectors[session] = Projector()
         for event in events:
             projector.project(event)
+        for call in self._filling_in.get(session, ()):  # of which the journal says nothing
+            projector.activity.asks(call)
 
     def show_state(self, session: SessionId) -> None:
         """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
@@ -100,21 +102,10 @@ class Editor(ClientEditor):
         from acp_agent.server.v2.permission import permission_request  # noqa: PLC0415 - for prompts
 
         request = permission_request(session, asking, ask)
-        response = await self.connection.request(REQUEST_PERMISSION, request)
+        response = await self.asks(session).request(REQUEST_PERMISSION, request)
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
             return None
         return response.outcome.option_id
-
-    async def ask_question(
-        self, session: SessionId, call: CallId, question: Question
-    ) -> Answer | None:
-        """Ask the user with a form. None: this client shows no forms."""
-        if not self.client.forms:
-            return None
-        from acp_agent.server.v2.questions import ask_by_form  # noqa: PLC0415 - where forms are
-
-        with self._waiting_for_user(session, call):
-            return await ask_by_form(self.connection, session, call, question)
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
@@ -125,7 +116,7 @@ class Editor(ClientEditor):
         from acp_agent.server.v2.elicitation import elicit, form_request  # noqa: PLC0415 - rare
 
         with self._waiting_for_user(session, call):
-            return await elicit(self.connection, form_request(form, session, call))
+            return await elicit(self.asks(session), form_request(form, session, call))
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
@@ -136,7 +127,7 @@ class Editor(ClientEditor):
         from acp_agent.server.v2.elicitation import elicit, page_request  # noqa: PLC0415 - rare
 
         with self._waiting_for_user(session, call):
-            return await elicit(self.connection, page_request(page, session, call))
+            return await elicit(self.asks(session), page_request(page, session, call))
 
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""
@@ -150,13 +141,18 @@ class Editor(ClientEditor):
         if call is None:  # no part of the turn
             yield
             return
-        activity = self._projector(session).activity
-        for update in activity.asks(call):
+        waiting = self._filling_in.setdefault(session, [])
+        waiting.append(call)
+        for update in self._projector(session).activity.asks(call):
             self.update(session, update)
         try:
             yield
         finally:
-            for update in activity.answered(call):
+            waiting.remove(call)
+            if not waiting:
+                self._filling_in.pop(session, None)
+            projector = self._projectors.get(session)  # none: the session is another editor's now
+            for update in () if projector is None else projector.activity.answered(call):
                 self.update(session, update)
 
 

@@ -8,6 +8,7 @@ from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import EditorGoneError
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.elicitation import accepted, malformed
+from acp_agent.server.session_requests import Asked
 from protocol.codec import typed_json
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import InvalidResultError, RpcError
@@ -50,7 +51,7 @@ def page_request_outside(page: Page, request: acp.RequestId) -> acp.ElicitationU
 
 
 async def elicit(
-    connection: Connection, request: acp.ElicitationFormMode | acp.ElicitationUrlMode
+    client: Asked, request: acp.ElicitationFormMode | acp.ElicitationUrlMode
 ) -> Response | None:
     """Ask and wait as long as whoever asks does. None: the client failed to ask the user.
 
@@ -61,7 +62,7 @@ async def elicit(
         EditorGoneError: the client left before it answered.
     """
     try:
-        response = await connection.request(ELICITATION_CREATE, request)
+        response = await client.request(ELICITATION_CREATE, request)
     except InvalidResultError as error:
         return malformed(str(error))
     except RpcError as error:

@@ -12,7 +12,7 @@ import msgspec
 from acp_agent.content import ContentBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import SystemPromptGiven
-from acp_agent.ids import CallId
+from acp_agent.ids import CallId, SessionId
 from acp_agent.server.account import log_in, log_out
 from acp_agent.server.extensions.methods import extension_answers
 from acp_agent.server.handshake import Answer
@@ -199,6 +199,7 @@ class Handlers:
         content = tuple(_supported(block) for block in request.prompt)
         said = await self._operations.insert(request.session_id, content, call)
         if said.began:
+            self._editor.trace_turn(SessionId(request.session_id), request.meta)
             await said.turn.inserted()
         return acp.PromptResponse(message_id=said.message)
 

@@ -1,0 +1,45 @@
+"""The client as one session asks it: what is asked in a turn carries the trace of that turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec import Struct, structs
+
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.method import Method
+
+if TYPE_CHECKING:
+    from acp_agent.server.trace_context import TraceContext
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Asked(Protocol):
+    """What requests can be sent to: a `Connection`, or one in a session's name."""
+
+    async def request(self, method: Method[P, R], params: P, *, timeout: float | None = None) -> R:
+        """Ask and wait for the answer; see `Connection.request`."""
+        ...
+
+
+class SessionRequests:
+    """A connection as one session uses it.
+
+    Args:
+        connection: the client's.
+        trace: gives the trace that the session's requests are part of at the moment.
+    """
+
+    def __init__(self, connection: Connection, trace: Callable[[], TraceContext | None]) -> None:
+        self._connection = connection
+        self._trace = trace
+
+    async def request(self, method: Method[P, R], params: P, *, timeout: float | None = None) -> R:
+        """Ask and wait for the answer; see `Connection.request`."""
+        trace = self._trace()
+        if trace is not None and isinstance(params, Struct):
+            params = structs.replace(params, meta=trace.meta)
+        return await self._connection.request(method, params, timeout=timeout)

@@ -1,0 +1,86 @@
+"""The trace that a client's request is part of (W3C Trace Context, level 1; W3C Baggage).
+
+A client puts it into the root of a request's `_meta` (Extensibility, The `_meta` Field).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from acp_agent.server.trace_mark import TRACE_MARK
+
+TRACESTATE_CHARACTERS = 512  # Trace Context, section 3.3.1.5: at least so many are passed on
+TRACESTATE_MEMBERS = 32  # section 3.3.1.1
+BAGGAGE_CHARACTERS = 8_192  # Baggage, section 3.3.2
+
+# Trace Context, section 3.2: version, trace, caller's span, flags; all of one length.
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_MEMBER = re.compile(
+    r"[ \t]*[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}[ \t]*"
+)
+_VISIBLE = re.compile(r"[\x20-\x7e]+")
+
+
+class TraceContext(Struct, frozen=True, kw_only=True):
+    """A trace, and where in it the client is."""
+
+    traceparent: str
+    tracestate: str | None = None
+    baggage: str | None = None
+
+    @property
+    def mark(self) -> str:
+        """What lines of the log have at their end."""
+        _, trace, span, _ = self.traceparent.split("-")
+        return f" trace={trace} span={span}"
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The same as the root of a `_meta`, to be passed on."""
+        known = {
+            "traceparent": self.traceparent,
+            "tracestate": self.tracestate,
+            "baggage": self.baggage,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def trace_context(meta: dict[str, Any]) -> TraceContext | None:
+    """The trace that a `_meta` names; None where it names none that is well-formed.
+
+    What does not keep to the rules is left out: it must not fail a request. Without a trace there
+    is neither a state nor baggage.
+    """
+    parent = meta.get("traceparent")
+    if not isinstance(parent, str):
+        return None
+    parts = _TRACEPARENT.fullmatch(parent)
+    if parts is None or parts[1] == "ff" or not int(parts[2], 16) or not int(parts[3], 16):
+        return None
+    state, baggage = meta.get("tracestate"), meta.get("baggage")
+    return TraceContext(
+        traceparent=parent,
+        tracestate=state if isinstance(state, str) and _is_state(state) else None,
+        baggage=baggage if isinstance(baggage, str) and _is_baggage(baggage) else None,
+    )
+
+
+def take_over(meta: dict[str, Any]) -> None:
+    """Mark what the current task, and those that it starts, write to the log."""
+    context = trace_context(meta)
+    if context is not None:
+        TRACE_MARK.set(context.mark)
+
+
+def _is_state(text: str) -> bool:
+    members = text.split(",")
+    if len(text) > TRACESTATE_CHARACTERS or len(members) > TRACESTATE_MEMBERS:
+        return False
+    return all(_MEMBER.fullmatch(member) for member in members if member.strip())
+
+
+def _is_baggage(text: str) -> bool:
+    return len(text) <= BAGGAGE_CHARACTERS and _VISIBLE.fullmatch(text) is not None
