@@ -84,6 +84,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listenin
             ("message", options.max_message),
             ("idle", options.idle),
             ("handshake", options.handshake),
+            ("head", options.head),
             ("ping", options.ping),
         )
         if value is not None
@@ -159,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-message", type=_count, metavar="BYTES", help="size of a message (33554432)")
     add("--idle", type=_seconds, metavar="S", help="life of a connection without a stream (120)")
     add("--handshake", type=_seconds, metavar="S", help="time to initialize (30)")
+    add("--head", type=_seconds, metavar="S", help="time for the head of a request (10)")
     add("--ping", type=_seconds, metavar="S", help="silence before a peer is pinged (20)")
     return parser
 

@@ -44,6 +44,7 @@ class Http2(asyncio.Protocol):
         self._streams: dict[int, Http2Stream] = {}
         self._held = 0  # bytes of bodies that are being read
         self._frames = FrameLengths(first=len(PREFACE), most=self._http.max_inbound_frame_size)
+        self._answered: dict[int, int] = {}  # requests that still come → bytes thrown away
         self._resets = 0
         self._quiet = 0  # ping intervals without a byte from the client
         self._timer: asyncio.TimerHandle | None = None
@@ -116,10 +117,12 @@ class Http2(asyncio.Protocol):
         elif isinstance(event, h2.events.DataReceived):
             self._on_data(event)
         elif isinstance(event, h2.events.StreamEnded):
+            self._answered.pop(event.stream_id, None)
             stream = self._streams.get(event.stream_id)
-            if stream is not None and not stream.over:
+            if stream is not None:
                 self._on_whole(stream)
         elif isinstance(event, h2.events.StreamReset):
+            self._answered.pop(event.stream_id, None)
             self._on_reset(event.stream_id)
         elif isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
             self._idle()
@@ -143,7 +146,8 @@ class Http2(asyncio.Protocol):
         size = event.flow_controlled_length or 0
         self._http.acknowledge_received_data(size, event.stream_id)
         stream = self._streams.get(event.stream_id)
-        if stream is None or stream.over or stream.task is not None:
+        if stream is None or stream.over:
+            self._throw_away(event.stream_id, size)
             return
         stream.body.append(event.data or b"")
         stream.size += len(event.data or b"")
@@ -155,6 +159,9 @@ class Http2(asyncio.Protocol):
             self._reply(stream, refusal(503, reason, ("retry-after", "1")))
 
     def _on_whole(self, stream: Http2Stream) -> None:
+        stream.whole = True
+        if stream.over:
+            return
         body = b"".join(stream.body)
         self._held -= stream.size
         stream.size = 0
@@ -235,14 +242,21 @@ class Http2(asyncio.Protocol):
             self._forget(stream)
 
     def _finished(self, stream: Http2Stream) -> None:
-        """An answer is out. What its client still sends is of no use (RFC 9113, section 8.1)."""
+        """An answer is out; what its client still sends is thrown away."""
         self._streams.pop(stream.id, None)
         self._idle_since = asyncio.get_running_loop().time()
-        try:
-            if not self._http.streams[stream.id].closed:
-                self._http.reset_stream(stream.id, ErrorCodes.NO_ERROR)
-        except (KeyError, h2.exceptions.ProtocolError):
+        if not stream.whole:
+            self._answered[stream.id] = 0
+
+    def _throw_away(self, stream_id: int, size: int) -> None:
+        """Bytes of an answered request. Many libraries send all before they read an answer."""
+        if stream_id not in self._answered:
             return
+        self._answered[stream_id] += size
+        if self._answered[stream_id] > self._limits.message:
+            del self._answered[stream_id]
+            with suppress(h2.exceptions.ProtocolError):  # it is over already
+                self._http.reset_stream(stream_id, ErrorCodes.NO_ERROR)  # RFC 9113, section 8.1
 
     def cut(self, stream: Http2Stream) -> None:
         """Take an event stream back whose client reads nothing."""

@@ -23,6 +23,7 @@ class Http2Stream:
         self.began = asyncio.get_running_loop().time()
         self.body: list[bytes] = []
         self.size = 0  # bytes in `body`
+        self.whole = False  # all of the request is there
         self.task: asyncio.Task[None] | None = None
         self.opened = False  # an event stream
         self.over = False  # nothing more is to be sent than what is in `out`

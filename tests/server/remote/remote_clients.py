@@ -73,6 +73,8 @@ class RemoteClient(WireClient):
     """A client over some transport; `joins` says that it takes a turn over."""
 
     def __init__(self, editor: Editor | None, *, joins: bool) -> None:
+        self.may_receive = asyncio.Event()  # cleared: a client that does not read
+        self.may_receive.set()
         self.outgoing = _Outgoing()
         self.incoming = _Incoming()
         super().__init__(
@@ -117,6 +119,7 @@ class WebSocketClient(RemoteClient):
             async for message in self.socket:
                 assert isinstance(message, str)
                 self.incoming.arrived.put_nowait(message.encode())
+                await self.may_receive.wait()
         self.incoming.arrived.put_nowait(None)
 
     def cut(self) -> None:
@@ -221,6 +224,7 @@ class HttpClient(RemoteClient):
             async for line in response.aiter_lines():
                 if line.startswith("data: "):
                     self._arrived(line.removeprefix("data: ").encode(), session)
+                await self.may_receive.wait()
 
     def _arrived(self, line: bytes, session: str | None) -> None:
         message: Json = json.loads(line)

@@ -1,0 +1,107 @@
+"""How a listening agent ends, and what its clients hear of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+import websockets
+from websockets.asyncio.client import connect
+
+from tests.server.remote.conftest import StartListening
+from tests.server.remote.remote_agent import DEMO
+from tests.server.remote.remote_clients import http, http_client, websocket_client
+from tests.server.remote.test_server_remote_routing import BOTH, EVENTS, connected
+from tests.support.model_server import ModelServer, Stall, answer
+
+MODEL = ("--model", "openai/gpt-5")
+
+
+@pytest.mark.covers("T8")
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_turns_says_goodbye_and_keeps_what_was_said(
+    listening: StartListening, model_server: ModelServer, project: Path, by: signal.Signals
+) -> None:
+    model_server.add(answer("The first words ", Stall(), "never come."))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    async with websocket_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        prompt = client.post_prompt(session, "Talk.")
+        await client.expect_update(session, "agent_message_chunk")
+        client.oracle.leaving()
+        agent.process.send_signal(by)
+        assert (await client.result(prompt))["stopReason"] == "cancelled"
+        async with asyncio.timeout(5):
+            await client.socket.wait_closed()
+        assert client.socket.close_code == 1001
+    agent.stop(by=by)
+    again = listening(*MODEL, environ=model_server.environ("openai"))
+    async with websocket_client(again) as client:
+        await client.initialize()
+        params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
+        await client.request("session/load", params, checked=True)
+        assert "The first words" in client.text(session)
+
+
+@BOTH
+async def test_event_streams_end_with_the_agent(listening: StartListening, version: int) -> None:
+    agent = listening(*DEMO)
+    async with http(agent, version=version) as client:
+        mine = await connected(client, agent)
+        async with client.stream("GET", agent.url, headers=EVENTS | mine) as stream:
+            agent.process.terminate()
+            async with asyncio.timeout(5):
+                assert [line async for line in stream.aiter_lines() if line.strip(":")] == []
+    agent.stop()
+
+
+async def test_the_agent_ends_while_a_client_reads_nothing(
+    listening: StartListening, model_server: ModelServer, project: Path
+) -> None:
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    model_server.add(answer(*("word " * 400 for _ in range(6000))))
+    async with websocket_client(agent, max_queue=1) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        client.may_receive.clear()
+        client.post_prompt(session, "Talk.")
+        await model_server.arrived(1)
+        await asyncio.sleep(0.5)  # what it takes to fill the buffers of the system
+        agent.stop()
+        client.cut()
+
+
+async def test_many_idle_clients_do_not_hold_up_the_end(listening: StartListening) -> None:
+    agent = listening(*DEMO)
+    sockets = [
+        await connect(agent.websocket_url, additional_headers=agent.authorization)
+        for _ in range(30)
+    ]
+    for one in sockets[::2]:
+        await one.send("not JSON")
+    agent.process.terminate()
+    for one in sockets:
+        await asyncio.wait_for(one.wait_closed(), 5)
+        assert one.close_code == 1001
+    agent.stop()
+
+
+@pytest.mark.covers("T8")
+async def test_a_client_that_leaves_takes_nothing_of_the_others_with_it(
+    listening: StartListening, project: Path
+) -> None:
+    agent = listening(*DEMO)
+    async with websocket_client(agent) as stays:
+        await stays.initialize()
+        session = await stays.new_session(project)
+        async with websocket_client(agent) as leaves, http_client(agent) as goes:
+            await leaves.initialize()
+            await goes.initialize()
+        assert (await stays.prompt(session, "hi"))["stopReason"] == "end_turn"
+        stays.cut()
+    with pytest.raises(websockets.InvalidStatus):
+        async with connect(agent.websocket_url):
+            pass
