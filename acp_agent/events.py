@@ -282,7 +282,11 @@ class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
 
 
 class CompactionChanged(Event, frozen=True, kw_only=True, tag="compaction_changed"):
-    """A compaction began or ended; from a completed one on the model sees `summary` instead."""
+    """A compaction began or ended; from a completed one on the model sees `summary` instead.
+
+    It stands for everything before the message `keep_from`, the user's or the model's; None: for
+    everything before the compaction began.
+    """
 
     compaction: str
     status: Literal["in_progress", "completed", "failed", "cancelled"]
@@ -296,6 +300,33 @@ class CompactionSummaryText(Event, frozen=True, kw_only=True, tag="compaction_su
 
     compaction: str
     text: str
+
+
+class ContextTrimmed(Event, frozen=True, kw_only=True, tag="context_trimmed"):
+    """From here on the model is sent less of what came before; the journal keeps all of it.
+
+    What came before the message `keep_from` is left out; None: nothing more than until now. Results
+    of calls before the message `results_before` are cut to `result_limit` characters, 0: none; None
+    stands for all results so far. `overflow` is the number of tokens, by our own count, that
+    `model` refused as too many; 0 where none did.
+    """
+
+    keep_from: MessageId | None = None
+    results_before: MessageId | None = None
+    result_limit: int = 0
+    model: str = ""
+    overflow: int = 0
+
+
+class PicturesDescribed(Event, frozen=True, kw_only=True, tag="pictures_described"):
+    """Another model told in words what the pictures of a message, or of a call's result, show.
+
+    It is part of what the session's model, which cannot see them, is sent in that place.
+    """
+
+    of: str  # the id of the message or of the call
+    text: str
+    model: str
 
 
 class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
@@ -396,6 +427,8 @@ AnyEvent = (
     | NoticeShown
     | CompactionChanged
     | CompactionSummaryText
+    | ContextTrimmed
+    | PicturesDescribed
     | SubagentChanged
     | SessionMessageSent
     | SessionMessageText

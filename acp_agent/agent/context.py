@@ -1,13 +1,18 @@
 """What the model is sent: a pure fold of the session's events.
 
-The list only ever grows at its end (but for a refusal, whose turn the protocol takes out), so every
-request begins with the bytes of the one before and the provider's cache holds.
+The list only ever grows at its end, so every request begins with the bytes of the one before and
+the provider's cache holds. The exceptions are a refusal, whose turn the protocol takes out, and the
+events that shorten it when it has become too long (`acp_agent.agent.view`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
+from acp_agent.agent.tokens import text_tokens
+from acp_agent.agent.view import Entry, View
 from acp_agent.content import (
     ContentBlock,
     ImageBlock,
@@ -18,9 +23,12 @@ from acp_agent.content import (
 from acp_agent.events import (
     AgentText,
     AgentThought,
+    CompactionChanged,
+    ContextTrimmed,
     Event,
     ModelAnswered,
     ModelAsked,
+    PicturesDescribed,
     SystemPromptWritten,
     ThoughtSealed,
     ToolCalled,
@@ -53,19 +61,41 @@ NO_RESULT = "The call was cut off before it ended; it may or may not have taken 
 _Part = AnswerText | AnswerThought | AnswerCall
 
 
+class Counted(Struct, frozen=True, kw_only=True):
+    """What a provider counted of the last request, and our own estimates beside it.
+
+    `input` and `output` are the provider's; `asked` is the estimate for the messages and the system
+    prompt of that request, `after` the one with its answer, and `changes` the state of the view.
+    """
+
+    model: str
+    input: int
+    output: int
+    asked: int
+    after: int
+    changes: int
+
+
 class Context:
     """The conversation as messages to a model. Feed it every event, in order."""
 
     def __init__(self) -> None:
         self.system_prompt: str | None = None
-        self._messages: list[Message] = []
+        self.counted: Counted | None = None
+        self.refused: dict[str, int] = {}  # by model, the least estimate that was too much for it
+        self._view = View()
+        self._system_tokens = 0
         self._asked: MessageId | None = None
+        self._asked_tokens = 0
+        self._turn = 0
+        self._compactions: dict[str, int] = {}  # the place at which each began
+        self._pictures: dict[str, tuple[ImageBlock, ...]] = {}  # that nobody described
         self._answer: list[_Part] = []
         self._run: list[str] = []  # pieces of the text or thought that is being written
         self._run_kind: type[AnswerText | AnswerThought] | None = None
         self._calls: list[CallId] = []
         self._results: dict[CallId, ToolResult] = {}
-        self._waiting: list[UserSide] = []
+        self._waiting: list[tuple[UserSide, UserMessage]] = []
         self._note = ""
         self._turn_began_at = 0
 
@@ -77,18 +107,50 @@ class Context:
     @property
     def messages(self) -> Sequence[Message]:
         """The messages so far, complete ones only."""
-        return self._messages
+        return self._view.messages
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Every message so far, with those that are not sent any more."""
+        return self._view.entries
+
+    @property
+    def view(self) -> View:
+        """What of the entries the model is sent. To be changed by events only."""
+        return self._view
+
+    @property
+    def tokens(self) -> int:
+        """The estimate for the system prompt and the messages."""
+        return self._system_tokens + self._view.tokens
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the model is sent less than all that was said."""
+        return self._view.is_shortened
+
+    @property
+    def unseen_pictures(self) -> dict[str, tuple[ImageBlock, ...]]:
+        """The pictures that are sent and that nobody described, by their message or call."""
+        if not self._pictures:
+            return {}
+        view = self._view
+        sent: set[str] = {entry.id for entry in view.entries[view.first :] if entry.id is not None}
+        for entry in view.entries[max(view.first, view.cut) :]:
+            sent |= {part.call for part in entry.message.parts if isinstance(part, ToolResult)}
+        return {of: pictures for of, pictures in self._pictures.items() if of in sent}
 
     @property
     def awaits_answer(self) -> bool:
         """Whether the user's side spoke last, so that the model is to be asked."""
-        return bool(self._messages) and isinstance(self._messages[-1], UserSide)
+        entries = self._view.entries
+        return bool(entries) and isinstance(entries[-1].message, UserSide)
 
     @property
     def has_unanswered_words(self) -> bool:
         """Whether what came last is something the user said, rather than the results of calls."""
         return self.awaits_answer and not any(
-            isinstance(part, ToolResult) for part in self._messages[-1].parts
+            isinstance(part, ToolResult) for part in self._view.entries[-1].message.parts
         )
 
     def _take(self, event: Event) -> None:
@@ -113,7 +175,7 @@ class Context:
                 )
                 self._calls.append(event.call)
             case ModelAsked():
-                self._asked = event.message
+                self._asked, self._asked_tokens = event.message, self.tokens
             case ModelAnswered() if event.message == self._asked:
                 self._answered(event)
             case ToolEnded():
@@ -121,14 +183,28 @@ class Context:
             case UserMessage():
                 self._say(event)
             case TurnStarted():
-                self._turn_began_at = len(self._messages)
+                self._turn += 1
+                self._turn_began_at = len(self._view.entries)
             case TurnEnded():
                 self._end_turn(event)
             case TurnInterrupted():
                 self._close()
                 self._note = INTERRUPTED_NOTE
             case SystemPromptWritten():
-                self.system_prompt = event.text
+                self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
+            case _:
+                self._change(event)
+
+    def _change(self, event: Event) -> None:
+        """Take in what changes messages that were there before."""
+        match event:
+            case CompactionChanged():
+                self._compact(event)
+            case ContextTrimmed():
+                self._trim(event)
+            case PicturesDescribed():
+                self._pictures.pop(event.of, None)
+                self._view.amend(event.of, event.text)
             case _:
                 pass
 
@@ -164,19 +240,48 @@ class Context:
             self._answer.clear()
             self._calls.clear()
             return
+        self._take_answer()
+        if event.usage:
+            self.counted = Counted(
+                model=event.model,
+                input=event.usage.input,
+                output=event.usage.output,
+                asked=self._asked_tokens,
+                after=self.tokens,
+                changes=self._view.changes,
+            )
+        self._settle()
+
+    def _take_answer(self) -> None:
         if self._answer:
-            self._messages.append(ModelSide(tuple(self._answer)))
+            self._view.append(ModelSide(tuple(self._answer)), said=self._asked, turn=self._turn)
             self._answer.clear()
         self._asked = None
-        self._settle()
+
+    def _compact(self, event: CompactionChanged) -> None:
+        began = self._compactions.setdefault(event.compaction, len(self._view.entries))
+        if event.status == "completed":
+            before = began if event.keep_from is None else self._view.place(event.keep_from)
+            self._view.sum_up(before, event.summary)
+
+    def _trim(self, event: ContextTrimmed) -> None:
+        if event.overflow:
+            known = self.refused.get(event.model, event.overflow)
+            self.refused[event.model] = min(known, event.overflow)
+        if event.keep_from is not None:
+            self._view.leave_out(self._view.place(event.keep_from))
+        if event.result_limit:
+            self._view.cut_results(self._view.place(event.results_before), event.result_limit)
 
     def _ended(self, event: ToolEnded) -> None:
         self._results[event.call] = ToolResult(
             call=event.call,
             text=event.result,
             failed=event.failed,
-            images=tuple(image for image in event.images if isinstance(image, ImageBlock)),
+            images=_pictures(event.images),
         )
+        if event.images:
+            self._pictures[event.call] = _pictures(event.images)
         self._settle()
 
     def _say(self, event: UserMessage) -> None:
@@ -189,7 +294,9 @@ class Context:
         parts.extend(_user_part(block) for block in event.content)
         if event.attached:
             parts.append(UserText(event.attached))
-        self._waiting.append(UserSide(tuple(parts)))
+        if shown := _pictures(event.content):
+            self._pictures[event.message] = shown
+        self._waiting.append((UserSide(tuple(parts)), event))
         self._settle()
 
     def _end_turn(self, event: TurnEnded) -> None:
@@ -197,17 +304,14 @@ class Context:
         if event.stop_reason == "refusal":
             # "The user prompt and everything that comes after it won't be included in the next
             # prompt" (Agent Client Protocol v1, StopReason).
-            del self._messages[self._turn_began_at :]
+            self._view.truncate(self._turn_began_at)
         elif event.stop_reason == "cancelled":
             self._note = CANCELLED_NOTE
 
     def _close(self) -> None:
         """Take what is open as it is: a cut-off answer, calls without a result."""
         self._end_run()
-        if self._answer:
-            self._messages.append(ModelSide(tuple(self._answer)))
-            self._answer.clear()
-        self._asked = None
+        self._take_answer()
         for call in self._calls:
             self._results.setdefault(call, ToolResult(call=call, text=NO_RESULT, failed=True))
         self._settle()
@@ -219,11 +323,17 @@ class Context:
         if self._calls:
             if any(call not in self._results for call in self._calls):
                 return
-            self._messages.append(UserSide(tuple(self._results[call] for call in self._calls)))
+            results = UserSide(tuple(self._results[call] for call in self._calls))
+            self._view.append(results, said=None, turn=self._turn)
             self._calls.clear()
             self._results.clear()
-        self._messages.extend(self._waiting)
+        for message, said in self._waiting:
+            self._view.append(message, said=said.message, turn=self._turn, opens=not said.steering)
         self._waiting.clear()
+
+
+def _pictures(blocks: Iterable[ContentBlock]) -> tuple[ImageBlock, ...]:
+    return tuple(block for block in blocks if isinstance(block, ImageBlock))
 
 
 def _user_part(block: ContentBlock) -> UserText | UserImage:
