@@ -52,11 +52,11 @@ class EitherClient:
         found: Json = self.advertised["sessionCapabilities" if self.version == 1 else "session"]
         return found
 
-    async def request(self, method: str, **params: Any) -> Any:
+    async def request(self, method: str, /, **params: Any) -> Any:
         """A request that has the schema's shape; its result."""
         return await self.wire.request(method, params, checked=True)
 
-    async def refused(self, method: str, **params: Any) -> Json:
+    async def refused(self, method: str, /, **params: Any) -> Json:
         """The error of a request, whatever shape it has."""
         answer = await self.wire.answer(self.wire.post(method, params))
         assert "error" in answer, answer
