@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import StartAgent
 from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession
+from tests.server.v2_session import OpenV2, opener
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import Api, ModelServer
@@ -35,3 +36,9 @@ def opened(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -
         return running, await running.new_session(workspace_repo)
 
     return start
+
+
+@pytest.fixture
+def opened_v2(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -> OpenV2:
+    """A factory: `client, session = await opened_v2(permission=...)`, over version 2."""
+    return opener(agent, model_server, workspace_repo)
