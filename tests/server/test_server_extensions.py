@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.server.server_session import DEMO, MODELS, OPENAI, OpenSession, config_file, messages
+from tests.server.server_session import DEMO, OPENAI, OpenSession, messages
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer, Stall, answer
@@ -256,21 +255,3 @@ async def test_a_marker_with_an_unknown_word_is_refused_and_others_marks_are_lef
     odd: Json = {"acp-agent": "text", "steering": [], "other.example": {"whileRunning": 3}}
     result = await running.request("session/prompt", words(session, "x", **odd))
     assert result["stopReason"] == "end_turn"
-
-
-@pytest.mark.covers("P5")
-async def test_a_command_s_output_streams_to_clients_that_show_it_from_the_metadata(
-    agent: StartAgent, workspace_repo: Path, home: Path
-) -> None:
-    config_file(home, MODELS)
-    running = await agent(*DEMO)
-    await running.initialize(clientCapabilities={"_meta": {"terminal_output": True}})
-    session = await running.new_session(workspace_repo)
-    await running.prompt(session, "$ printf 'one\\ntwo\\n'")
-    metas = [update["_meta"] for update in running.updates(session) if "_meta" in update]
-    kinds = [kind for meta in metas for kind in meta]
-    assert kinds[0] == "terminal_info"
-    assert "terminal_output" in kinds
-    assert kinds[-1] == "terminal_exit"
-    shown = "".join(meta["terminal_output"]["data"] for meta in metas if "terminal_output" in meta)
-    assert shown == "one\ntwo\n"
