@@ -24,7 +24,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     """A model provider: one of the presets changed, or one of your own."""
 
     api: Annotated[
-        Literal["anthropic", "openai"] | None,
+        Literal["anthropic", "gemini", "openai", "openai_responses"] | None,
         Meta(description="The API it speaks. Required for a provider that is not a preset."),
     ] = None
     base_url: Annotated[HttpAddress | None, Meta(description="Where its API answers.")] = None
@@ -34,6 +34,18 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     headers: Annotated[
         dict[str, str], Meta(description="Further HTTP headers, sent with every request.")
     ] = field(default_factory=dict)
+    region: Annotated[
+        Annotated[str, Meta(pattern=r"^[a-z0-9-]+$")] | None,
+        Meta(description="The cloud's region (bedrock, vertex)."),
+    ] = None
+    project: Annotated[
+        Annotated[str, Meta(pattern=r"^[a-z0-9.:-]+$")] | None,
+        Meta(description="The cloud's project (vertex)."),
+    ] = None
+    api_version: Annotated[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9.-]+$")] | None,
+        Meta(description="The version of the cloud's API (azure); without it the current one."),
+    ] = None
 
 
 class PriceConfig(_Table, frozen=True, kw_only=True):
@@ -87,6 +99,32 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     ] = 300.0
 
 
+class ContextConfig(_Table, frozen=True, kw_only=True):
+    """What happens when a conversation has become too long for the model."""
+
+    fraction: Annotated[
+        float,
+        Meta(ge=0.1, le=0.95, description="How full the model's window may get, as a part of it."),
+    ] = 0.85
+    reserved_tokens: Annotated[
+        Annotated[int, Meta(ge=0, le=10_000_000)] | None,
+        Meta(description="Tokens of the window that are kept free for the answer."),
+    ] = None
+    result_characters: Annotated[
+        int, Meta(ge=200, le=50_000, description="What is kept of the old results of calls.")
+    ] = 2_000
+    turns: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(description="The most turns that the model is sent, however short they are."),
+    ] = None
+    compaction: Annotated[
+        bool, Meta(description="Have what no longer fits summed up, instead of leaving it out.")
+    ] = True
+    compaction_seconds: Annotated[Seconds, Meta(description="How long summing up may take.")] = (
+        180.0
+    )
+
+
 class EditorConfig(_Table, frozen=True, kw_only=True):
     """How the agent uses what the editor offers."""
 
@@ -111,6 +149,22 @@ class Config(_Table, frozen=True, kw_only=True):
         ModelRef | None,
         Meta(description="The model to use, as provider/name."),
     ] = None
+    fallback: Annotated[
+        list[ModelRef],
+        Meta(description="The models to ask, in this order, when the chosen one cannot be had."),
+    ] = field(default_factory=list)
+    small_model: Annotated[
+        ModelRef | None,
+        Meta(description="A cheaper model for side work: summaries and titles."),
+    ] = None
+    vision_model: Annotated[
+        ModelRef | None,
+        Meta(description="The model that looks at pictures where the session's cannot."),
+    ] = None
+    titles: Annotated[
+        Literal["model", "words"],
+        Meta(description="Who makes titles: the small model, or the first words of the user."),
+    ] = "model"
     mode: Annotated[
         Literal["ask", "accept-edits", "plan", "full"],
         Meta(description="The permission mode that new sessions start in."),
@@ -130,5 +184,6 @@ class Config(_Table, frozen=True, kw_only=True):
         field(default_factory=dict)
     )
     limits: LimitsConfig = LimitsConfig()
+    context: ContextConfig = ContextConfig()
     editor: EditorConfig = EditorConfig()
     log: LogConfig = LogConfig()
