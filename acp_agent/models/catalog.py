@@ -32,6 +32,7 @@ class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class _CatalogFile(Struct, frozen=True, kw_only=True):
     as_of: str
     unlisted_see: tuple[str, ...]
+    small: dict[str, str]
     models: tuple[_Entry, ...]
 
 
@@ -51,6 +52,11 @@ class Catalog:
     def get(self, provider: str, model: str) -> ModelInfo:
         """What is known of a model; safe assumptions where nothing is."""
         return self._known.get(f"{provider}/{model}") or unknown(provider, model)
+
+    def small(self, provider: str) -> ModelInfo | None:
+        """The provider's own model for side work, where one is known."""
+        name = _file().small.get(provider)
+        return None if name is None else self.get(provider, name)
 
     def of(self, provider: str) -> list[ModelInfo]:
         """The known models of a provider."""

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from acp_agent.config.types import Config
-from acp_agent.errors import AuthRequiredError, InvalidInputError
+from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models import catalog
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.models.local import served_models
-from acp_agent.models.providers import Provider, Secrets, canonical, load_providers
+from acp_agent.models.providers import Provider, Secrets, canonical, load_providers, presets
 
 if TYPE_CHECKING:
     from acp_agent.models.endpoints import Endpoint
@@ -109,6 +109,7 @@ class Models:
 
         Raises:
             AuthRequiredError: it lacks a key, or a client disabled it.
+            ConfigError: it lacks something that must be configured, such as a region.
             InvalidInputError: there is no such provider.
         """
         provider = self._providers.get(info.provider)
@@ -118,6 +119,8 @@ class Models:
                 "choose another model",
                 field="model",
             )
+        if provider.lacks is not None and not provider.disabled:
+            raise ConfigError(f"{provider.name} cannot be used yet: {provider.lacks}.")
         if not provider.usable:
             raise AuthRequiredError(_no_key(provider))
         return provider
@@ -150,6 +153,17 @@ class Models:
                 known = [self._catalog.get(provider.id, provider.default_model)]
             offered.update((info.ref, info) for info in known)
         return list(offered.values())
+
+    def small_of(self, provider: str) -> ModelInfo | None:
+        """The catalog's model for side work of a provider, where it is reached at its own address.
+
+        What stands elsewhere under its name need not have that model.
+        """
+        found = self._providers.get(provider)
+        home = next((preset for preset in presets() if preset.id == provider), None)
+        if found is None or home is None or found.base_url != home.base_url.rstrip("/"):
+            return None
+        return self._catalog.small(provider)
 
     def resolve(self, ref: str) -> ModelInfo:
         """The model that `provider/model` names; a bare name where only one provider has it.
@@ -221,12 +235,15 @@ class Models:
 
         Raises:
             AuthRequiredError: its provider has no key, or a client disabled it.
+            ConfigError: its provider lacks a setting, or a package that an extra brings.
             InvalidInputError: there is no such provider.
         """
         provider = self.require(info)
         # What was changed makes another driver; the old one serves its streams to their end.
         headers = sorted(provider.headers.items())
-        name = f"{provider.id}\n{provider.api}\n{provider.base_url}\n{provider.key}\n{headers}"
+        cloud = (provider.platform, provider.region, provider.project, provider.api_version)
+        parts = (provider.id, provider.api, provider.base_url, provider.key, headers, cloud)
+        name = "\n".join(map(str, parts))
         with self._lock:
             driver = self._drivers.get(name)
             if driver is None:
@@ -271,6 +288,19 @@ def _no_key(provider: Provider) -> str:
 
 def _make(provider: Provider) -> Driver:
     match provider.api:
+        case "anthropic" if provider.platform in {"bedrock", "vertex"}:
+            from acp_agent.models.anthropic_cloud_driver import (  # noqa: PLC0415 - heavy
+                AnthropicCloudDriver,
+            )
+            from acp_agent.models.clouds import Bedrock, Vertex  # noqa: PLC0415 - for these only
+
+            return AnthropicCloudDriver(
+                provider, Bedrock() if provider.platform == "bedrock" else Vertex()
+            )
+        case "openai" | "openai_responses" | "anthropic" if provider.platform not in {
+            None, "azure" if provider.api != "anthropic" else None,
+        }:
+            raise ConfigError("x")
         case "anthropic":
             from acp_agent.models.anthropic_driver import AnthropicDriver  # noqa: PLC0415 - heavy
 
@@ -279,6 +309,16 @@ def _make(provider: Provider) -> Driver:
             from acp_agent.models.openai_driver import OpenAIDriver  # noqa: PLC0415 - heavy
 
             return OpenAIDriver(provider)
+        case "openai_responses":
+            from acp_agent.models.openai_responses_driver import (  # noqa: PLC0415 - heavy
+                OpenAIResponsesDriver,
+            )
+
+            return OpenAIResponsesDriver(provider)
+        case "gemini":
+            from acp_agent.models.gemini_driver import GeminiDriver  # noqa: PLC0415 - heavy
+
+            return GeminiDriver(provider)
         case "demo":
             from acp_agent.models.demo import DemoDriver  # noqa: PLC0415 - only where it is used
 
