@@ -46,9 +46,9 @@ fuzz: $(STAMP)
 		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
 		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py
 
-# About STEPS random actions of a client for each protocol version, from SEED on; `make test` tries 180.
+# About STEPS random actions of clients of each protocol version, from SEED on; `make test` tries a few.
 soak: $(STAMP)
-	ACP_AGENT_SOAK=$(or $(STEPS),20000) ACP_AGENT_SOAK_SEED=$(or $(SEED),1) \
+	ACP_AGENT_SOAK=$(or $(STEPS),10000) ACP_AGENT_SOAK_SEED=$(or $(SEED),1) \
 		$(BIN)/python -m pytest tests/server/test_server_statemachine_sessions.py
 
 # What the agent owes its client on the wire, and which tests hold it.
