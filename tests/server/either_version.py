@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import StartAgent
 from tests.server.server_session import OPENAI
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer
 from tests.support.v2_client import V2Client

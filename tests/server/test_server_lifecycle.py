@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.either_version import EitherClient
 from tests.server.server_session import EDIT, READ, messages
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import ModelServer, Stall, answer
 
 pytestmark = pytest.mark.parametrize("version", [1, 2])
@@ -357,7 +357,7 @@ async def test_a_system_prompt_that_cannot_be_applied_opens_nothing(
     assert list((home / "acp-agent" / "locks").iterdir()) == []
     image = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
     link = {"type": "resource_link", "name": "x", "uri": "file:///x"}
-    for prompt in (
+    prompts: tuple[object, ...] = (
         given("prepend", "x"),
         given("_own", "x"),
         given("append"),
@@ -368,7 +368,8 @@ async def test_a_system_prompt_that_cannot_be_applied_opens_nothing(
         {"mode": "append"},
         {"content": []},
         "Rhyme.",
-    ):
+    )
+    for prompt in prompts:
         for method, more in (
             ("session/new", {}),
             ("session/resume", {"sessionId": known}),

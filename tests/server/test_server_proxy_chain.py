@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.either_version import EitherClient
 from tests.server.server_session import DEMO, EDIT, OPENAI, READ
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.proxy_chain import PROXY_CHAIN

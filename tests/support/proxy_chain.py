@@ -143,7 +143,7 @@ async def main(arguments: list[str]) -> int:
     assert agent_process.stdout is not None
     to_agent, to_proxy = agent_process.stdin, _later()
     agent = Hop("agent", lambda message: to_agent.write(_line(message)))
-    client = Hop("client", lambda message: _write(sys.stdout.buffer.raw, _line(message)))  # type: ignore[attr-defined]  # a pipe's
+    client = Hop("client", lambda message: _write(1, _line(message)))
     proxy = Hop("proxy", lambda message: to_proxy(conductor, message))
     conductor = Hop("conductor", lambda message: to_proxy(proxy, message))
     conduct(client, proxy, agent)
@@ -172,9 +172,9 @@ def _line(message: Json) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
-def _write(file: Any, data: bytes) -> None:
+def _write(descriptor: int, data: bytes) -> None:
     while data:
-        data = data[file.write(data) :]
+        data = data[os.write(descriptor, data) :]
 
 
 async def _read(reader: asyncio.StreamReader, hop: Hop) -> None:
