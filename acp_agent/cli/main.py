@@ -13,17 +13,16 @@ COMMANDS = {
     "doctor": "Say what is configured, what works, what is missing and how to mend it",
     "config": "Show the configuration, or where it is",
     "tour": "Show what the agent does, in a small project made for it",
+    "serve": "Serve the protocol, with --listen HOST:PORT over WebSocket and HTTP",
     "version": "Show the version",
 }
-
-SERVING = {"acp", "serve"}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run `acp-agent`; returns the exit status.
 
-    Without a command, or with `acp` or `serve`, it serves the protocol on stdin and stdout, and
-    takes flags that it does not know: hosts append theirs. With `--listen` it serves on a socket.
+    Without a command, or with `acp`, it serves the protocol on stdin and stdout, and takes flags
+    that it does not know: hosts append theirs.
     """
     argv = sys.argv[1:] if argv is None else argv
     first = argv[0] if argv else ""
@@ -35,12 +34,12 @@ def main(argv: list[str] | None = None) -> int:
         return _help()
     if first in {"-V", "--version"}:
         return _run("version", [])
-    if first and not first.startswith("-") and first not in SERVING:
+    if first and not first.startswith("-") and first != "acp":
         sys.stderr.write(f"acp-agent: there is no command {first!r}; see acp-agent --help\n")
         return 2
     from acp_agent.cli.serve import serve  # noqa: PLC0415 - only what the command needs
 
-    return serve([word for word in argv if word not in SERVING])
+    return serve([word for word in argv if word != "acp"])
 
 
 def _run(command: str, argv: list[str]) -> int:
@@ -56,8 +55,6 @@ def _help() -> int:
         "",
         "acp-agent [--model PROVIDER/NAME] [--trace FILE]",
         "    Serve the protocol on stdin and stdout; an editor starts it so.",
-        "acp-agent serve --listen HOST:PORT",
-        "    Serve it over WebSocket and HTTP; see acp-agent serve --listen --help.",
         "",
         *(f"acp-agent {name:<9} {what}" for name, what in COMMANDS.items()),
         "",

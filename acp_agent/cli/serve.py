@@ -1,4 +1,4 @@
-"""Serving the protocol on stdin and stdout."""
+"""Serving the protocol: on stdin and stdout, or on a socket."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from acp_agent.cli.flags import read_flags
 from acp_agent.errors import AcpAgentError
 from acp_agent.server.first_line import Opening, answer_first_line
 from protocol.transports.claim import claim_stdio
+
+
+def run(argv: list[str]) -> int:
+    """`acp-agent serve`, which has help; see `serve`."""
+    if {"-h", "--help"} & set(argv):
+        argv = ["--listen", "", *argv]
+    return serve(argv)
 
 
 def serve(argv: list[str]) -> int:
