@@ -1,1 +1,1 @@
-"""How messages travel: today lines on standard input and output."""
+"""How messages travel: lines on standard input and output, WebSocket, streamable HTTP."""
