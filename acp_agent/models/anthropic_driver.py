@@ -14,7 +14,7 @@ from acp_agent.models.anthropic_events import AnthropicDecoder
 from acp_agent.models.base import ModelRequest, StreamEvent
 from acp_agent.models.exchange import RAW_RESPONSE, Exchanges
 from acp_agent.models.headers import spelled
-from acp_agent.models.openai_driver import NO_KEY
+from acp_agent.models.openai_connection import NO_KEY
 from acp_agent.models.providers import Provider
 from acp_agent.models.sdk import anthropic_client
 

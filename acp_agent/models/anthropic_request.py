@@ -3,7 +3,10 @@
 The same request gives the same bytes, and a session's every request begins with the one before,
 but for the brackets that close it. So the marks that tell Anthropic what to cache never move: one
 stands behind the tools and the system prompt, and the one for the messages is the request's own
-`cache_control`, which the API applies to the last block by itself.
+`cache_control`, which the API applies to the last block by itself. The clouds that carry the API
+do not promise that: there the ends of the last two messages of the user's side are marked, the one
+to write this request to the cache, the other to find the request before it. A mark is no part of
+what is compared.
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 """
 
@@ -41,15 +44,20 @@ _BUDGETS: dict[ThoughtLevel, int] = {
 
 def body(provider: Provider, request: ModelRequest) -> bytes:
     """The request as JSON."""
+    return msgspec.json.encode(written(provider, request))
+
+
+def written(provider: Provider, request: ModelRequest) -> JsonObject:
+    """The request; what is `msgspec.Raw` in it is JSON already."""
     limit = min(request.model.max_output, MAX_ANSWER)
-    written: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
-    written.update(_reasoning(request, limit))
+    body: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
+    body.update(_reasoning(request, limit))
     if provider.id == "anthropic":
-        written["cache_control"] = _CACHE  # services that only speak the API may not know it
+        body["cache_control"] = _CACHE  # services that only speak the API may not know it
     if request.system:
-        written["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
     if request.tools:
-        written["tools"] = [
+        body["tools"] = [
             {
                 "name": tool.name,
                 "description": tool.description,
@@ -57,8 +65,17 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
             }
             for tool in request.tools
         ]
-    written["messages"] = _messages(request)
-    return msgspec.json.encode(written)
+    messages = _messages(request)
+    if provider.platform is not None:
+        _mark_last(messages)
+    body["messages"] = messages
+    return body
+
+
+def _mark_last(messages: Sequence[JsonObject]) -> None:
+    ends = [message["content"][-1] for message in messages if message["role"] == "user"]
+    for block in ends[-2:]:
+        block["cache_control"] = _CACHE
 
 
 def _reasoning(request: ModelRequest, limit: int) -> JsonObject:

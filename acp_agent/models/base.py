@@ -24,19 +24,27 @@ ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"
 # `reasoning_effort`, `toggle` is `thinking.type`, `toggle_effort` both, `flag` is
 # `enable_thinking`, `router` is OpenRouter's `reasoning`. Anthropic's: `budget` gives a number of
 # tokens, `adaptive` an effort, and `between_tools` is `adaptive` with that word for "off".
+# Gemini's: `thinking_level` gives a level, `thinking_budget` a number of tokens.
 ReasoningControl = Literal[
     "none", "effort", "toggle", "toggle_effort", "flag", "router",
-    "budget", "adaptive", "between_tools",
+    "budget", "adaptive", "between_tools", "thinking_level", "thinking_budget",
 ]  # fmt: skip
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens.
+
+    Where a request sends more than `long_above` tokens, those from a cache among them, everything
+    it sends costs `long_input` times as much, and its whole answer `long_output` times as much.
+    """
 
     input: float
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    long_above: int | None = None
+    long_input: float = 1.0
+    long_output: float = 1.0
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -211,6 +219,13 @@ class Failed(Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
 
 
+class FellBack(Struct, frozen=True, kw_only=True):
+    """The model cannot be had at the moment; what follows is the answer of `model` instead."""
+
+    model: ModelInfo
+    reason: str
+
+
 StreamEvent = (
     TextDelta
     | ThoughtDelta
@@ -219,6 +234,7 @@ StreamEvent = (
     | CallDelta
     | CallDone
     | Retrying
+    | FellBack
     | Finished
     | Failed
 )

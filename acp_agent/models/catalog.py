@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -27,11 +28,13 @@ class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     thought_levels: tuple[ThoughtLevel, ...] = ()
     default_thought: ThoughtLevel | None = None
     price: Price | None = None
+    later: dict[str, Price] = {}
 
 
 class _CatalogFile(Struct, frozen=True, kw_only=True):
     as_of: str
     unlisted_see: tuple[str, ...]
+    like: dict[str, str]
     small: dict[str, str]
     models: tuple[_Entry, ...]
 
@@ -51,7 +54,17 @@ class Catalog:
 
     def get(self, provider: str, model: str) -> ModelInfo:
         """What is known of a model; safe assumptions where nothing is."""
-        return self._known.get(f"{provider}/{model}") or unknown(provider, model)
+        known = self._known.get(f"{provider}/{model}")
+        return known or self._like(provider, model) or unknown(provider, model)
+
+    def _like(self, provider: str, model: str) -> ModelInfo | None:
+        """A vendor's model as a cloud offers it, under a name of the cloud's: all but its price."""
+        vendor = _file().like.get(provider)
+        named = [info for info in self.of(vendor) if info.id in model] if vendor else []
+        if not named:
+            return None
+        found = max(named, key=lambda info: len(info.id))
+        return structs.replace(found, provider=provider, id=model, price=None)
 
     def small(self, provider: str) -> ModelInfo | None:
         """The provider's own model for side work, where one is known."""
@@ -77,6 +90,7 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
     """US dollars that `usage` costs, None where the price is not known.
 
     Tokens read from the cache or written to it cost what input costs where the price says nothing.
+    Reasoning is part of the output: every provider bills it so.
     """
     price = info.price
     if price is None:
@@ -84,13 +98,11 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
     read = price.input if price.cache_read is None else price.cache_read
     write = price.input if price.cache_write is None else price.cache_write
     plain = max(0, usage.input - usage.cache_read - usage.cache_write)
-    total = (
-        plain * price.input
-        + usage.cache_read * read
-        + usage.cache_write * write
-        + usage.output * price.output
-    )
-    return total / 1_000_000
+    sent = plain * price.input + usage.cache_read * read + usage.cache_write * write
+    answered = usage.output * price.output
+    if price.long_above is not None and usage.input > price.long_above:
+        sent, answered = sent * price.long_input, answered * price.long_output
+    return (sent + answered) / 1_000_000
 
 
 @cache
@@ -99,8 +111,15 @@ def _file() -> _CatalogFile:
     return msgspec.json.decode(data, type=_CatalogFile)
 
 
+def _price_on(entry: _Entry, day: str) -> Price | None:
+    """The price that holds on a day, written as YYYY-MM-DD."""
+    begun = [begin for begin in entry.later if begin <= day]
+    return entry.later[max(begun)] if begun else entry.price
+
+
 @cache
 def _shipped() -> tuple[ModelInfo, ...]:
+    today = time.strftime("%Y-%m-%d", time.gmtime())
     return tuple(
         ModelInfo(
             provider=entry.ref.partition("/")[0],
@@ -112,7 +131,7 @@ def _shipped() -> tuple[ModelInfo, ...]:
             thought_levels=entry.thought_levels,
             default_thought=entry.default_thought,
             reasoning=entry.reasoning,
-            price=entry.price,
+            price=_price_on(entry, today),
         )
         for entry in _file().models
     )

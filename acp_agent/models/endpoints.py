@@ -67,12 +67,14 @@ def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
     at_home = origin(given.base_url) == origin(provider.base_url)
     return replace(
         provider,
-        api=given.api,
+        api=provider.api if at_home and provider.api_type == given.api else given.api,
         base_url=given.base_url,
         headers=dict(given.headers),
         key=provider.key if at_home else None,
         key_required=False,
         dialect=provider.dialect if at_home else Dialect(),
+        platform=None,
+        lacks=None,
         set_by_client=True,
     )
 

@@ -44,6 +44,18 @@ class Decoder(Protocol):
         ...
 
 
+class Framing(Protocol):
+    """Cuts the bytes of an answer into the data of its events; `SseDecoder` says how."""
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """Take what was read; gives the data of every event that is complete now."""
+        ...
+
+    def end(self) -> list[bytes]:
+        """The stream is over; gives what may be an event still."""
+        ...
+
+
 class Exchanges:
     """The requests of one driver."""
 
@@ -52,7 +64,12 @@ class Exchanges:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def stream(
-        self, send: Callable[[], Awaitable[Response]], decoder: Decoder, *, model: str
+        self,
+        send: Callable[[], Awaitable[Response]],
+        decoder: Decoder,
+        *,
+        model: str,
+        framing: Callable[[], Framing] = SseDecoder,
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Send the request and decode its answer; see the module."""
         begun = False
@@ -65,10 +82,10 @@ class Exchanges:
                 page = await anext(body.batches(), b"")  # its beginning says enough
                 yield [failures.from_page(self._provider, page, model=model)]
                 return
-            sse = SseDecoder()
+            frames = framing()
             async for received in body.batches():
                 begun = True
-                for data in sse.feed(received):
+                for data in frames.feed(received):
                     decoder.feed(data, events)
                     if decoder.ended:
                         break
@@ -78,7 +95,7 @@ class Exchanges:
                     batch, events = events, []
                     yield batch
             else:
-                for data in sse.end():
+                for data in frames.end():
                     with suppress(ValueError):  # half an event: `end` sees that the answer is cut
                         decoder.feed(data, events)
             events.extend(decoder.end())

@@ -15,6 +15,7 @@ import msgspec
 from acp_agent.models.base import Failed, FailureKind
 from acp_agent.models.headers import credentials_in
 from acp_agent.models.providers import Provider
+from acp_agent.models.sse import BadStreamError
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
@@ -126,7 +127,7 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
                 return cut(provider.name)
             kind = "connection"
             return Failed(kind=kind, message=_line(provider, kind, None, str(cause), model=model))
-        if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError)):
+        if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError, BadStreamError)):
             return malformed(provider, "an event of its answer cannot be read")
         cause = cause.__cause__ or cause.__context__
     status = getattr(error, "status_code", None)

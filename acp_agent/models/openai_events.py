@@ -212,7 +212,10 @@ class OpenAIDecoder:
         function = piece.function or _Function()
         call = self._call_of(piece, function)
         if piece.extra_content:
-            call.seal = {"extra_content": piece.extra_content}
+            call.seal = {
+                "extra_content": piece.extra_content,
+                "provider": self._provider.id,
+            }
         if function.name and not call.name:
             call.name = function.name
             events.append(CallStarted(index=call.index, name=call.name))

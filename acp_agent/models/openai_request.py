@@ -78,7 +78,7 @@ def _reasoning(request: ModelRequest) -> JsonObject:
     on = level != "off"
     switch: JsonObject = {"thinking": {"type": "enabled" if on else "disabled"}}
     match request.model.reasoning:
-        case "effort":
+        case "effort" | "thinking_level" | "thinking_budget":
             return {"reasoning_effort": level if on else "none"}
         case "toggle":
             return switch
@@ -144,6 +144,10 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
     if dialect.thoughts_back == "reasoning_content":
         if thoughts:
             written["reasoning_content"] = "".join(thought.text for thought in thoughts)
+        elif calls:
+            # A history that another model made. DeepSeek and Kimi refuse calls without the field
+            # while they reason, and an empty one, too.
+            written["reasoning_content"] = " "
     elif dialect.thoughts_back == "reasoning_details":
         details = [
             detail
@@ -158,13 +162,15 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
                 "id": call.call,
                 "type": "function",
                 "function": {"name": call.name, "arguments": as_object(call.arguments)},
-                **_sealed(call),
+                **_sealed(call, provider),
             }
             for call in calls
         ]
     return [written]
 
 
-def _sealed(call: AnswerCall) -> JsonObject:
-    extra = (call.seal or {}).get("extra_content")
+def _sealed(call: AnswerCall, provider: str) -> JsonObject:
+    seal = call.seal or {}
+    own = seal.get("provider", provider) == provider
+    extra = seal.get("extra_content") if own else None
     return {} if extra is None else {"extra_content": extra}

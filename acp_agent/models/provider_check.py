@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Literal
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Struct, ValidationError, json
 
 from acp_agent.models.providers import Provider
 
@@ -36,6 +36,14 @@ class _Models(Struct):
     data: list[_Entry]
 
 
+class _Named(Struct):
+    name: str
+
+
+class _GeminiModels(Struct):
+    models: list[_Named]
+
+
 def check_provider(provider: Provider, key: str | None, *, timeout: float) -> Answer:
     """Ask `provider` for its models with `key`, for at most `timeout` seconds. Blocks.
 
@@ -64,7 +72,9 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
 
 def _address(provider: Provider) -> str:
     if provider.api == "anthropic":
-        return f"{provider.base_url}/v1/models"
+        return f"{provider.base_url.removesuffix('/v1')}/v1/models"
+    if provider.platform == "azure":
+        return f"{provider.base_url.removesuffix('/v1').removesuffix('/openai')}/openai/v1/models"
     return provider.base_url + _KEY_PATHS.get(provider.id, "/models")
 
 
@@ -74,6 +84,11 @@ def _headers(provider: Provider, key: str | None) -> dict[str, str]:
         headers["anthropic-version"] = ANTHROPIC_VERSION
         if key:
             headers["x-api-key"] = key
+    elif provider.api == "gemini":
+        if key:
+            headers["x-goog-api-key"] = key
+    elif provider.platform == "azure" and key and not key.startswith("eyJ"):
+        headers["api-key"] = key
     elif key:
         headers["Authorization"] = f"Bearer {key}"
     return headers
@@ -85,7 +100,15 @@ def _judge(status: int, body: bytes) -> Answer:
     if status != 200:
         return Answer(verdict="unclear", detail=f"answers HTTP {status} when asked for its models")
     try:
-        models = tuple(entry.id for entry in json.decode(body, type=_Models).data)
+        models = _names(body)
     except (DecodeError, UnicodeDecodeError):
         return Answer(verdict="ok", detail="answers")
     return Answer(verdict="ok", detail=f"answers and offers {len(models)} models", models=models)
+
+
+def _names(body: bytes) -> tuple[str, ...]:
+    try:
+        return tuple(entry.id for entry in json.decode(body, type=_Models).data)
+    except ValidationError:
+        listed = json.decode(body, type=_GeminiModels).models
+        return tuple(entry.name.removeprefix("models/") for entry in listed)

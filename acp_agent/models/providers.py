@@ -14,7 +14,9 @@ from msgspec import Struct, field
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import ConfigError
 
-Api = Literal["openai", "anthropic", "demo"]
+# How a request is written and its answer read. `openai` is chat completions.
+Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo"]
+Platform = Literal["azure", "bedrock", "vertex"]  # a cloud that carries one of these its own way
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -32,7 +34,11 @@ class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of `providers.json`. `key_env` are the variables that may hold the key."""
+    """An entry of `providers.json`. The `…_env` are the variables that may hold what they name.
+
+    `{region}` in `base_url` stands for the region; `base_urls` has the addresses of those that do
+    not follow that rule. `ambient_key` where the platform finds credentials by itself too.
+    """
 
     id: str
     name: str
@@ -43,6 +49,13 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     default_model: str | None = None
     key_required: bool = True
     dialect: Dialect = Dialect()
+    platform: Platform | None = None
+    ambient_key: bool = False
+    base_urls: dict[str, str] = field(default_factory=dict)
+    base_url_env: tuple[str, ...] = ()
+    region_env: tuple[str, ...] = ()
+    project_env: tuple[str, ...] = ()
+    api_version_env: tuple[str, ...] = ()
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -62,13 +75,24 @@ class Provider(Struct, frozen=True, kw_only=True):
     default_model: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     dialect: Dialect = Dialect()
+    platform: Platform | None = None
+    region: str | None = None
+    project: str | None = None
+    api_version: str | None = None
+    lacks: str | None = None  # what must be configured before it can be used, as advice
     set_by_client: bool = False
     disabled: bool = False
 
     @property
     def usable(self) -> bool:
         """Whether it has what it needs; a local one may still not be running."""
-        return not self.disabled and (self.key is not None or not self.key_required)
+        has_key = self.key is not None or not self.key_required
+        return not self.disabled and has_key and self.lacks is None
+
+    @property
+    def api_type(self) -> str:
+        """Its API by the name that the Agent Client Protocol has for it (`LlmProtocol`)."""
+        return self.platform or {"openai_responses": "openai"}.get(self.api, self.api)
 
     @property
     def chosen(self) -> bool:
@@ -130,7 +154,8 @@ def load_providers(
 def _own(name: str, given: ProviderConfig) -> Preset:
     if given.api is None or given.base_url is None:
         raise ConfigError(
-            f"providers.{name} is no preset: give it an api (openai or anthropic) and a base_url."
+            f"providers.{name} is no preset: give it an api (openai, openai_responses, anthropic "
+            "or gemini) and a base_url."
         )
     return Preset(
         id=name,
@@ -150,26 +175,60 @@ def _provider(
 ) -> Provider:
     given = given or ProviderConfig()
     key_env = ((given.key_env,) if given.key_env else ()) + preset.key_env
-    names = (preset.id, *preset.aliases)
-    from_environ = next(
-        (value for name in names if (value := environ.get(f"{_variable(name)}_BASE_URL"))), None
-    )
-    base_url = (from_environ or given.base_url or preset.base_url).rstrip("/")
+    names = (*(f"{_variable(name)}_BASE_URL" for name in (preset.id, *preset.aliases)),)
+    region = given.region or _first(environ, preset.region_env)
+    project = given.project or _first(environ, preset.project_env)
+    home = preset.base_urls.get(region or "", preset.base_url).rstrip("/")
+    home = home.replace("{region}", region) if region else home
+    base_url = _first(environ, names + preset.base_url_env) or given.base_url or home
+    base_url = base_url.rstrip("/")
     # The whole default dialect may be wrong for another service behind OpenAI's name.
-    moved = base_url != preset.base_url.rstrip("/")
+    moved = base_url != home
     host = urlsplit(base_url).hostname or ""
+    ambient = preset.ambient_key and given != ProviderConfig()
     return Provider(
         id=preset.id,
         name=preset.name,
-        api=given.api or preset.api,
-        base_url=base_url,
+        api=given.api or _api_at(preset, base_url, moved=moved),
+        base_url="" if "{" in base_url else base_url,
         key=secrets.get(preset.id, key_env) or None,
         key_env=key_env,
-        key_required=preset.key_required and not (moved and host in _LOOPBACK),
+        key_required=preset.key_required and not ambient and not (moved and host in _LOOPBACK),
         default_model=preset.default_model,
         headers=dict(given.headers),
         dialect=Dialect() if moved and preset.id == "openai" else preset.dialect,
+        platform=preset.platform,
+        region=region,
+        project=project,
+        api_version=given.api_version or _first(environ, preset.api_version_env),
+        lacks=_lacking(preset, base_url, region, project),
     )
+
+
+def _first(environ: Mapping[str, str], names: Sequence[str]) -> str | None:
+    return next((value for name in names if (value := environ.get(name))), None)
+
+
+def _api_at(preset: Preset, base_url: str, *, moved: bool) -> Api:
+    """The API of a preset: elsewhere than at home, most speak chat completions only."""
+    if preset.platform is not None or not moved:
+        return preset.api
+    if preset.api == "openai_responses" or base_url.endswith("/openai"):
+        return "openai"
+    return preset.api
+
+
+def _lacking(preset: Preset, base_url: str, region: str | None, project: str | None) -> str | None:
+    """What a cloud's preset still needs; None: nothing."""
+    if preset.platform is None:
+        return None
+    if preset.region_env and not region:
+        return f"set region in [providers.{preset.id}], or {preset.region_env[0]}"
+    if preset.project_env and not project:
+        return f"set project in [providers.{preset.id}], or {preset.project_env[0]}"
+    if not base_url:
+        return f"set base_url in [providers.{preset.id}], or {preset.base_url_env[0]}"
+    return None
 
 
 def _variable(name: str) -> str:

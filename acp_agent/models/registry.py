@@ -13,7 +13,15 @@ from acp_agent.events import Usage
 from acp_agent.models import catalog
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.models.local import served_models
-from acp_agent.models.providers import Provider, Secrets, canonical, load_providers, presets
+from acp_agent.models.providers import (
+    Api,
+    Platform,
+    Provider,
+    Secrets,
+    canonical,
+    load_providers,
+    presets,
+)
 
 if TYPE_CHECKING:
     from acp_agent.models.endpoints import Endpoint
@@ -286,7 +294,18 @@ def _no_key(provider: Provider) -> str:
     return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
 
 
+# What each cloud carries.
+_CARRIED: dict[Platform, tuple[Api, ...]] = {
+    "azure": ("openai", "openai_responses"),
+    "bedrock": ("anthropic",),
+    "vertex": ("anthropic",),
+}
+
+
 def _make(provider: Provider) -> Driver:
+    if provider.platform is not None and provider.api not in _CARRIED[provider.platform]:
+        carried = " or ".join(_CARRIED[provider.platform])
+        raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {carried}.")
     match provider.api:
         case "anthropic" if provider.platform in {"bedrock", "vertex"}:
             from acp_agent.models.anthropic_cloud_driver import (  # noqa: PLC0415 - heavy
@@ -297,10 +316,6 @@ def _make(provider: Provider) -> Driver:
             return AnthropicCloudDriver(
                 provider, Bedrock() if provider.platform == "bedrock" else Vertex()
             )
-        case "openai" | "openai_responses" | "anthropic" if provider.platform not in {
-            None, "azure" if provider.api != "anthropic" else None,
-        }:
-            raise ConfigError("x")
         case "anthropic":
             from acp_agent.models.anthropic_driver import AnthropicDriver  # noqa: PLC0415 - heavy
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; far beyond what any model sends
 
 
+class BadStreamError(ValueError):
+    """The bytes are not the stream that they were to be."""
+
+
 class EventTooLargeError(ValueError):
     """An event has no end in sight."""
 

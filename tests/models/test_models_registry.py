@@ -51,8 +51,8 @@ def provider(found: Models, name: str) -> Provider:
         ("ZHIPU_API_KEY", "zhipu", "https://open.bigmodel.cn/api/paas/v4"),
         ("ZHIPUAI_API_KEY", "zhipu", "https://open.bigmodel.cn/api/paas/v4"),
         ("OPENROUTER_API_KEY", "openrouter", "https://openrouter.ai/api/v1"),
-        ("GEMINI_API_KEY", "gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
-        ("GOOGLE_API_KEY", "gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        ("GEMINI_API_KEY", "gemini", "https://generativelanguage.googleapis.com/v1beta"),
+        ("GOOGLE_API_KEY", "gemini", "https://generativelanguage.googleapis.com/v1beta"),
     ],
 )
 async def test_a_key_in_the_environment_is_enough(variable: str, name: str, address: str) -> None:

@@ -140,7 +140,7 @@ class UnstableHandlers:
 
 
 def _info(provider: Provider) -> acp.ProviderInfo:
-    current = acp.ProviderCurrentConfig(api_type=provider.api, base_url=provider.address)
+    current = acp.ProviderCurrentConfig(api_type=provider.api_type, base_url=provider.address)
     return acp.ProviderInfo(
         provider_id=provider.id,
         supported=list(API_TYPES),

@@ -165,7 +165,7 @@ async def _state(session: Session) -> StateUpdate:
 
 
 def _info(provider: Provider) -> acp.ProviderInfo:
-    current = acp.ProviderCurrentConfig(api_type=provider.api, base_url=provider.address)
+    current = acp.ProviderCurrentConfig(api_type=provider.api_type, base_url=provider.address)
     return acp.ProviderInfo(
         provider_id=provider.id,
         supported=list(API_TYPES),

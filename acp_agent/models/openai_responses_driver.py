@@ -1,0 +1,45 @@
+"""Models behind OpenAI's Responses API: OpenAI's own call tools while they reason only there.
+
+Nothing is stored at the provider: each request has the whole conversation, with the model's
+reasoning as the encrypted items that it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.models import openai_responses_request
+from acp_agent.models.base import ModelRequest, StreamEvent
+from acp_agent.models.exchange import Exchanges
+from acp_agent.models.openai_connection import OpenAIConnection
+from acp_agent.models.openai_responses_events import OpenAIResponsesDecoder
+from acp_agent.models.providers import Provider
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+
+class OpenAIResponsesDriver:
+    """A `Driver`. Making one imports the SDK, which takes tenths of a second: use a thread."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._exchanges = Exchanges(provider)
+        self._connection = OpenAIConnection(provider)
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+        """Ask the model. Closing the iterator closes the HTTP response at once."""
+        model = request.model.id
+
+        def send() -> Awaitable[Response]:
+            body = openai_responses_request.body(self._provider, request)
+            return self._connection.post("/responses", body)
+
+        decoder = OpenAIResponsesDecoder(self._provider, model)
+        return self._exchanges.stream(send, decoder, model=model)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._exchanges.aclose()
+        await self._connection.aclose()

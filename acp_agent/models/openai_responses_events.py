@@ -1,0 +1,271 @@
+"""Reads a streamed answer of OpenAI's Responses API.
+
+https://developers.openai.com/api/reference/resources/responses/streaming-events. An answer is a
+list of items (reasoning, messages, calls), each of which comes in pieces and then whole.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from acp_agent.content import JsonObject
+from acp_agent.events import Usage
+from acp_agent.models import failures
+from acp_agent.models.arguments import is_object
+from acp_agent.models.base import (
+    CallDelta,
+    CallDone,
+    CallStarted,
+    Finished,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtDone,
+)
+from acp_agent.models.event_json import event_decoder
+from acp_agent.models.providers import Provider
+
+
+class _Content(Struct):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Item(Struct):
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    encrypted_content: str | None = None
+    summary: list[JsonObject] | None = None
+    content: list[_Content] | None = None
+    phase: str | None = None
+
+
+class _InputDetails(Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Incomplete(Struct):
+    reason: str | None = None
+
+
+class _Response(Struct):
+    usage: _Usage | None = None
+    error: JsonObject | None = None
+    incomplete_details: _Incomplete | None = None
+
+
+class _Event(Struct):
+    type: str = ""
+    output_index: int = 0
+    summary_index: int = 0
+    delta: str | JsonObject | None = None
+    item: _Item | None = None
+    response: _Response | None = None
+    error: JsonObject | None = None
+    code: str | None = None
+    message: str | None = None
+
+
+class _Open(Struct):
+    """An item that is being written."""
+
+    kind: str
+    call: int = 0
+    name: str = ""
+    streamed: bool = False  # a piece of it was told
+    summaries: int = 0  # parts of the summary that were begun
+    pieces: list[str] = field(default_factory=list)
+
+
+_decode_event = event_decoder(_Event)
+
+
+class OpenAIResponsesDecoder:
+    """One answer."""
+
+    def __init__(self, provider: Provider, model: str) -> None:
+        self.ended = False
+        self._provider = provider
+        self._model = model
+        self._items: dict[int, _Open] = {}
+        self._calls: list[_Open] = []
+        self._usage = Usage()
+        self._spoke = False
+        self._refused = False
+        self._end: str | None = None  # the API's own word for how it ended
+        self._reason: str | None = None
+        self._failed: StreamEvent | None = None
+
+    def feed(self, data: bytes, events: list[StreamEvent]) -> None:
+        """Append what one event says.
+
+        Raises:
+            msgspec.DecodeError: the event cannot be read.
+        """
+        if data.strip() == b"[DONE]":  # not OpenAI's; some who speak the API send it
+            return
+        event = _decode_event(data)
+        piece = event.delta if isinstance(event.delta, str) else ""
+        match event.type.removeprefix("response."):
+            case "output_text.delta":
+                self._say(event.output_index, piece, events)
+            case "refusal.delta":
+                self._refused = True
+                self._say(event.output_index, piece, events)
+            case "reasoning_summary_text.delta":
+                self._think(event.output_index, event.summary_index, piece, events)
+            case "reasoning_text.delta":
+                self._think(event.output_index, 0, piece, events)
+            case "function_call_arguments.delta":
+                self._argue(event.output_index, piece, events)
+            case "output_item.added":
+                if event.item is not None:
+                    self._start(event.output_index, event.item, events)
+            case "output_item.done":
+                if event.item is not None:
+                    self._finish_item(event.output_index, event.item, events)
+            case "completed" | "incomplete" | "failed" | "cancelled" as end:
+                self._finish(end, event.response or _Response())
+            case "error":
+                problem = event.error or {"code": event.code, "message": event.message}
+                self._fail(problem)
+            case _:
+                pass  # other items' events, the ends of parts, and what the API may add
+
+    def end(self) -> list[StreamEvent]:
+        """The last events of the answer."""
+        if self._failed is not None:
+            return [self._failed]
+        if self._end is None:
+            return [failures.cut(self._provider.name)]
+        stop = self._stop()
+        if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
+            return [failures.empty(self._provider, self._model)]
+        events: list[StreamEvent] = []
+        for call in self._calls:
+            text = "".join(call.pieces) or "{}"
+            if not call.name or (stop == "max_tokens" and not is_object(text)):
+                continue
+            events.append(CallDone(index=call.call, name=call.name, arguments=text))
+        return [*events, Finished(stop=stop, usage=self._usage)]
+
+    def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
+        if self._refused or (self._end == "incomplete" and self._reason == "content_filter"):
+            return "refusal"
+        if self._end == "incomplete":
+            return "max_tokens"
+        return "tool_calls" if self._calls else "end_turn"
+
+    def _start(self, index: int, item: _Item, events: list[StreamEvent]) -> None:
+        opened = self._items[index] = _Open(kind=item.type, name=item.name or "")
+        if item.type == "function_call":
+            opened.call = len(self._calls)
+            self._calls.append(opened)
+            events.append(CallStarted(index=opened.call, name=opened.name))
+
+    def _opened(self, index: int, kind: str) -> _Open:
+        return self._items.setdefault(index, _Open(kind=kind))
+
+    def _say(self, index: int, text: str, events: list[StreamEvent]) -> None:
+        if text:
+            self._opened(index, "message").streamed = True
+            self._spoke = True
+            events.append(TextDelta(text))
+
+    def _think(self, index: int, part: int, text: str, events: list[StreamEvent]) -> None:
+        opened = self._opened(index, "reasoning")
+        if part >= opened.summaries:
+            if opened.streamed:
+                events.append(ThoughtDelta("\n\n"))  # each part of a summary is a paragraph
+            opened.summaries = part + 1
+        if text:
+            opened.streamed = True
+            events.append(ThoughtDelta(text))
+
+    def _argue(self, index: int, text: str, events: list[StreamEvent]) -> None:
+        opened = self._items.get(index)
+        if opened is not None and opened.kind == "function_call" and text:
+            opened.pieces.append(text)
+            events.append(CallDelta(index=opened.call, text=text))
+
+    def _finish_item(self, index: int, item: _Item, events: list[StreamEvent]) -> None:
+        if index not in self._items:
+            self._start(index, item, events)  # some services send only whole items
+        opened = self._items[index]
+        # The model is kept beside the seal: what is encrypted is taken back by the same one only.
+        match item.type:
+            case "reasoning":
+                seal = {
+                    "type": "reasoning",
+                    "id": item.id or "",
+                    "summary": item.summary or [],
+                    "encrypted_content": item.encrypted_content,
+                    "model": self._model,
+                }
+                if not opened.streamed:
+                    self._think(index, 0, _summary(item), events)
+                if item.encrypted_content:
+                    events.append(ThoughtDone(seal))
+            case "message":
+                for content in () if opened.streamed else item.content or ():
+                    self._refused = self._refused or bool(content.refusal)
+                    self._say(index, content.text or content.refusal or "", events)
+                if item.phase:
+                    seal = {"type": "phase", "phase": item.phase, "model": self._model}
+                    events.append(ThoughtDone(seal))
+            case "function_call":
+                opened.name = opened.name or item.name or ""
+                if not opened.pieces:
+                    self._argue(index, item.arguments or "", events)
+            case _:
+                pass
+
+    def _finish(self, end: str, response: _Response) -> None:
+        self.ended = True
+        if response.usage is not None:
+            self._usage = _usage(response.usage)
+        if end in {"completed", "incomplete"}:
+            self._end = end
+            details = response.incomplete_details
+            self._reason = details.reason if details is not None else None
+            return
+        self._fail(response.error or {"message": f"the answer was {end}", "type": "server_error"})
+
+    def _fail(self, problem: JsonObject) -> None:
+        self.ended = True
+        self._failed = failures.from_event(self._provider, problem, model=self._model)
+
+
+def _summary(item: _Item) -> str:
+    texts = [part.get("text") for part in item.summary or ()]
+    return "\n\n".join(text for text in texts if isinstance(text, str))
+
+
+def _usage(given: _Usage) -> Usage:
+    """OpenAI counts cached input within the input, and reasoning within the output, as we do."""
+    sent = given.input_tokens_details or _InputDetails()
+    answered = given.output_tokens_details or _OutputDetails()
+    return Usage(
+        input=given.input_tokens or 0,
+        output=given.output_tokens or 0,
+        cache_read=sent.cached_tokens or 0,
+        cache_write=sent.cache_write_tokens or 0,
+        reasoning=answered.reasoning_tokens or 0,
+    )

@@ -1,0 +1,171 @@
+"""Writes the body of a request to OpenAI's Responses API.
+
+The conversation is a list of items, at the end of the body: the items of a session's request begin
+with those of the one before. https://developers.openai.com/api/docs/guides/conversation-state
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.models.arguments import as_object
+from acp_agent.models.base import (
+    AnswerCall,
+    AnswerText,
+    AnswerThought,
+    ModelRequest,
+    ModelSide,
+    ToolResult,
+    UserImage,
+    UserSide,
+    UserText,
+)
+from acp_agent.models.openai_request import MAX_ANSWER, NO_PICTURE, chosen_level
+from acp_agent.models.providers import Provider
+
+_LEAST_ANSWER = 16  # tokens, the API's own minimum
+
+
+def body(provider: Provider, request: ModelRequest) -> bytes:
+    """The request as JSON."""
+    model = request.model
+    written: JsonObject = {
+        "model": model.id,
+        "stream": True,
+        "stream_options": {"include_obfuscation": False},  # padding, a third of the bytes
+        "store": False,
+        "max_output_tokens": max(_LEAST_ANSWER, min(model.max_output, MAX_ANSWER)),
+    }
+    written.update(_reasoning(request))
+    if provider.dialect.cache_key and request.session:
+        written["prompt_cache_key"] = request.session
+    if request.system:
+        written["instructions"] = request.system
+    if request.tools:
+        written["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "strict": False,  # it is the default here, and our schemas have optional parameters
+            }
+            for tool in request.tools
+        ]
+    items: list[JsonObject] = []
+    for message in request.messages:
+        if isinstance(message, UserSide):
+            items.extend(_user(message, vision=model.vision))
+        else:
+            items.extend(_model(message, model.provider, model.id))
+    written["input"] = items
+    return msgspec.json.encode(written)
+
+
+def _reasoning(request: ModelRequest) -> JsonObject:
+    """How much to reason. The encrypted reasoning is asked for only of models that reason."""
+    level = chosen_level(request)
+    if level is None or request.model.reasoning == "none":
+        return {}
+    if level == "off":
+        return {"reasoning": {"effort": "none"}}
+    return {
+        "reasoning": {"effort": level, "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+    }
+
+
+def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
+    """Results are items of their own, with their pictures in them; what was said follows."""
+    written: list[JsonObject] = []
+    said: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case ToolResult():
+                written.append(_result(part, vision=vision))
+            case UserText(text):
+                if text:
+                    said.append(_text(text))
+            case UserImage(image):
+                said.extend(_images([image], vision=vision))
+    if said:
+        written.append({"type": "message", "role": "user", "content": said})
+    return written
+
+
+def _result(result: ToolResult, *, vision: bool) -> JsonObject:
+    text = result.text or "(no output)"
+    if result.failed:
+        text = f"Error: {text}"
+    output: str | list[JsonObject] = text
+    if result.images:
+        output = [_text(text), *_images(result.images, vision=vision)]
+    return {"type": "function_call_output", "call_id": result.call, "output": output}
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "input_text", "text": text}
+
+
+def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
+    if not vision:
+        return [_text(NO_PICTURE) for _ in images]
+    return [
+        {
+            "type": "input_image",
+            "image_url": f"data:{image.mime_type};base64,{image.data}",
+            "detail": "auto",
+        }
+        for image in images
+    ]
+
+
+def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
+    written: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case AnswerText(text):
+                if text:
+                    written.append(_said(text))
+            case AnswerThought():
+                _take_thought(part, written, provider, model)
+            case AnswerCall():
+                written.append(
+                    {
+                        "type": "function_call",
+                        "call_id": part.call,
+                        "name": part.name,
+                        "arguments": as_object(part.arguments),
+                    }
+                )
+    while written and written[-1]["type"] == "reasoning":
+        written.pop()  # the API refuses reasoning behind which nothing of its answer follows
+    return written
+
+
+def _said(text: str) -> JsonObject:
+    content = [{"type": "output_text", "text": text}]
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+def _take_thought(
+    thought: AnswerThought, written: list[JsonObject], provider: str, model: str
+) -> None:
+    """Add a reasoning item, or what belongs to the message before it: this model's own only."""
+    seal = thought.seal
+    if seal is None or thought.provider != provider or seal.get("model") != model:
+        return
+    if seal.get("type") == "reasoning" and seal.get("encrypted_content"):
+        written.append(
+            {
+                "type": "reasoning",
+                "id": seal.get("id", ""),
+                "summary": seal.get("summary", []),
+                "encrypted_content": seal["encrypted_content"],
+            }
+        )
+    elif seal.get("type") == "phase" and written and written[-1]["type"] == "message":
+        written[-1]["phase"] = seal.get("phase")
