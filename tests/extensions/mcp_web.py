@@ -17,11 +17,13 @@ from mcp.server.mcpserver import Context, MCPServer
 
 KEY = "x-service-key"
 
+Kind = Literal["http", "json", "sse"]  # streamable HTTP with events, with plain answers; the older
+
 
 class WebServer:
     """A running server. `requests` are the headers of every request that came."""
 
-    def __init__(self, kind: Literal["http", "sse"], key: str | None) -> None:
+    def __init__(self, kind: Kind, key: str | None) -> None:
         self.kind = kind
         self.key = key
         self.port = 0
@@ -29,12 +31,12 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/{'mcp' if self.kind == 'http' else 'sse'}"
+        return f"http://127.0.0.1:{self.port}/{'sse' if self.kind == 'sse' else 'mcp'}"
 
     def named(self, **headers: str) -> dict[str, Any]:
         """The server as a client names it."""
         return {
-            "type": self.kind,
+            "type": "sse" if self.kind == "sse" else "http",
             "name": "web",
             "url": self.url,
             "headers": [{"name": name, "value": value} for name, value in headers.items()],
@@ -70,15 +72,15 @@ class WebServer:
             """Gives more than anybody takes."""
             return "x" * 40_000_000
 
-        if self.kind == "http":
-            self._inner = server.streamable_http_app()
-        else:
+        if self.kind == "sse":
             self._inner = server.sse_app()
+        else:
+            self._inner = server.streamable_http_app(json_response=self.kind == "json")
 
 
 @contextlib.asynccontextmanager
 async def web_server(
-    kind: Literal["http", "sse"] = "http", *, key: str | None = None, port: int = 0
+    kind: Kind = "http", *, key: str | None = None, port: int = 0
 ) -> AsyncIterator[WebServer]:
     """Serve until the block is left; with `key`, only who sends it in the header `KEY`."""
     web = WebServer(kind, key)

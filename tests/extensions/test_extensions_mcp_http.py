@@ -58,10 +58,11 @@ async def test_progress_comes_over_http_too(
         assert "web: steps (25%, a quarter)" in titles
 
 
+@pytest.mark.parametrize("kind", ["http", "json"])
 async def test_a_result_over_the_limit_fails_the_call_and_no_more(
-    with_servers: OpenWithServers, model_server: ModelServer
+    with_servers: OpenWithServers, model_server: ModelServer, kind: Literal["http", "json"]
 ) -> None:
-    async with web_server() as web:
+    async with web_server(kind) as web:
         add = call("add", server="web", a=1, b=1)
         model_server.add(answer(call("huge", server="web")), answer(add), answer("Done."))
         running, session = await with_servers(web.named())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -87,6 +88,8 @@ async def test_servers_end_with_their_session_and_those_of_others_stay(
     await connected(running, model_server, session)
     await connected(running, model_server, other)
     assert all(name.startswith("mcp__own__") for name in offered(model_server))
+    leader = processes(first)[0]
+    assert os.getpgid(leader) == leader  # so that nothing else is ended with it
     await running.request(method, {"sessionId": session})
     assert await ended(first)
     assert all(map(is_alive, processes(second)))
