@@ -68,6 +68,7 @@ class McpServers:
         self._sorting: asyncio.Task[None] | None = None
         self._sort_again = False
         self._told: set[str] = set()
+        self._slow: set[McpServer] = set()
         self._closed = False
         self._hidden = tuple(value for config in configs for value in all_values(config))
         self.secrets = tuple(
@@ -100,13 +101,18 @@ class McpServers:
         return scrub(text, (*self._services.secrets.values(), *self._hidden))
 
     async def ready(self) -> None:
-        """Wait until all servers are connected or have failed, for a few seconds at most."""
+        """Wait until all servers are connected or have failed, for a few seconds at most.
+
+        A server that took longer once is not waited for again.
+        """
+        awaited = [server for server in self.servers if server not in self._slow]
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await asyncio.gather(*(server.settled() for server in self.servers))
+                await asyncio.gather(*(server.settled() for server in awaited))
                 if self._sorting is not None:
                     await asyncio.wait([self._sorting])
         except TimeoutError:
+            self._slow.update(server for server in awaited if not server.is_settled)
             _log.info("a turn begins without MCP servers that still connect")
 
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:

@@ -394,15 +394,14 @@ class Prompts(Server):
 
 
 class Elicits(Server):
-    """Asks the user: for a name, for a password, to visit a page."""
+    """Asks the user: for a name, for a password, to visit a page, for what no form can have."""
+
+    visited = False
 
     def tools(self) -> list[Json]:
         nothing = {"type": "object"}
-        return [
-            tool("name", "", nothing),
-            tool("password", "", nothing),
-            tool("visit", "", nothing),
-        ]
+        names = ("name", "password", "visit", "locked", "odd")
+        return [tool(name, "", nothing) for name in names]
 
     def call(self, name: str, arguments: Json, params: Json) -> Json | None:
         if name == "visit":
@@ -410,6 +409,19 @@ class Elicits(Server):
             answer = self.ask("elicitation/create", asked | {"url": "https://example.org/login"})
             self.notify("notifications/elicitation/complete", {"elicitationId": "e1"})
             return text(f"page: {answer['result']['action']}")
+        if name == "locked" and not self.visited:
+            self.visited = True
+            page = {"mode": "url", "message": "Unlock", "elicitationId": "e2"}
+            needed = {"elicitations": [page | {"url": "https://example.org/unlock"}]}
+            error = {"code": -32042, "message": "unlock it first", "data": needed}
+            self.send({"id": params["_id"], "error": error})
+            return None
+        if name == "locked":
+            return text("unlocked")
+        if name == "odd":
+            nested = {"type": "object", "properties": {"a": {"type": "array", "items": 7}}}
+            asked = {"mode": "form", "message": "?", "requestedSchema": nested}
+            return text(f"form: {self.ask('elicitation/create', asked).get('result')}")
         field = {"type": "string", "title": "User password" if name == "password" else "Your name"}
         schema = {"type": "object", "properties": {"value": field}, "required": ["value"]}
         asked = {"mode": "form", "message": "Please tell me", "requestedSchema": schema}

@@ -72,6 +72,31 @@ async def test_a_page_is_opened_and_told_to_be_done(
     assert done["params"]["elicitationId"] == asked["elicitationId"]
 
 
+@pytest.mark.parametrize(
+    ("action", "result"), [("accept", "unlocked"), ("decline", "unlock it first")]
+)
+async def test_a_call_that_needs_a_page_first_is_made_again_once_the_user_was_there(
+    with_servers: OpenWithServers, model_server: ModelServer, action: str, result: str
+) -> None:
+    editor = Editor(offers=EVERYTHING, permission="allow_once")
+    editor.answer = lambda _: {"action": action}
+    model_server.add(answer(call("locked")), answer("Done."))
+    running, session = await with_servers(program("elicits"), editor=editor)
+    await running.prompt(session, "go")
+    (asked,) = editor.questions
+    assert asked["url"] == "https://example.org/unlock"
+    assert result in results(model_server)[0]
+
+
+async def test_a_form_that_no_editor_can_show_is_declined(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer(call("odd")), answer("Done."))
+    running, session = await with_servers(program("elicits"))
+    await running.prompt(session, "go")
+    assert "decline" in results(model_server)[0]
+
+
 async def test_a_server_that_nobody_asked_anything_may_not_ask_the_user(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:

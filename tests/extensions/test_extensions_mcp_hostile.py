@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,11 @@ async def test_the_first_request_does_not_wait_long_for_a_server_that_hangs(
     ended = await running.prompt(session, "hi", timeout=15)  # connecting may take 30 seconds
     assert ended["stopReason"] == "end_turn"
     assert results(model_server) == ["echo: fine"]
-    assert await running.close_stdin() is None
+    model_server.add(answer("Hello."))
+    begun = time.monotonic()
+    await running.prompt(session, "and again")  # which it does not wait for at all
+    assert time.monotonic() - begun < 4
+    await running.close_stdin()
     assert await running.wait() == 0
     assert not any(map(is_alive, recorded_processes(record)))
 

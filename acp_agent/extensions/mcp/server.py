@@ -83,6 +83,11 @@ class McpServer:
             raise ToolError(f"the MCP server {self.config.name!r} is not connected at the moment")
         return self._client
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known at the moment whether the server can be used."""
+        return self._settled.is_set()
+
     async def settled(self) -> None:
         """Wait until it is known whether the server can be used, at first or once more."""
         await self._settled.wait()
