@@ -134,8 +134,9 @@ class Seat:
 
     async def _asked(self, question: Callable[[Editor], Awaitable[T | None]]) -> T | None:
         """Ask whoever sits there, and whoever comes after them while there is no answer."""
+        gone: Editor | None = None
         while True:
-            editor = await self._somebody()
+            editor = await self._somebody(other_than=gone)
             if editor is None:
                 self._abandoned()
                 return None
@@ -147,19 +148,19 @@ class Seat:
                 if answer.done():
                     return answer.result()
             except EditorGoneError:
-                self.leave(editor)
+                gone = editor  # it may still sit there, so that the end of its connection finds it
             finally:
                 changed.cancel()
                 await _withdrawn(answer)
 
-    async def _somebody(self) -> Editor | None:
-        """Whoever sits there, or sits down in time."""
+    async def _somebody(self, *, other_than: Editor | None) -> Editor | None:
+        """Whoever sits there, or sits down in time; None: nobody, but maybe `other_than`."""
         try:
             async with asyncio.timeout(self._patience):
-                while self._editor is None:
+                while self._editor is None or self._editor is other_than:
                     await self._change.wait()
         except TimeoutError:
-            pass
+            return None
         return self._editor
 
 

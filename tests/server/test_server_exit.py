@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import StartAgent
 from tests.server.server_session import DEMO, OpenSession
 from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, answer
 
 IDLE_SECONDS = 2.0
@@ -124,6 +125,23 @@ async def test_a_prompt_that_runs_when_the_input_ends_is_answered_if_it_can_be(
     await running._settle()
     answers = [message for message in running.messages if message.get("id") == prompt]
     assert [one.get("result") for one in answers] in ([], [{"stopReason": "cancelled"}])
+
+
+@pytest.mark.covers("T8", "P3")
+async def test_a_question_that_is_open_when_the_input_ends_is_a_turn_that_was_stopped(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer(Call("shell", {"command": "touch made"})))
+    running, session = await opened(editor=Editor(permission="never"))
+    prompt = running.post_prompt(session, "make it")
+    await running.expect(lambda message: message.get("method") == "session/request_permission")
+    await running.close_stdin()
+    await ended_within(running, BUSY_SECONDS)
+    await running._settle()
+    (answered,) = (message for message in running.messages if message.get("id") == prompt)
+    assert answered["result"]["stopReason"] == "cancelled"
+    assert running.updates(session, "tool_call_update")[-1]["status"] == "failed"
+    assert not (workspace_repo / "made").exists()
 
 
 @pytest.mark.covers("T8")

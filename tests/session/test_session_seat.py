@@ -96,6 +96,7 @@ async def test_a_question_waits_for_an_editor_that_left_before_it_answered(
     desk.editor.decide = leaves
     turn = await desk.begin("Make it")
     await desk.editor.until_asked()
+    assert desk.session.editor.taken_by is desk.editor  # until its connection is at its end
     other = RecordingEditor()
     desk.session.attach(other)
     assert await turn.result() == "end_turn"
