@@ -91,8 +91,9 @@ class Provider(Struct, frozen=True, kw_only=True):
 
     @property
     def api_type(self) -> str:
-        """Its API by the name that the Agent Client Protocol has for it (`LlmProtocol`)."""
-        return self.platform or {"openai_responses": "openai"}.get(self.api, self.api)
+        """Its API as the protocol calls it (`LlmProtocol`), or a name of ours, with a `_`."""
+        names = {"openai_responses": "openai", "gemini": "_gemini"}
+        return self.platform or names.get(self.api, self.api)
 
     @property
     def chosen(self) -> bool:

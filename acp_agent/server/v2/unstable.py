@@ -170,5 +170,5 @@ def _info(provider: Provider) -> acp.ProviderInfo:
         provider_id=provider.id,
         supported=list(API_TYPES),
         required=False,
-        current=None if provider.disabled else current,
+        current=None if provider.disabled or provider.lacks else current,
     )
