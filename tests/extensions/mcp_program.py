@@ -367,10 +367,16 @@ class Prompts(Server):
             "arguments": [{"name": "path", "required": True}, {"name": "focus"}],
         }
         hello = {"name": "hello", "description": "Greets"}
-        return {"prompts": [review, hello] + ([{"name": "later"}] if self.more else [])}
+        later = [{"name": "later"}] if self.more else []
+        return {"prompts": [review, hello, {"name": "hang"}, *later]}
 
-    def prompts_get(self, params: Json) -> Json:
+    def prompts_get(self, params: Json) -> Json | None:
         given = params.get("arguments") or {}
+        if params["name"] == "hang":
+            self.record("hangs")
+            while params["_id"] not in self.cancelled:
+                time.sleep(0.005)
+            return None
         if params["name"] == "hello":
             words = [("user", "Hello?"), ("assistant", "Hello!")]
         else:

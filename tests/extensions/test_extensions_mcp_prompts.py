@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,25 @@ async def test_a_missing_argument_is_asked_for_and_the_model_is_not(
     assert (await running.prompt(session, "/memo:review"))["stopReason"] == "end_turn"
     (chunk,) = running.updates(session, "agent_message_chunk")
     assert "needs path: write /memo:review path [focus]" in chunk["content"]["text"]
+    assert model_server.requests == []
+
+
+@pytest.mark.covers("P7")
+async def test_a_prompt_that_does_not_come_is_cancelled_with_the_turn(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    running, session = await with_servers(program("prompts", env={"MCP_RECORD": str(record)}))
+    await commands_with(running, session, "memo:hang")
+    asked = running.post_prompt(session, "/memo:hang")
+    async with asyncio.timeout(20):
+        while "hangs" not in record.read_text():
+            await asyncio.sleep(0.01)
+    running.cancel(session)
+    assert (await running.result(asked, timeout=5))["stopReason"] == "cancelled"
+    async with asyncio.timeout(20):
+        while "cancelled" not in record.read_text():
+            await asyncio.sleep(0.01)
     assert model_server.requests == []
 
 
