@@ -51,3 +51,8 @@ def new_message_id() -> MessageId:
 def new_call_id() -> CallId:
     """A new tool call's id; its characters are those that every provider accepts."""
     return CallId(f"call_{_time_ordered()}")
+
+
+def new_compaction_id() -> str:
+    """A new compaction's id."""
+    return f"comp_{_time_ordered()}"

@@ -10,6 +10,8 @@ from msgspec import Struct
 from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
+from acp_agent.agent.pictures import describe_pictures
+from acp_agent.agent.room import make_room, make_room_after_overflow
 from acp_agent.errors import ModelError, StoreError
 from acp_agent.events import (
     AgentText,
@@ -162,11 +164,37 @@ class _Writer:
 async def ask_model(host: TurnHost) -> Answer:
     """Ask the session's model with what the context holds, streaming the answer out.
 
-    Failures that may pass are tried again, visibly.
+    Where the context has become too full, room is made in it first. Failures that may pass are
+    tried again, visibly; a request that was too long for the model once more, with less.
 
     Raises:
         ModelError: the provider failed for good; what had streamed is kept.
     """
+    await describe_pictures(host)
+    await make_room(host, host.model)
+    model, writer = await _ask(host)
+    failed = writer.failed
+    if (
+        failed is not None
+        and failed.kind == "overflow"
+        and await make_room_after_overflow(host, model)
+    ):
+        model, writer = await _ask(host)
+        failed = writer.failed
+    if failed is not None:
+        message = scrub(failed.message, host.secrets)
+        raise ModelError(message, provider=model.provider, status=failed.status)
+    if writer.finished is None:
+        await host.emit(writer.cut_off())
+        raise ModelError(
+            f"{model.provider} ended its answer without saying so; ask again",
+            provider=model.provider,
+        )
+    return Answer(stop=writer.finished.stop, calls=writer.calls)
+
+
+async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
+    """One request, with what may pass tried again."""
     # Taken together: the user may choose another model while the driver is loaded.
     model, thought_level = host.model, host.thought_level
     driver = await host.driver(model)
@@ -196,14 +224,4 @@ async def ask_model(host: TurnHost) -> Answer:
     except BaseException:
         await host.emit(*writer.stopped())
         raise
-    if writer.failed is not None:
-        failed = writer.failed
-        message = scrub(failed.message, host.secrets)
-        raise ModelError(message, provider=model.provider, status=failed.status)
-    if writer.finished is None:
-        await host.emit(writer.cut_off())
-        raise ModelError(
-            f"{model.provider} ended its answer without saying so; ask again",
-            provider=model.provider,
-        )
-    return Answer(stop=writer.finished.stop, calls=writer.calls)
+    return model, writer

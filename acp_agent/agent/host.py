@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from acp_agent.agent.context import Context
+from acp_agent.config.types import ContextConfig
 from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
 from acp_agent.ids import CallId, SessionId
@@ -102,12 +103,44 @@ class TurnHost(Protocol):
         ...
 
     @property
+    def context_settings(self) -> ContextConfig:
+        """How full the context may get, and what happens then."""
+        ...
+
+    @property
+    def small_model(self) -> ModelInfo:
+        """The model for side work; the session's own where there is no other."""
+        ...
+
+    @property
+    def vision_model(self) -> ModelInfo | None:
+        """The model that looks at pictures for one that cannot; None where there is none.
+
+        Raises:
+            InvalidInputError, AuthRequiredError, ConfigError: it cannot be used.
+        """
+        ...
+
+    @property
+    def cost(self) -> float | None:
+        """What the session cost so far, in US dollars; None where no price is known."""
+        ...
+
+    @property
     def secrets(self) -> Sequence[str]:
         """Values that must never reach a model, an editor or a journal."""
         ...
 
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider; the first time this loads its SDK, in a thread."""
+        ...
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Every event of the session so far."""
+        ...
+
+    def take_compaction_wish(self) -> str | None:
+        """What the user asked to be compacted in the turn, once: what matters to them, or ""."""
         ...
 
     async def emit(self, *events: AnyEvent) -> None:

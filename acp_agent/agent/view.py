@@ -47,6 +47,7 @@ class _Shortening(Struct, frozen=True, kw_only=True):
     cut: int
     limit: int
     summary: str
+    left_out: bool
 
 
 class View:
@@ -70,6 +71,7 @@ class View:
         self.changes = 0
         self._limit = 0  # characters of a result that is cut
         self._summary = ""
+        self._left_out = False  # whether turns are missing that no summary tells of
         self._places: dict[MessageId, int] = {}
         self._before: list[_Shortening] = []
 
@@ -77,6 +79,11 @@ class View:
     def is_shortened(self) -> bool:
         """Whether the model is sent less than all."""
         return self.first > 0 or self.cut > 0
+
+    @property
+    def summary(self) -> str:
+        """What stands in the place of the messages that are not sent; "" where nothing does."""
+        return self._summary
 
     def append(
         self, message: Message, *, said: MessageId | None, turn: int, opens: bool = False
@@ -94,16 +101,17 @@ class View:
         return len(self.entries) if message is None else self._places.get(message, 0)
 
     def leave_out(self, before: int) -> None:
-        """Send nothing of what stands before this place, or before an earlier call's."""
+        """Send nothing of what stands before this place, but for an earlier part's summary."""
         if before > self.first:
             self._remember()
-            self.first, self._summary = before, ""
+            self.first, self._left_out = before, True
             self._rebuild()
 
     def sum_up(self, before: int, summary: str) -> None:
         """Send a summary in the place of what stands before this place."""
         self._remember()
         self.first, self._summary = max(before, self.first), summary
+        self._left_out = False
         self._rebuild()
 
     def cut_results(self, before: int, limit: int) -> None:
@@ -118,7 +126,7 @@ class View:
         while self._before and self._before[-1].at > count:
             was = self._before.pop()
             self.first, self.cut = was.first, was.cut
-            self._limit, self._summary = was.limit, was.summary
+            self._limit, self._summary, self._left_out = was.limit, was.summary, was.left_out
         self._places = {
             entry.id: place for place, entry in enumerate(self.entries) if entry.id is not None
         }
@@ -155,6 +163,7 @@ class View:
                 cut=self.cut,
                 limit=self._limit,
                 summary=self._summary,
+                left_out=self._left_out,
             )
         )
 
@@ -172,12 +181,14 @@ class View:
         """What stands for the messages that are not sent."""
         if not self.first:
             return None
+        parts: list[UserText] = []
         if self._summary:
-            return UserSide((UserText(f"{SUMMED_UP}\n\n{self._summary}"),))
-        parts = [UserText(LEFT_OUT)]
-        words = self._words_before()
-        if words:
-            parts += [UserText(SAID_BEFORE), *words]
+            parts.append(UserText(f"{SUMMED_UP}\n\n{self._summary}"))
+        if self._left_out:
+            parts.append(UserText(LEFT_OUT))
+            words = self._words_before()
+            if words:
+                parts += [UserText(SAID_BEFORE), *words]
         return UserSide(tuple(parts))
 
     def _words_before(self) -> list[UserText]:

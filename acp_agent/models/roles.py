@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.config.types import Config
-from acp_agent.errors import AuthRequiredError, InvalidInputError
+from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 
@@ -23,7 +23,7 @@ def vision_model(models: Models, config: Config) -> ModelInfo | None:
 
     Raises:
         InvalidInputError: no such model exists.
-        AuthRequiredError: it cannot be used.
+        AuthRequiredError, ConfigError: it cannot be used.
     """
     if config.vision_model is None:
         return None
@@ -38,6 +38,6 @@ def _usable(models: Models, ref: str | None) -> ModelInfo | None:
     try:
         info = models.resolve(ref)
         models.require(info)
-    except (InvalidInputError, AuthRequiredError):
+    except (InvalidInputError, AuthRequiredError, ConfigError):
         return None
     return info

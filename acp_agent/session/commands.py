@@ -14,6 +14,8 @@ from acp_agent.errors import InvalidInputError, ToolError
 if TYPE_CHECKING:
     from acp_agent.session.mcp_prompts import ServerPrompt
     from acp_agent.session.session import Session
+    from acp_agent.session.turn import Work
+    from acp_agent.session.turn_host import SessionHost
 
 _CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
 
@@ -27,10 +29,15 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class FoundCommand(Struct, frozen=True, kw_only=True):
-    """A command in a prompt: one that the agent answers by itself, or asks the model to do."""
+    """A command in a prompt: one that the agent answers by itself, or asks the model to do.
+
+    `work` takes a turn of its own; where a turn runs already, that turn is told the `wish`.
+    """
 
     answer: Callable[[Session], Awaitable[str]] | None = None
     ask: str | None = None
+    work: Work | None = None
+    wish: str = ""
 
 
 COMMANDS = (
@@ -38,6 +45,9 @@ COMMANDS = (
     Command(name="status", description="Show the model, the mode and what the session cost"),
     Command(name="mode", description="Show or switch the mode", hint="ask | accept-edits | …"),
     Command(name="model", description="Show or switch the model", hint="provider/name"),
+    Command(
+        name="compact", description="Sum the conversation up, to make room", hint="what matters"
+    ),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 
@@ -99,6 +109,8 @@ def _command(name: str, rest: str) -> FoundCommand | None:
             return FoundCommand(answer=_status)
         case "mode" | "model":
             return FoundCommand(answer=lambda session: _option(session, name, rest))
+        case "compact":
+            return FoundCommand(work=lambda host: _compact(host, rest), wish=rest)
         case "init":
             from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
 
@@ -125,6 +137,15 @@ async def _status(session: Session) -> str:
         f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"
         f"- Messages to the model so far: {messages}\n- Cost so far: {cost}"
     )
+
+
+async def _compact(host: SessionHost, focus: str) -> str:
+    from acp_agent.agent.room import compact_now  # noqa: PLC0415 - brings what only prompts need
+
+    why = await compact_now(host, host.model, focus)
+    if why is not None:
+        return f"The conversation was not summed up: {why}."
+    return "The conversation so far is summed up for the model. You still see all of it."
 
 
 async def _option(session: Session, name: str, value: str) -> str:

@@ -27,6 +27,8 @@ from acp_agent.session.turn import Turn, spoken
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
 
+WISH_HEARD = "The conversation will be summed up before the next request to the model."
+
 
 class Said(Struct, frozen=True, kw_only=True):
     """What became of a prompt: a message of a turn.
@@ -79,9 +81,11 @@ class Prompter:
         model = await self._session.settings.choose_model()
         if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
             raise InvalidInputError("prompt: it is empty; say something", field="prompt")
-        if not model.vision and any(isinstance(block, ImageBlock) for block in content):
+        sees = model.vision or self._session.services.config.vision_model is not None
+        if not sees and any(isinstance(block, ImageBlock) for block in content):
             raise InvalidInputError(
-                f"prompt: the model {model.ref} cannot see images; choose one that can",
+                f"prompt: the model {model.ref} cannot see images; choose one that can, or set "
+                "vision_model in the configuration",
                 field="prompt",
             )
         if any(isinstance(block, ResourceBlock) for block in content):
@@ -92,7 +96,11 @@ class Prompter:
         command = await find_command(content, () if mcp is None else mcp.prompts, cancelled)
         message = UserMessage(message=new_message_id(), content=content)
         reply: Sequence[AnyEvent] = ()
-        if command is not None and command.answer is not None:
+        work = None if command is None else command.work
+        if command is not None and work is not None:
+            message = msgspec.structs.replace(message, local=True)
+            reply = spoken(WISH_HEARD)
+        elif command is not None and command.answer is not None:
             message = msgspec.structs.replace(message, local=True)
             reply = spoken(await command.answer(self._session))
         else:
@@ -100,8 +108,12 @@ class Prompter:
             attached = await self._attached(content, ask)
             message = msgspec.structs.replace(message, attached=attached)
         withdrawn = cancelled if withdrawable else _never
-        turn = await self._session.turns.join_or_begin(message, reply, steers, withdrawn=withdrawn)
-        return Said(turn=turn, message=message.message, began=turn.began_with(message.message))
+        turns = self._session.turns
+        turn = await turns.join_or_begin(message, reply, steers, withdrawn=withdrawn, work=work)
+        began = turn.began_with(message.message)
+        if command is not None and work is not None and not began:
+            turns.compaction_wish = command.wish
+        return Said(turn=turn, message=message.message, began=began)
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
         """What the model is told beside the user's words: a command's, notes, linked files."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,6 +43,9 @@ def spoken(text: str) -> tuple[AnyEvent, ...]:
     )
 
 
+Work = Callable[["SessionHost"], Awaitable[str]]
+
+
 class Turn:
     """A turn that runs in a task of its own, so that no single prompt's fate is the turn's.
 
@@ -50,12 +53,20 @@ class Turn:
         session: whose turn it is.
         first: the words that it begins with.
         reply: the agent's own answer to them; empty where the model is to answer.
+        work: what it does instead of both; it gives what the agent says in the end.
     """
 
-    def __init__(self, session: Session, first: UserMessage, reply: Sequence[AnyEvent]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        first: UserMessage,
+        reply: Sequence[AnyEvent],
+        work: Work | None = None,
+    ) -> None:
         self._session = session
         self._first = first
         self._reply = reply
+        self._work_instead = work
         self._id = new_turn_id()
         self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
@@ -215,6 +226,10 @@ class Turn:
         await self.inserted()
         if self._cancelled:
             return "cancelled"
+        if self._work_instead is not None:
+            told = await self._work_instead(await session.equip())
+            await session.emit(*spoken(told))
+            return "end_turn"
         if self._reply:
             await session.emit(*self._reply)
             return "end_turn"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
+from acp_agent.config.types import ContextConfig
 from acp_agent.events import AnyEvent, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
@@ -82,6 +83,32 @@ class SessionHost:
         return self._session.services.gate()
 
     @property
+    def context_settings(self) -> ContextConfig:
+        """How full the context may get, and what happens then."""
+        return self._session.services.config.context
+
+    @property
+    def small_model(self) -> ModelInfo:
+        """The model for side work."""
+        from acp_agent.models.roles import small_model  # noqa: PLC0415 - for side work only
+
+        services = self._session.services
+        return small_model(services.models, services.config, self.model)
+
+    @property
+    def vision_model(self) -> ModelInfo | None:
+        """The model that looks at pictures for one that cannot."""
+        from acp_agent.models.roles import vision_model  # noqa: PLC0415 - for pictures only
+
+        services = self._session.services
+        return vision_model(services.models, services.config)
+
+    @property
+    def cost(self) -> float | None:
+        """What the session cost so far."""
+        return self._session.state.cost
+
+    @property
     def secrets(self) -> Sequence[str]:
         """Values that must not be shown, sent or stored."""
         return self._session.secrets
@@ -89,6 +116,16 @@ class SessionHost:
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider."""
         return await self._session.driver(model)
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Every event of the session so far."""
+        return await self._session.history()
+
+    def take_compaction_wish(self) -> str | None:
+        """What the user asked to be compacted in the turn, once."""
+        turns = self._session.turns
+        wish, turns.compaction_wish = turns.compaction_wish, None
+        return wish
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, take them into the context, and show them."""

@@ -16,7 +16,7 @@ from acp_agent.errors import (
 from acp_agent.events import AnyEvent, UserMessage
 from acp_agent.ids import CallId
 from acp_agent.session.interruption import interruption
-from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
+from acp_agent.session.turn import Turn, Work, no_such_call, no_such_terminal
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
@@ -27,11 +27,17 @@ class Turns:
 
     Args:
         session: whose turns they are.
+
+    Attributes:
+        current: the turn that runs.
+        compaction_wish: what matters to a user who wants the conversation compacted before the next
+            request to the model; None: nobody does.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.current: Turn | None = None
+        self.compaction_wish: str | None = None
 
     async def join_or_begin(
         self,
@@ -40,6 +46,7 @@ class Turns:
         steers: bool | None = None,
         *,
         withdrawn: Callable[[], bool],
+        work: Work | None = None,
     ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
@@ -48,6 +55,7 @@ class Turns:
             reply: the agent's own answer to them; empty where the model is to answer.
             steers: which of the two it must be; None: whichever can be.
             withdrawn: whether they are not to be said any more.
+            work: what a turn that begins with them does, instead of asking the model.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see `Session.prompt`.
@@ -67,7 +75,7 @@ class Turns:
             raise PromptCancelledError
         if session.closing:
             raise SessionNotFoundError(session.session)
-        turn = self.current = Turn(session, message, reply)
+        turn = self.current = Turn(session, message, reply, work)
         turn.start(on_end=self._ended)
         return turn
 

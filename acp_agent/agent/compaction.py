@@ -1,0 +1,238 @@
+"""Sums the earlier part of a conversation up, in sight of the user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from acp_agent.agent.count import next_request, room_of
+from acp_agent.agent.host import TurnHost
+from acp_agent.agent.keepsakes import KEPT, Keepsakes, completed, keepsakes
+from acp_agent.agent.side_requests import ask_aside, count_side_request
+from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens
+from acp_agent.agent.view import Entry, View, cut_message
+from acp_agent.errors import AcpAgentError, ModelError, StoreError
+from acp_agent.events import (
+    CompactionChanged,
+    CompactionSummaryText,
+)
+from acp_agent.ids import MessageId, new_compaction_id
+from acp_agent.models.base import (
+    AnswerCall,
+    AnswerText,
+    ModelInfo,
+    ModelRequest,
+    ThoughtLevel,
+    ToolResult,
+    UserSide,
+    UserText,
+)
+from acp_agent.workspace.scrub import scrub
+
+_LONGEST = 0.9  # of what it replaces, the part that a summary may take
+_LIMITS = (2_000, 500, 150)  # characters of a result in what is summed up, until it fits
+_FRAME = 200  # tokens of a request that are not what is summed up
+_LEAST_ANSWER = 1_000  # tokens; some models reason first
+_HEAD = 0.3  # of what is summed up, the part from its beginning where not all of it fits
+
+
+async def compact(
+    host: TurnHost, *, place: int, room: int, focus: str = "", models: Sequence[ModelInfo]
+) -> str | None:
+    """Sum up what stands before a place of the context; None where that worked.
+
+    It is written to the journal as it goes. Cancelling this ends it, and tells so.
+
+    Args:
+        host: the session.
+        place: where what is kept as it is begins.
+        room: the tokens that the summary may take, with what is kept word for word.
+        focus: what matters, in the user's words.
+        models: the models to ask, one after the other.
+
+    Returns:
+        Why it failed, in words for the user.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    view = host.context.view
+    work = _Compaction(host, place=place, room=room // 2, focus=focus)
+    kept = await _kept(host, view, place)
+    await work.tell("in_progress")
+    try:
+        summary = completed(await work.summary(models), kept, room // 2)
+        work.check_length(summary)
+    except StoreError:
+        raise
+    except AcpAgentError as error:
+        why = scrub(str(error), host.secrets)
+        await work.tell("failed", error=why)
+        return why
+    except BaseException:
+        await work.tell("cancelled")
+        raise
+    # What was said meanwhile stands behind the place, and stays.
+    keep_from = view.entries[place].id if place < len(view.entries) else None
+    await work.tell("completed", summary=scrub(summary, host.secrets), keep_from=keep_from)
+    return None
+
+
+class _Compaction:
+    """One compaction: of what stands before `place`, into `room` tokens."""
+
+    def __init__(self, host: TurnHost, *, place: int, room: int, focus: str) -> None:
+        self._host = host
+        self._place = place
+        self._room = room
+        self._focus = focus
+        self._id = new_compaction_id()
+
+    async def tell(
+        self,
+        status: Literal["in_progress", "completed", "failed", "cancelled"],
+        *,
+        summary: str = "",
+        keep_from: MessageId | None = None,
+        error: str = "",
+    ) -> None:
+        """Write down how it goes."""
+        await self._host.emit(
+            CompactionChanged(
+                compaction=self._id,
+                status=status,
+                summary=summary,
+                keep_from=keep_from,
+                error=error,
+            )
+        )
+
+    def check_length(self, summary: str) -> None:
+        """Whether it is worth having.
+
+        Raises:
+            ModelError: it is hardly shorter than what it replaces.
+        """
+        view = self._host.context.view
+        replaced = sum(entry.tokens for entry in view.entries[view.first : self._place])
+        if text_tokens(summary) > (replaced + text_tokens(view.summary)) * _LONGEST:
+            raise ModelError("the summary is as long as what it replaces", provider="")
+
+    async def summary(self, models: Sequence[ModelInfo]) -> str:
+        """The summary of the first of the models that gives one.
+
+        Raises:
+            AcpAgentError: none did, or not in time.
+        """
+        seconds = self._host.context_settings.compaction_seconds
+        failure: AcpAgentError = ModelError("there is no model to ask", provider="")
+        try:
+            async with asyncio.timeout(seconds):
+                for model in models:
+                    try:
+                        return await self._ask(model)
+                    except StoreError:
+                        raise
+                    except AcpAgentError as error:
+                        failure = error
+        except TimeoutError:
+            raise ModelError(f"it took longer than {seconds:g} seconds", provider="") from None
+        raise failure
+
+    async def _ask(self, model: ModelInfo) -> str:
+        host = self._host
+        instructions = (files(__package__) / "compaction.md").read_text("utf-8").strip()
+        instructions = instructions.replace("{words}", f"{max(100, self._room // 2):,}")
+        if self._focus:
+            instructions += f"\n- What matters most to the user: {self._focus}"
+        space = room_of(model, host.context_settings).most - text_tokens(instructions) - _FRAME
+        told = await asyncio.to_thread(written_down, host.context.view, self._place, space)
+        longest = min(model.max_output, max(_LEAST_ANSWER, self._room * 2))
+        request = ModelRequest(
+            model=msgspec.structs.replace(model, max_output=longest),
+            system=instructions,
+            messages=(
+                UserSide((UserText(f"<conversation>\n{told}\n</conversation>\n\nSum it up."),)),
+            ),
+            thought_level=_least_thought(model),
+        )
+        answer = await ask_aside(host, request, show=self._show)
+        await count_side_request(host, model, answer.usage, next_request(host, host.model))
+        return answer.text
+
+    async def _show(self, text: str) -> None:
+        shown = scrub(text, self._host.secrets)
+        await self._host.emit(CompactionSummaryText(compaction=self._id, text=shown))
+
+
+async def _kept(host: TurnHost, view: View, place: int) -> Keepsakes:
+    events = await host.history()
+    messages = {entry.id for entry in view.entries[:place] if entry.id is not None}
+    texts = list(_texts(view, place))
+    return await asyncio.to_thread(keepsakes, events, messages, texts)
+
+
+def _texts(view: View, place: int) -> Iterator[tuple[str, float]]:
+    """What is searched for names: what people and models wrote, and what calls were made with."""
+    if view.summary:
+        yield view.summary, 3.0
+    for entry in view.entries[view.first : place]:
+        for part in entry.message.parts:
+            match part:
+                case UserText():
+                    yield part.text[:20_000], 3.0
+                case AnswerText():
+                    yield part.text, 2.0
+                case AnswerCall():
+                    yield part.arguments[:2_000], 1.0
+                case _:
+                    pass
+
+
+def written_down(view: View, place: int, space: int) -> str:
+    """The part of the conversation before a place, as a text of at most so many tokens.
+
+    Results are cut shorter until it fits; where that does not help, its middle is left out.
+    """
+    before = view.summary.partition(KEPT)[0].strip()
+    begin = f"[What came before, summed up:]\n{before}\n\n" if before else ""
+    text = ""
+    for limit in _LIMITS:
+        lines = [
+            line for entry in view.entries[view.first : place] for line in _lines(entry, limit)
+        ]
+        text = begin + "\n\n".join(lines)
+        if text_tokens(text) <= space:
+            return text
+    room = max(0, space) * BYTES_PER_TOKEN * len(text) // max(1, len(text.encode()))
+    head = int(room * _HEAD)
+    return f"{text[:head]}\n\n[… the middle is left out …]\n\n{text[len(text) - room + head :]}"
+
+
+def _lines(entry: Entry, limit: int) -> Iterator[str]:
+    for part in cut_message(entry.message, limit).parts:
+        match part:
+            case UserText():
+                yield f"User: {part.text}"
+            case AnswerText():
+                yield f"Agent: {part.text}"
+            case AnswerCall():
+                arguments = part.arguments
+                if len(arguments) > limit:
+                    arguments = (
+                        f"{arguments[:limit]} [… {len(arguments) - limit:,} more characters]"
+                    )
+                yield f"Agent calls {part.name}: {arguments}"
+            case ToolResult():
+                yield f"{'Failed' if part.failed else 'Result'}: {part.text}"
+            case _:
+                pass
+
+
+def _least_thought(model: ModelInfo) -> ThoughtLevel | None:
+    """As little reasoning as the model lets one choose."""
+    return next(iter(model.thought_levels), None)

@@ -1,0 +1,172 @@
+"""What a summary must not lose: the user's own words, open todos, files, names and numbers.
+
+They are taken from the part of the conversation that is summed up. After the model has answered,
+whatever of them its summary lacks is put behind it, word for word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+
+from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens
+from acp_agent.content import CallContent, DiffPart, TextBlock
+from acp_agent.events import (
+    PLAN,
+    AnyEvent,
+    PlanChanged,
+    PlanEntry,
+    PlanRemoved,
+    ToolCalled,
+    ToolEnded,
+    ToolShown,
+    UserMessage,
+)
+from acp_agent.ids import CallId
+
+KEPT = "## Kept word for word"
+
+_TASK = 2_000  # characters of the very first words that are kept before all others
+_LONGEST_NAME = 200
+_NAMES = re.compile(
+    r"""(?x)
+    https?://[^\s<>"'`)\]}]+                                            # addresses
+  | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b            # UUIDs
+  | (?<![\w/.])(?:~|\.{1,2})?/?(?:[\w@+-][\w.@+-]*/)+[\w@+-][\w.@+-]*(?::\d+)?   # paths
+  | (?<![\w/.])[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{1,5}(?::\d+)?(?![\w/])     # files, dotted names
+  | \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b                 # hashes
+  | \b[A-Za-z]+(?:[_-][A-Za-z0-9]+)*[_-][A-Za-z0-9]*\d[A-Za-z0-9_-]*\b  # ids with a number
+  | \b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b                          # snake_case
+  | \b[a-z]+[A-Z][A-Za-z0-9]*\b | \b(?:[A-Z][a-z0-9]+){2,}\b            # camelCase
+  | \bv?\d+(?:[.:,/-]\d+)+\b | \b\d{2,}\b                               # versions, dates, numbers
+    """
+)
+
+
+class Keepsakes(Struct, frozen=True, kw_only=True):
+    """What is to be kept of a part of a conversation.
+
+    `words` are the user's, oldest first; `names` what matters most first.
+    """
+
+    words: Sequence[str]
+    todos: Sequence[PlanEntry]
+    files: Sequence[str]
+    names: Sequence[str]
+
+
+def keepsakes(
+    events: Iterable[AnyEvent], messages: Collection[str], texts: Iterable[tuple[str, float]]
+) -> Keepsakes:
+    """What is to be kept.
+
+    Args:
+        events: the whole journal.
+        messages: the ids of the messages that are summed up.
+        texts: what is searched for names, and how much a name in it matters.
+    """
+    words: list[str] = []
+    todos: Sequence[PlanEntry] = ()
+    shown: dict[CallId, list[str]] = {}
+    files: dict[str, None] = {}
+    for event in events:
+        match event:
+            case UserMessage() if event.message in messages and not event.local:
+                said = [block.text for block in event.content if isinstance(block, TextBlock)]
+                words.append("\n".join(said).strip())
+            case PlanChanged() if event.plan_id == PLAN:
+                todos = [entry for entry in event.entries if entry.status != "completed"]
+            case PlanRemoved() if event.plan_id == PLAN:
+                todos = ()
+            case ToolCalled() | ToolShown() if event.content:
+                shown[event.call] = _changed(event.content)
+            case ToolEnded() if not event.failed:
+                changed = _changed(event.content or ()) or shown.pop(event.call, [])
+                files.update(dict.fromkeys(changed))
+            case _:
+                pass
+    return Keepsakes(
+        words=[one for one in words if one],
+        todos=todos,
+        files=list(files),
+        names=_names(texts),
+    )
+
+
+def completed(summary: str, kept: Keepsakes, room: int) -> str:
+    """The summary, with what it lost put behind it, as far as `room` tokens allow.
+
+    The open todos and the names come first, then the user's words: the first ones, and of the
+    others the newest. What there is no room for can still be found in the journal.
+    """
+    characters = room * BYTES_PER_TOKEN
+    parts: list[str] = []
+    todos = [entry.content for entry in kept.todos if entry.content not in summary]
+    if todos:
+        lines = [f"- {line}" for line in _fitting(todos, characters // 4)]
+        parts.append("Open todos:\n" + "\n".join(lines))
+    lost = [name for name in kept.files if name not in summary]
+    if lost:
+        parts.append("Files that were changed: " + ", ".join(_fitting(lost, characters // 5)))
+    lost = [name for name in kept.names if name not in summary and name not in "".join(parts)]
+    if lost:
+        parts.append("Names and numbers: " + ", ".join(_fitting(lost, characters // 5)))
+    said = _words([one for one in kept.words if one not in summary], characters // 2)
+    if said:
+        parts.append("What the user said:\n" + "\n".join(said))
+    if not parts:
+        return summary.strip()
+    return f"{summary.strip()}\n\n{KEPT}\n" + "\n\n".join(parts)
+
+
+def _changed(content: Sequence[CallContent]) -> list[str]:
+    return [part.path for part in content if isinstance(part, DiffPart)]
+
+
+def _names(texts: Iterable[tuple[str, float]]) -> list[str]:
+    """The names in texts, those that matter most first; the later of two that matter alike."""
+    weights: dict[str, float] = {}
+    last: dict[str, int] = {}
+    for number, (text, weight) in enumerate(texts):
+        for name in {found.rstrip(".,:;") for found in _NAMES.findall(text)}:
+            if 1 < len(name) <= _LONGEST_NAME:
+                weights[name] = weights.get(name, 0.0) + weight
+                last[name] = number
+    return sorted(weights, key=lambda name: (-weights[name], -last[name], name))
+
+
+def _fitting(lines: Iterable[str], room: int) -> list[str]:
+    """The first lines, as many as there is room for."""
+    fitting: list[str] = []
+    for line in lines:
+        room -= 3 * text_tokens(line) + 3
+        if room < 0:
+            break
+        fitting.append(line)
+    return fitting
+
+
+def _words(words: Sequence[str], room: int) -> list[str]:
+    """The user's words as quotations: the first ones, then the newest for which there is room."""
+    if not words:
+        return []
+    first = _quoted(words[0], min(_TASK, room))
+    room -= BYTES_PER_TOKEN * text_tokens(first)
+    newest: list[str] = []
+    for one in reversed(words[1:]):
+        quoted = _quoted(one, room)
+        room -= BYTES_PER_TOKEN * text_tokens(quoted) + 2
+        if room < 0:
+            break
+        newest.append(quoted)
+    left_out = len(words) - 1 - len(newest)
+    gap = [f"[… {left_out:,} more messages of the user: see session_search …]"] if left_out else []
+    return [first, *gap, *reversed(newest)]
+
+
+def _quoted(text: str, limit: int) -> str:
+    if len(text) > limit:
+        text = f"{text[:limit]} [… {len(text) - limit:,} more characters]"
+    return "> " + text.replace("\n", "\n> ")

@@ -1,0 +1,70 @@
+"""Pictures for a model that cannot see them: another one tells in words what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+import msgspec
+
+from acp_agent.agent.count import next_request
+from acp_agent.agent.host import TurnHost
+from acp_agent.agent.side_requests import ask_aside, count_side_request
+from acp_agent.content import ImageBlock
+from acp_agent.errors import AcpAgentError, StoreError
+from acp_agent.events import NoticeShown, PicturesDescribed
+from acp_agent.models.base import ModelInfo, ModelRequest, UserImage, UserSide, UserText
+from acp_agent.workspace.scrub import scrub
+
+_ANSWER = 4_000  # tokens of the description of the pictures of one message
+
+
+async def describe_pictures(host: TurnHost) -> None:
+    """Have the pictures described that the session's model is sent and cannot see.
+
+    Each is described once, and counts as part of its message from then on. Where no other model is
+    configured, or it fails, the model is told that a picture stood there.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    await host.settled()
+    if host.model.vision:
+        return
+    for of, pictures in host.context.unseen_pictures.items():
+        try:
+            seer = host.vision_model
+            if seer is None:
+                return
+            await _describe(host, seer, of, pictures)
+        except StoreError:
+            raise
+        except AcpAgentError as error:
+            why = scrub(str(error), host.secrets)
+            await host.emit(
+                NoticeShown(
+                    severity="warning", title="A picture was not looked at.", description=why
+                )
+            )
+            return
+
+
+async def _describe(
+    host: TurnHost, seer: ModelInfo, of: str, pictures: Sequence[ImageBlock]
+) -> None:
+    model = host.model
+    count = "A picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
+    title = f"{model.ref} cannot see pictures; {seer.ref} looks at them."
+    await host.emit(NoticeShown(severity="info", title=title))
+    request = ModelRequest(
+        model=msgspec.structs.replace(seer, vision=True, max_output=min(seer.max_output, _ANSWER)),
+        system=(files(__package__) / "pictures.md").read_text("utf-8").strip(),
+        messages=(
+            UserSide((*map(UserImage, pictures), UserText(f"{count}. What is to be seen?"))),
+        ),
+    )
+    answer = await ask_aside(host, request)
+    await count_side_request(host, seer, answer.usage, next_request(host, model))
+    told = scrub(answer.text, host.secrets)
+    text = f"[{count}, described by another model:]\n{told}"
+    await host.emit(PicturesDescribed(of=of, text=text, model=seer.ref))
