@@ -45,10 +45,14 @@ class Activity:
         self._asking.discard(call)
         return self._changed()
 
-    def rests(self, call: str) -> Sequence[acp.SessionUpdate]:
-        """A call ended."""
+    def rests(self, call: str, *, cancelled: bool = False) -> Sequence[acp.SessionUpdate]:
+        """A call ended. Whether the work goes on after one that was cancelled is not known yet."""
         self._at_work.discard(call)
         self._asking.discard(call)
+        return [] if cancelled else self._changed()
+
+    def goes_on(self) -> Sequence[acp.SessionUpdate]:
+        """The model is asked."""
         return self._changed()
 
     def ends(self, event: TurnEnded | None) -> Sequence[acp.SessionUpdate]:

@@ -145,14 +145,17 @@ class Editor(ClientEditor):
         waiting.append(call)
         for update in self._projector(session).activity.asks(call):
             self.update(session, update)
+        answered = False
         try:
             yield
+            answered = True
         finally:
             waiting.remove(call)
             if not waiting:
                 self._filling_in.pop(session, None)
             projector = self._projectors.get(session)  # none: the session is another editor's now
-            for update in () if projector is None else projector.activity.answered(call):
+            updates = () if projector is None else projector.activity.answered(call)
+            for update in updates if answered else ():  # else the end of the call says what follows
                 self.update(session, update)
 
 

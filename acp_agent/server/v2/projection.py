@@ -16,6 +16,7 @@ from acp_agent.events import (
     AnyEvent,
     CompactionChanged,
     CompactionSummaryText,
+    ModelAsked,
     NoticeShown,
     PermissionAsked,
     PermissionDecided,
@@ -57,6 +58,7 @@ class Projector:
             ToolOutput: self._calls.output,
             UserMessage: _user,
             TurnStarted: lambda _: self.activity.begins(),
+            ModelAsked: lambda _: self.activity.goes_on(),
             TurnEnded: self._turn_ended,
             TurnInterrupted: self._interrupted,
             ToolCalled: self._calls.called,
@@ -86,7 +88,8 @@ class Projector:
         return [*self.activity.works(event.call), *self._calls.started(event)]
 
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
-        return [*self._calls.ended(event), *self.activity.rests(event.call)]
+        resting = self.activity.rests(event.call, cancelled=event.cancelled)
+        return [*self._calls.ended(event), *resting]
 
     def _turn_ended(self, event: TurnEnded) -> Sequence[acp.SessionUpdate]:
         return [*self._calls.cut_all(), *self.activity.ends(event)]
