@@ -60,8 +60,8 @@ class WebSocketTransport(asyncio.Protocol):
         self._messages: deque[bytes | Oversize] = deque()
         self._unread = 0  # bytes in `_messages`
         self._paused = False  # whether reading is
-        self._parts: list[bytes] = []
-        self._size = 0  # bytes in `_parts`, or of what was thrown away
+        self._message = bytearray()  # what came of one; it may come in any number of pieces
+        self._size = 0  # bytes of it, thrown away or not
         self._ended = False  # nothing more is read
         self._parted = False  # a close frame went out or came in
         self._ping_due: bytes | None = None  # a ping that waits to be answered
@@ -219,15 +219,15 @@ class WebSocketTransport(asyncio.Protocol):
         part = event.data.encode()
         self._size += len(part)
         if self._size <= self._limit:
-            self._parts.append(part)
+            self._message += part
         else:
-            self._parts.clear()
+            self._message.clear()
         if not event.message_finished:
             return
         message: bytes | Oversize = Oversize(self._limit)
         if self._size <= self._limit:
-            message = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts.clear()
+            message = bytes(self._message)
+        self._message.clear()
         self._size = 0
         self._arrived(message)
 

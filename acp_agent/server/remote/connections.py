@@ -27,15 +27,13 @@ class RemoteConnection:
 
     Attributes:
         id: what the client names it by; not to be guessed.
-        requests: how many of its HTTP requests are being answered.
+        closing: the code and the reason with which a WebSocket is closed at its end.
     """
 
     def __init__(self, transport: WebSocketTransport | StreamableHttpTransport, link: RemoteLink):
         self.id = secrets.token_urlsafe(18)
         self.transport = transport
         self.link = link
-        self.requests = 0
-        self.task: asyncio.Task[None] | None = None
         self.closing: tuple[int, str] = (NORMAL, "")
 
 
@@ -51,9 +49,7 @@ class Connections:
         self._make_link = make_link
         self._limits = limits
         self._all: dict[str, RemoteConnection] = {}
-
-    def __len__(self) -> int:
-        return len(self._all)
+        self._tasks: set[asyncio.Task[None]] = set()  # theirs, and those of ended ones that end
 
     def over_websocket(self, on_end: Callable[[], None]) -> RemoteConnection:
         """Begin a connection over a WebSocket.
@@ -91,10 +87,9 @@ class Connections:
 
     async def close(self) -> None:
         """End all, and wait until they have."""
-        tasks = [one.task for one in self._all.values() if one.task is not None]
         for one in list(self._all.values()):
             self.end(one, GOING_AWAY, "the agent is being ended")
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def watch(self) -> None:
         """End connections that do nothing; runs until it is cancelled."""
@@ -108,7 +103,7 @@ class Connections:
                 if not isinstance(transport, StreamableHttpTransport):
                     continue
                 transport.keep_alive(now, limits.stall)
-                if transport.streams or one.requests:
+                if transport.streams:
                     transport.touched = now
                 elif now - transport.touched > limits.idle:
                     _log.info("a connection without any stream was ended")
@@ -122,7 +117,9 @@ class Connections:
         connection = RemoteConnection(transport, self._make_link(transport))
         transport.on_over = connection.link.leave
         self._all[connection.id] = connection
-        connection.task = asyncio.create_task(self._serve(connection))
+        task = asyncio.create_task(self._serve(connection))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return connection
 
     async def _serve(self, connection: RemoteConnection) -> None:

@@ -6,6 +6,7 @@ Source: the RFD "Streamable HTTP & WebSocket Transport" of the Agent Client Prot
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -34,6 +35,8 @@ _STREAM: Final = (
     ("cache-control", "no-store"),
     ("x-accel-buffering", "no"),  # nginx would keep events back
 )
+
+_log = logging.getLogger(__name__)
 
 
 class Socket(Protocol):
@@ -110,6 +113,9 @@ class Endpoint:
             reply = refusal(400, str(error))
         except FullError:
             reply = refusal(503, "there are too many connections", _BUSY)
+        except Exception:  # noqa: BLE001 - one request's fault must not cost the others
+            _log.exception("a request broke")
+            reply = refusal(500, "the agent broke by a fault of its own; its log says how")
         return reply if reply is None else reply.also(*self._shared(request))
 
     def _screen(self, request: Request, *, upgrade: bool) -> Reply | None:

@@ -35,8 +35,7 @@ class Http1(asyncio.Protocol):
         self._writer = BufferedWriter(on_idle=self._idle)
         self._transport: asyncio.Transport | None = None
         self._request: Request | None = None  # the one that is being read or answered
-        self._body: list[bytes] = []
-        self._size = 0
+        self._body = bytearray()
         self._task: asyncio.Task[None] | None = None
         self._stream: ChunkedStream | None = None
         self._over = False  # no further request is read from what comes
@@ -125,18 +124,15 @@ class Http1(asyncio.Protocol):
             self._send(go_on)
 
     def _on_data(self, data: bytes) -> None:
-        self._size += len(data)
-        if self._size > self._limits.message:
+        self._body += data
+        if len(self._body) > self._limits.message:
             self._refuse(self._endpoint.too_large())
-            return
-        self._body.append(data)
 
     def _on_whole(self) -> None:
         assert self._request is not None
         assert self._transport is not None
-        body = b"".join(self._body)
+        body = bytes(self._body)
         self._body.clear()
-        self._size = 0
         self._stop_waiting()
         self._transport.pause_reading()  # nothing but the end can come, and a GET opens a stream
         self._task = asyncio.create_task(self._answer(self._request, body))

@@ -149,10 +149,9 @@ class Http2(asyncio.Protocol):
         if stream is None or stream.over:
             self._throw_away(event.stream_id, size)
             return
-        stream.body.append(event.data or b"")
-        stream.size += len(event.data or b"")
+        stream.body += event.data or b""
         self._held += len(event.data or b"")
-        if stream.size > self._limits.message:
+        if len(stream.body) > self._limits.message:
             self._reply(stream, self._endpoint.too_large())
         elif self._held > 2 * self._limits.message:
             reason = "too many large messages at the same time"
@@ -162,10 +161,8 @@ class Http2(asyncio.Protocol):
         stream.whole = True
         if stream.over:
             return
-        body = b"".join(stream.body)
-        self._held -= stream.size
-        stream.size = 0
-        stream.body.clear()
+        body = bytes(stream.body)
+        self._let_go(stream)
         stream.task = asyncio.create_task(self._answer(stream, body))
 
     async def _answer(self, stream: Http2Stream, body: bytes) -> None:
@@ -202,9 +199,7 @@ class Http2(asyncio.Protocol):
             self._forget(stream)
             return
         stream.over = True
-        self._held -= stream.size
-        stream.size = 0
-        stream.body.clear()
+        self._let_go(stream)
         if bare:
             self._finished(stream)
         else:
@@ -270,13 +265,17 @@ class Http2(asyncio.Protocol):
         if self._streams.pop(stream.id, None) is None:
             return
         self._idle_since = asyncio.get_running_loop().time()
-        self._held -= stream.size
-        stream.size = 0
+        self._let_go(stream)
         stream.over = True
         if stream.task is not None:
             stream.task.cancel()
         if stream.on_lost is not None:
             stream.on_lost()
+
+    def _let_go(self, stream: Http2Stream) -> None:
+        """Keep nothing of what came of a request."""
+        self._held -= len(stream.body)
+        stream.body.clear()
 
     def _idle(self) -> None:
         """There may be room again for what waits."""

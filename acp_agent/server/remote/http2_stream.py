@@ -21,8 +21,7 @@ class Http2Stream:
         self.id = stream_id
         self.request = request
         self.began = asyncio.get_running_loop().time()
-        self.body: list[bytes] = []
-        self.size = 0  # bytes in `body`
+        self.body = bytearray()
         self.whole = False  # all of the request is there
         self.task: asyncio.Task[None] | None = None
         self.opened = False  # an event stream

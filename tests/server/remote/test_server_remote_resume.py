@@ -160,7 +160,7 @@ async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everyt
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     stall = Stall()
-    flood = [f"{number:08d} " * 400 for number in range(1600)]
+    flood = [f"{number:05d} " for number in range(25_000)]  # each in a message of its own
     model_server.add(answer("Begun. ", stall, *flood), answer("After."))
     agent = listening(*MODEL, environ=model_server.environ("openai"))
     async with http_client(agent, joins=True) as client:
