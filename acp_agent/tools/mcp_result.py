@@ -15,6 +15,8 @@ from acp_agent.tools.images import IMAGE_LIMIT, image_block, image_type
 from acp_agent.tools.quoting import fenced, one_line, shorten
 
 SHOWN_LIMIT = 4_000  # characters of text that the call shows
+# Characters that are taken in at all: looking for secrets in more would hold up everything else.
+TEXT_LIMIT = 2_000_000
 _RAW_LIMIT = 20_000  # bytes of structured content that the call carries
 _IMAGES = 8  # of one result
 _NAME = 200  # characters of a name or an address
@@ -69,6 +71,9 @@ def _outcome(
         texts.append(f"[{len(images) - _IMAGES} more pictures are left out]")
     images = images[:_IMAGES]
     text = "\n".join(texts)
+    if len(text) > TEXT_LIMIT:
+        left_out = len(text) - TEXT_LIMIT
+        text = f"{text[:TEXT_LIMIT]}\n[{left_out:,} characters are left out: too much text]"
     shown: list[CallContent] = []
     if text.strip():
         shown.append(text_part(fenced(shorten(text, SHOWN_LIMIT), "")))

@@ -229,7 +229,7 @@ class McpClient:
             ) as events:
                 async for _ in events:
                     self.changed.set()
-        except (MCPError, RuntimeError, TimeoutError) as error:
+        except (MCPError, RuntimeError, TimeoutError, ValueError) as error:
             _log.info("a server's changes are not followed any more: %s", type(error).__name__)
 
     async def _elicited(

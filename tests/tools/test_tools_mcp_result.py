@@ -1,0 +1,77 @@
+"""What a result of an MCP server becomes for the model and for the user."""
+
+from __future__ import annotations
+
+import base64
+
+import mcp_types as types
+import pytest
+
+from acp_agent.tools.images import IMAGE_LIMIT
+from acp_agent.tools.mcp_result import TEXT_LIMIT, prompt_text, tool_outcome
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def text(words: str) -> types.TextContent:
+    return types.TextContent(type="text", text=words)
+
+
+def image(raw: bytes, said: str = "image/png") -> types.ImageContent:
+    data = base64.b64encode(raw).decode()
+    return types.ImageContent(type="image", data=data, mime_type=said)
+
+
+def test_a_result_with_nothing_in_it_says_so() -> None:
+    assert tool_outcome(types.CallToolResult(content=[])).text == "[nothing]"
+
+
+def test_structured_content_is_not_repeated_where_the_text_has_it() -> None:
+    result = types.CallToolResult(content=[text("42")], structured_content={"answer": 42})
+    outcome = tool_outcome(result)
+    assert outcome.text == "42"
+    assert outcome.raw_output == {"structuredContent": {"answer": 42}}
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        (image(b"<svg/>", "image/svg+xml"), "[a picture of type image/svg+xml is left out]"),
+        (image(b"GIF89a" + b"x" * IMAGE_LIMIT, "image/gif"), "too large"),
+        (
+            types.ImageContent(type="image", data="%%%", mime_type="image/png"),
+            "[a picture that is no valid base64 is left out]",
+        ),
+        (
+            types.AudioContent(type="audio", data="AAAA", mime_type="audio/wav\n\x1b[31m"),
+            "[a sound of type audio/wav … is left out]",
+        ),
+    ],
+)
+def test_what_a_model_cannot_take_is_named_in_its_place(
+    block: types.ContentBlock, told: str
+) -> None:
+    outcome = tool_outcome(types.CallToolResult(content=[block]))
+    assert told in outcome.text
+    assert outcome.images == ()
+
+
+def test_what_a_picture_is_is_told_by_its_bytes() -> None:
+    (block,) = tool_outcome(types.CallToolResult(content=[image(PNG, "text/html")])).images
+    assert block.mime_type == "image/png"
+
+
+def test_more_pictures_than_a_request_should_have_are_left_out() -> None:
+    outcome = tool_outcome(types.CallToolResult(content=[image(PNG)] * 11))
+    assert len(outcome.images) == 8
+    assert "3 more pictures are left out" in outcome.text
+
+
+def test_more_text_than_can_be_looked_through_is_left_out() -> None:
+    outcome = tool_outcome(types.CallToolResult(content=[text("x" * (TEXT_LIMIT + 1_000))]))
+    assert outcome.text.endswith("[1,000 characters are left out: too much text]")
+
+
+def test_a_prompt_of_the_user_alone_is_their_words_and_no_more() -> None:
+    messages = [types.PromptMessage(role="user", content=text(word)) for word in ("one", "two")]
+    assert prompt_text(types.GetPromptResult(messages=messages)) == "one\n\ntwo"
