@@ -131,6 +131,11 @@ class Session:
         stored = await self.services.store.read_all(self.session)
         return [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
 
+    async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
+        """Every event so far with its time, in milliseconds since 1970 (UTC)."""
+        stored = await self.services.store.read_all(self.session)
+        return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
+
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, take them in, and show them (`TurnHost.emit`)."""
         if events:

@@ -37,6 +37,7 @@ class SessionHost:
 
         self._session = session
         self._equipment = equipment
+        self._searching: tuple[Toolset, Toolset] | None = None  # without the search, and with it
         self.limits = _limits(session.services)
         self.open_calls: OpenCalls = OpenCalls()
 
@@ -72,10 +73,23 @@ class SessionHost:
 
     @property
     def toolset(self) -> Toolset:
-        """The session's own tools, and those of MCP servers as they are at the moment."""
-        core = self._equipment.toolset
+        """The session's own tools, and those of MCP servers as they are at the moment.
+
+        The search of the session is among them once the model is not sent all of it any more.
+        """
+        tools = self._equipment.toolset
         mcp = self._session.mcp
-        return core if mcp is None else mcp.toolset(core, self._equipment.workspace)
+        if mcp is not None:
+            tools = mcp.toolset(tools, self._equipment.workspace)
+        return self._with_search(tools) if self.context.is_shortened else tools
+
+    def _with_search(self, tools: Toolset) -> Toolset:
+        if self._searching is None or self._searching[0] is not tools:
+            from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
+
+            tool = SessionSearchTool(self._equipment.workspace, self._session.dated_history)
+            self._searching = (tools, tools.with_more([tool]))
+        return self._searching[1]
 
     @property
     def gate(self) -> Gate:
