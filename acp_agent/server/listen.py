@@ -109,7 +109,9 @@ async def _serve(
     ended = asyncio.Event()
     _on_signals(ended.set)
     watch = asyncio.create_task(connections.watch())
-    announce(f"{scheme}://{Address(shown, port)}{PATH}")
+    url = f"{scheme}://{Address(shown, port)}{PATH}"
+    _log.info("listening on %s", url)
+    announce(url)
     await ended.wait()
     _log.info("ended by a signal")
     watch.cancel()

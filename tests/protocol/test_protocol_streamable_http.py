@@ -1,0 +1,192 @@
+"""The transport of streamable HTTP by itself: which message goes where, and what waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from protocol.transports.streamable_http import StreamableHttpTransport
+
+
+class Events:
+    """An open stream that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.on_idle: Callable[[], None] | None = None
+        self.on_lost: Callable[[], None] | None = None
+        self.data = b""
+        self.waiting = False
+        self.took = False
+        self.state = "open"
+
+    @property
+    def queued(self) -> int:
+        return 1 if self.waiting else 0
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+    def drained(self) -> bool:
+        return self.took
+
+    def end(self) -> None:
+        self.state = "ended"
+
+    def cut(self) -> None:
+        self.state = "cut"
+        assert self.on_lost is not None
+        self.on_lost()
+
+    @property
+    def messages(self) -> list[Any]:
+        found = [part for part in self.data.split(b"\n\n") if part.startswith(b"data: ")]
+        return [json.loads(part.removeprefix(b"data: ")) for part in found]
+
+
+def line(**message: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n"
+
+
+def update(session: str, text: str = "") -> bytes:
+    return line(method="session/update", params={"sessionId": session, "text": text})
+
+
+@pytest.mark.parametrize(
+    ("method", "session", "where"),
+    [
+        ("session/new", None, None),
+        ("session/list", None, None),
+        ("session/load", "s", None),
+        ("session/resume", "s", "s"),
+        ("session/prompt", "s", "s"),
+    ],
+)
+async def test_a_response_goes_where_its_request_came_from(
+    method: str, session: str | None, where: str | None
+) -> None:
+    transport = StreamableHttpTransport()
+    streams: dict[str | None, Events] = {None: Events(), "s": Events()}
+    for name, stream in streams.items():
+        transport.open_stream(name, stream)
+    transport.expect(b'"one"', method, session)
+    transport.write(line(id="one", result={}))
+    assert [name for name, stream in streams.items() if stream.messages] == [where]
+
+
+async def test_updates_and_questions_go_to_the_stream_of_their_session() -> None:
+    transport = StreamableHttpTransport()
+    one, other, connection = Events(), Events(), Events()
+    transport.open_stream("one", one)
+    transport.open_stream("other", other)
+    transport.open_stream(None, connection)
+    question = line(id=7, method="session/request_permission", params={"sessionId": "other"})
+    transport.write(update("one") + question + line(method="_note", params={}))
+    assert [m["method"] for m in one.messages] == ["session/update"]
+    assert [m["method"] for m in other.messages] == ["session/request_permission"]
+    assert [m["method"] for m in connection.messages] == ["_note"]
+    assert transport.asked_in(b"7") == "other"
+    transport.answered(b"7")
+    assert transport.asked_in(b"7") is None
+
+
+async def test_what_is_said_before_a_stream_is_opened_comes_first_and_in_order() -> None:
+    transport = StreamableHttpTransport()
+    for text in "abc":
+        transport.write(update("s", text))
+    stream = Events()
+    transport.open_stream("s", stream)
+    transport.write(update("s", "d"))
+    assert [m["params"]["text"] for m in stream.messages] == ["a", "b", "c", "d"]
+
+
+async def test_too_much_is_dropped_but_for_questions_and_answers() -> None:
+    transport = StreamableHttpTransport(held_limit=1000)
+    transport.expect(b"1", "session/prompt", "s")
+    transport.write(line(id=9, method="session/request_permission", params={"sessionId": "s"}))
+    transport.write(update("s", "x" * 600) + update("s", "y" * 600) + update("s", "z"))
+    transport.write(line(id=1, result={}))
+    assert transport.must_load("s")
+    assert not transport.must_load("other")
+    stream = Events()
+    transport.open_stream("s", stream)
+    assert [m.get("id") for m in stream.messages] == [9, 1]
+    transport.loading("s")
+    assert not transport.must_load("s")
+
+
+async def test_a_lost_stream_costs_no_question_and_says_that_updates_may_be_missing() -> None:
+    transport = StreamableHttpTransport()
+    first, second = Events(), Events()
+    transport.open_stream("s", first)
+    question = line(id=9, method="session/request_permission", params={"sessionId": "s"})
+    transport.write(question)
+    first.waiting = True
+    first.cut()
+    assert transport.must_load("s")
+    transport.open_stream("s", second)
+    assert [m["id"] for m in second.messages] == [9]
+
+
+async def test_a_client_that_takes_nothing_is_cut_and_one_that_takes_a_little_is_not() -> None:
+    transport = StreamableHttpTransport()
+    stuck, slow, quick = Events(), Events(), Events()
+    for name, stream in (("stuck", stuck), ("slow", slow), ("quick", quick)):
+        transport.open_stream(name, stream)
+    stuck.waiting = slow.waiting = slow.took = True
+    for now in range(0, 100, 10):
+        transport.keep_alive(float(now), 50.0)
+    assert (stuck.state, slow.state, quick.state) == ("cut", "open", "open")
+    assert quick.data == b":\n\n" * 10
+    assert slow.data == b""
+
+
+async def test_one_slow_stream_holds_back_and_says_when_it_has_caught_up() -> None:
+    transport = StreamableHttpTransport()
+    told: list[bool] = []
+    transport.on_idle = lambda: told.append(transport.waiting)
+    slow, quick = Events(), Events()
+    transport.open_stream("slow", slow)
+    transport.open_stream("quick", quick)
+    slow.waiting = True
+    assert transport.waiting
+    assert transport.queued == 1
+    assert not await transport.flush(0.01)
+    slow.waiting = False
+    assert slow.on_idle is not None
+    slow.on_idle()
+    assert told == [False]
+    assert await transport.flush(0.01)
+
+
+async def test_the_first_answer_is_handed_out_and_goes_to_no_stream() -> None:
+    transport = StreamableHttpTransport()
+    asked = asyncio.create_task(transport.first_answer(b"{}", b"1"))
+    assert await transport.read_message() == b"{}"
+    transport.write(line(id=1, result={"ok": True}))
+    assert json.loads(await asked)["result"] == {"ok": True}
+    stream = Events()
+    transport.open_stream(None, stream)
+    assert stream.messages == []
+
+
+async def test_the_end_closes_every_stream_and_whoever_waits_hears_of_it() -> None:
+    transport = StreamableHttpTransport()
+    told: list[str] = []
+    transport.on_over = lambda: told.append("over")
+    stream = Events()
+    transport.open_stream("s", stream)
+    asked = asyncio.create_task(transport.first_answer(b"{}", b"1"))
+    await asyncio.sleep(0)
+    transport.end()
+    with pytest.raises(ConnectionError):
+        await asked
+    assert told == ["over"]
+    assert stream.state == "ended"
+    assert transport.gone
+    assert await transport.read_message() is None
+    transport.hand_in(b"late")
+    assert await transport.read_message() is None
