@@ -117,6 +117,17 @@ async def test_a_turn_that_runs_is_taken_over_up_to_where_nothing_is_half_done(
     assert source.session != fork.session
 
 
+async def test_what_was_said_before_the_fork_is_in_it_however_slow_the_disk(desk: Desk) -> None:
+    desk.store.held = asyncio.Event()
+    said = desk.session.write(UserMessage(message=MessageId("msg_late"), content=()))
+    forking = asyncio.create_task(forked(desk))
+    ready, _ = await asyncio.wait([forking], timeout=0.2)
+    assert not ready
+    desk.store.held.set()
+    await said
+    assert any(isinstance(event, UserMessage) for event in await stored(desk, await forking))
+
+
 async def test_a_fork_works_in_the_folders_that_it_is_given(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
