@@ -74,16 +74,29 @@ async def export_page(
     last, first = _position(cursor, stored)
     upto = [item for item in stored if item.seq <= last]
     return await asyncio.to_thread(
-        lambda: _page(export_pieces(form, record, upto, secrets), first, limit, last)
+        lambda: _page(export_pieces(form, record, upto, secrets, skip=first), first, limit, last)
     )
 
 
 def export_pieces(
-    form: ExportFormat, record: SessionRecord, stored: Sequence[StoredEvent], secrets: Sequence[str]
+    form: ExportFormat,
+    record: SessionRecord,
+    stored: Sequence[StoredEvent],
+    secrets: Sequence[str],
+    *,
+    skip: int = 0,
 ) -> Iterator[str]:
-    """An export piece by piece; each ends with a line break. Blocks for a long session."""
+    """An export piece by piece; each ends with a line break. Blocks for a long session.
+
+    Args:
+        form: what the export is like.
+        record: the session.
+        stored: all its events.
+        secrets: values that must not be in it.
+        skip: how many pieces nobody looks at; they may be empty.
+    """
     if form == "jsonl":
-        return _json_lines(record, stored, secrets)
+        return _json_lines(record, stored, secrets, skip)
     return _markdown(record, stored, secrets)
 
 
@@ -114,7 +127,7 @@ def _position(cursor: str | None, stored: Sequence[StoredEvent]) -> tuple[int, i
 
 
 def _json_lines(
-    record: SessionRecord, stored: Sequence[StoredEvent], secrets: Sequence[str]
+    record: SessionRecord, stored: Sequence[StoredEvent], secrets: Sequence[str], skip: int
 ) -> Iterator[str]:
     session = {
         "id": record.id,
@@ -126,7 +139,10 @@ def _json_lines(
     }
     head = {"format": "acp-agent session", "version": FORMAT_VERSION, "session": session}
     yield _line(head, secrets)
-    for item in _joined(stored):
+    for place, item in enumerate(_joined(stored), 1):
+        if place < skip:
+            yield ""
+            continue
         event = item.event
         value = (
             msgspec.json.decode(event.raw)
