@@ -86,6 +86,18 @@ class _Bounded(Operations):
                 session_id, cwd, directories, system_prompt=system_prompt, then=then
             )
 
+    async def fork(
+        self,
+        session_id: str,
+        cwd: str,
+        directories: Sequence[str],
+        *,
+        system_prompt: SystemPromptGiven | None = None,
+    ) -> Session:
+        """Start a session from another. Raises InvalidInputError where there are too many."""
+        with self._room():
+            return await super().fork(session_id, cwd, directories, system_prompt=system_prompt)
+
     @contextmanager
     def _room(self) -> Iterator[None]:
         """Keep a place for one more session while it is opened.

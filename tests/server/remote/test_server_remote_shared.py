@@ -1,0 +1,74 @@
+"""What several remote clients of one process share: its login, its sessions, their bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.remote.conftest import StartListening
+from tests.server.remote.remote_agent import DEMO
+from tests.server.remote.remote_clients import websocket_client
+from tests.support.framing import Json
+from tests.support.wire_client import AnswerError, WireClient
+
+
+def told(client: WireClient) -> list[str]:
+    """The states of `auth/status_update` that came so far."""
+    messages = [m for m in client.messages if m.get("method") == "auth/status_update"]
+    return [message["params"]["state"] for message in messages]
+
+
+async def test_a_change_of_the_login_is_told_to_every_client_but_those_that_know(
+    listening: StartListening,
+) -> None:
+    agent = listening(*DEMO)
+    async with websocket_client(agent) as one, websocket_client(agent) as other:
+        for client in (one, other):
+            await client.initialize()
+        assert (await other.request("auth/status", {}))["state"] == "not_required"
+        await one.request("logout", {})
+
+        def out(message: Json) -> bool:
+            return message.get("method") == "auth/status_update"
+
+        for client in (one, other):
+            await client.expect(out)
+            assert told(client) == ["unauthenticated"]
+        await other.request("logout", {})
+        await one.request("auth/status", {})
+        await other.request("auth/status", {})
+        assert told(one) == told(other) == ["unauthenticated"]
+
+
+async def test_a_session_of_one_client_is_named_archived_and_looked_up_by_another(
+    listening: StartListening, project: Path
+) -> None:
+    agent = listening(*DEMO)
+    async with websocket_client(agent) as one, websocket_client(agent) as other:
+        await one.initialize()
+        await other.initialize()
+        session = await one.new_session(project)
+        assert await other.request("session/status", {"sessionId": session}) == {"status": "open"}
+        await other.request("session/set_title", {"sessionId": session, "title": "Shared"})
+        update = await one.expect_update(session, "session_info_update")
+        assert update["title"] == "Shared"
+        assert other.updates(session) == []
+        await other.request("session/archive", {"sessionId": session})
+        assert await one.request("session/status", {"sessionId": session}) == {"status": "saved"}
+        with pytest.raises(AnswerError) as caught:
+            await one.prompt(session, "hello")
+        assert caught.value.code == -32002
+
+
+async def test_forks_count_among_the_sessions_that_a_connection_may_have(
+    listening: StartListening, project: Path
+) -> None:
+    agent = listening(*DEMO, "--max-sessions", "2")
+    async with websocket_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        params = {"sessionId": session, "cwd": str(project)}
+        await client.request("session/fork", params)
+        with pytest.raises(AnswerError, match="close one"):
+            await client.request("session/fork", params)
