@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
-from tests.support.model_server import Call, ModelServer
+from tests.support.model_server import Call, ModelServer, answer
 
 PROGRAM = Path(__file__).resolve().parent / "mcp_program.py"
 
@@ -59,6 +60,17 @@ def results(server: ModelServer, request: int = -1) -> list[str]:
     """The results of calls in a request to the model."""
     sent: Sequence[Json] = server.requests[request].json["messages"]
     return [_text(message["content"]) for message in sent if message["role"] == "tool"]
+
+
+async def until_offered(agent: AgentProcess, server: ModelServer, session: str, tool: str) -> None:
+    """Take turns until a tool is offered: a program of others may start slowly."""
+    server.otherwise = answer("Not yet.")
+    async with asyncio.timeout(60):
+        while True:
+            await agent.prompt(session, "is it there?")
+            if tool in offered(server):
+                return
+            await asyncio.sleep(0.1)
 
 
 def notices(agent: AgentProcess, session: str) -> list[str]:

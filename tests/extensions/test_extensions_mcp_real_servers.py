@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.extensions.mcp_session import Json, OpenWithServers, call, notices, offered, results
+from tests.extensions.mcp_session import (
+    Json,
+    OpenWithServers,
+    call,
+    notices,
+    offered,
+    results,
+    until_offered,
+)
 from tests.server.server_session import calls_of
 from tests.support.model_server import ModelServer, answer
 from tests.support.npm_packages import node_modules
@@ -29,6 +37,8 @@ async def test_the_filesystem_server_reads_and_writes_where_it_may(
     with_servers: OpenWithServers, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     written, outside = workspace_repo / "made.txt", workspace_repo.parent / "outside.txt"
+    running, session = await with_servers(npm_server("filesystem", str(workspace_repo)))
+    await until_offered(running, model_server, session, "mcp__filesystem__write_file")
     model_server.add(
         answer(
             call("read_text_file", server="filesystem", path=str(workspace_repo / "README.md")),
@@ -37,7 +47,6 @@ async def test_the_filesystem_server_reads_and_writes_where_it_may(
         ),
         answer("Done."),
     )
-    running, session = await with_servers(npm_server("filesystem", str(workspace_repo)))
     await running.prompt(session, "go")
     readme, made, refused = results(model_server)
     assert "A repository for tests." in readme
@@ -54,8 +63,7 @@ async def test_the_everything_server_shows_all_that_it_has(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
     running, session = await with_servers(npm_server("everything"))
-    model_server.add(answer("Hello."))
-    await running.prompt(session, "hi")
+    await until_offered(running, model_server, session, "mcp__everything__echo")
     names = offered(model_server)
     assert {"list_mcp_resources", "read_mcp_resource", "mcp__everything__echo"} <= set(names)
     model_server.add(
@@ -90,8 +98,9 @@ async def test_the_git_server_tells_of_the_repository(
     }
     (workspace_repo / "new.txt").write_text("new")
     status = call("git_status", server="git", repo_path=str(workspace_repo))
-    model_server.add(answer(status), answer("Done."))
     running, session = await with_servers(server)
+    await until_offered(running, model_server, session, "mcp__git__git_status")
+    model_server.add(answer(status), answer("Done."))
     await running.prompt(session, "status?")
     assert "new.txt" in results(model_server)[0]
     (asked,) = running.editor.asked
