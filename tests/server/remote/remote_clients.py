@@ -241,6 +241,7 @@ def http(agent: RemoteAgent, *, version: int = 2, **options: Any) -> httpx2.Asyn
         headers=agent.authorization,
         timeout=httpx2.Timeout(20.0, read=None),
         trust_env=False,
+        verify=False,  # reading the system's certificates takes longer than most tests
         **options,
     )
 

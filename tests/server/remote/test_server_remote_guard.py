@@ -31,7 +31,7 @@ async def begin(agent: RemoteAgent, version: int = 2, **headers: Any) -> httpx2.
     """`initialize` with these headers, and no token but what they bring."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     options: dict[str, Any] = {"http1": version == 1, "http2": version == 2}
-    async with httpx2.AsyncClient(**options, trust_env=False) as client:
+    async with httpx2.AsyncClient(**options, trust_env=False, verify=False) as client:
         return await client.post(agent.url, content=INITIALIZE, headers=JSON | named)
 
 
@@ -63,14 +63,14 @@ async def test_without_the_token_nothing_is_answered(remote: RemoteAgent, versio
 
 
 async def test_a_get_and_a_delete_need_the_token_too(remote: RemoteAgent) -> None:
-    async with httpx2.AsyncClient(trust_env=False) as client:
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
         events = {"Accept": "text/event-stream", "Acp-Connection-Id": "any"}
         assert (await client.get(remote.url, headers=events)).status_code == 401
         assert (await client.delete(remote.url, headers=events)).status_code == 401
 
 
 async def test_over_http_a_token_in_the_address_does_not_count(remote: RemoteAgent) -> None:
-    async with httpx2.AsyncClient(trust_env=False) as client:
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
         url = f"{remote.url}?access_token={remote.token}"
         assert (await client.post(url, content=INITIALIZE, headers=JSON)).status_code == 401
 
@@ -167,7 +167,7 @@ async def test_a_browser_may_ask_for_an_allowed_origin_before_it_sends(
 ) -> None:
     asked = {"Access-Control-Request-Method": "POST"}
     options: dict[str, Any] = {"http1": version == 1, "http2": version == 2}
-    async with httpx2.AsyncClient(**options, trust_env=False) as client:
+    async with httpx2.AsyncClient(**options, trust_env=False, verify=False) as client:
         allowed = await client.options(lenient.url, headers=asked | {"Origin": PAGE})
         foreign = await client.options(lenient.url, headers=asked | {"Origin": "https://evil"})
     assert allowed.status_code == 204

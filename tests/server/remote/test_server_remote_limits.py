@@ -76,10 +76,12 @@ async def test_a_websocket_message_over_the_limit_costs_one_error_and_nothing_el
     async with websocket_client(agent) as client:
         await client.initialize()
         session = await client.new_session(project)
-        await client.send(request("session/list", {"x": "y" * 2_000_000}, 90))
+        before = memory(agent)
+        await client.send(request("session/list", {"x": "y" * 40_000_000}, 90))
         refused = await client.expect(lambda m: "error" in m)
         assert refused["error"]["code"] == -32600
         assert "100000" in refused["error"]["message"]
+        assert memory(agent) - before < 20 * 1024 * 1024
         assert (await client.prompt(session, "hi"))["stopReason"] == "end_turn"
 
 

@@ -202,18 +202,18 @@ async def conflict(client: HttpClient, session: str) -> None:
 async def test_a_connection_without_stream_and_requests_is_ended_in_time(
     listening: StartListening, project: Path
 ) -> None:
-    agent = listening(*DEMO, "--idle", "0.3")
+    agent = listening(*DEMO, "--idle", "1")
     async with http_client(agent) as client:
         await client.initialize()
         session = await client.new_session(project)
-        await asyncio.sleep(0.6)  # what an open stream has to survive
+        await asyncio.sleep(1.5)  # what an open stream has to survive
         assert (await client.request("session/list", {})) is not None
         for one in list(client.streams):
             await client.close_stream(one)
         listing = request("session/list", {}, 90)
         async with asyncio.timeout(10):
             while (await client.post_line(listing, None)).status_code != 404:
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(1.5)
     async with http_client(agent) as client:
         await load(client, session, project)
 

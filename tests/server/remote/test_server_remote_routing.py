@@ -333,7 +333,12 @@ async def test_headers_that_name_things_once_are_refused_when_they_come_twice(
             headers = [*(JSON | mine | remote.authorization).items(), (name, value)]
             if name == SESSION:
                 headers.append((name, "sess_2"))
-            bare = {"http1": version == 1, "http2": version == 2, "trust_env": False}
+            bare = {
+                "http1": version == 1,
+                "http2": version == 2,
+                "trust_env": False,
+                "verify": False,
+            }
             async with httpx2.AsyncClient(**bare) as plain:
                 response = await plain.post(
                     remote.url, content=request("session/list", {}), headers=headers

@@ -89,7 +89,7 @@ async def test_behind_a_proxy_the_name_that_it_passes_on_has_to_be_allowed(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, "--behind-proxy", "--allow-host", "agent.example")
-    async with httpx2.AsyncClient(headers=agent.authorization) as client:
+    async with httpx2.AsyncClient(headers=agent.authorization, verify=False) as client:
         public = JSON | {"Host": "agent.example"}
         response = await client.post(agent.url, content=INITIALIZE, headers=public)
         assert response.status_code == 200
