@@ -38,6 +38,7 @@ class AwsEventStreamDecoder:
     def __init__(self, limit: int = EVENT_LIMIT) -> None:
         self._limit = limit
         self._buffer = bytearray()
+        self._broken: ValueError | None = None
 
     def feed(self, received: bytes) -> list[bytes]:
         """Take what was read; gives the data of every event that is complete now.
@@ -46,10 +47,25 @@ class AwsEventStreamDecoder:
 
         Raises:
             EventTooLargeError: an event is larger than the limit.
-            BadStreamError: a checksum is wrong, or a length impossible.
+            BadStreamError: a checksum is wrong, or a length impossible; the events before it
+                were given.
         """
+        self._raise_if_broken()
         self._buffer += received
         complete: list[bytes] = []
+        try:
+            self._take_messages(complete)
+        except ValueError as error:
+            self._broken = error
+            if not complete:
+                raise
+        return complete
+
+    def _raise_if_broken(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+
+    def _take_messages(self, complete: list[bytes]) -> None:
         while len(self._buffer) >= _PRELUDE.size:
             size, headers_size, checksum = _PRELUDE.unpack_from(self._buffer)
             if zlib.crc32(self._buffer[:8]) != checksum:
@@ -65,10 +81,14 @@ class AwsEventStreamDecoder:
             data = _data(message, headers_size)
             if data is not None:
                 complete.append(data)
-        return complete
 
     def end(self) -> list[bytes]:
-        """The stream is over. What is not whole has a checksum missing: nothing of it is given."""
+        """The stream is over. What is not whole has a checksum missing: nothing of it is given.
+
+        Raises:
+            EventTooLargeError, BadStreamError: as before.
+        """
+        self._raise_if_broken()
         self._buffer.clear()
         return []
 

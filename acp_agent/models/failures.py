@@ -41,7 +41,16 @@ _BY_WORD: dict[str, FailureKind] = {
     "timeout_error": "timeout", "api_error": "server", "server_error": "server",
     "not_found_error": "not_found", "model_not_found": "not_found",
     "invalid_request_error": "bad_request",
+    # Google's, which says 400 to a bad key.
+    "api key not valid": "auth", "api_key_invalid": "auth", "unauthenticated": "auth",
+    "permission_denied": "auth", "resource_exhausted": "rate_limit",
+    "deadline_exceeded": "timeout", "invalid_argument": "bad_request",
+    # Amazon's, in the middle of a stream.
+    "throttlingexception": "rate_limit", "serviceunavailableexception": "overloaded",
+    "modeltimeoutexception": "timeout", "internalserverexception": "server",
+    "modelstreamerrorexception": "server", "validationexception": "bad_request",
 }  # fmt: skip
+_UNAVAILABLE = "UNAVAILABLE"  # too common a word to be looked for in what is said
 
 _OVERFLOW = re.compile(
     r"context[_ ]length|maximum context|context window|prompt is too long|input is too long"
@@ -56,6 +65,7 @@ class _Problem(msgspec.Struct, frozen=True):
     message: str | None = None
     type: str | None = None
     code: str | int | float | None = None
+    status: str | int | None = None  # Google's word for it (google.rpc.Code)
 
 
 class _ErrorBody(msgspec.Struct, frozen=True):
@@ -177,7 +187,10 @@ def _problem(body: bytes) -> _Problem:
 
 
 def _worded(problem: _Problem, default: FailureKind) -> FailureKind:
-    words = " ".join(str(part) for part in (problem.type, problem.code, problem.message) if part)
+    said = (problem.type, problem.code, problem.status, problem.message)
+    words = " ".join(str(part) for part in said if part)
+    if problem.status == _UNAVAILABLE:
+        return "overloaded"
     if default != "rate_limit" and _OVERFLOW.search(words):
         return "overflow"
     lowered = words.lower()

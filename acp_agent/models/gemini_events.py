@@ -30,7 +30,7 @@ from acp_agent.models.providers import Provider
 class _FunctionCall(Struct):
     id: str | None = None
     name: str = ""
-    args: msgspec.Raw | None = None
+    args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Part(Struct, rename="camel"):
@@ -172,7 +172,9 @@ class GeminiDecoder:
     def _call(self, call: _FunctionCall, signature: str | None, events: list[StreamEvent]) -> None:
         """A call comes whole. It is told complete at the end, as the contract wants it."""
         index = len(self._calls)
-        arguments = bytes(call.args).decode() if call.args is not None else "{}"
+        arguments = bytes(call.args).decode()
+        if arguments == "null":
+            arguments = "{}"
         seal: JsonObject = {"gemini": self._model}
         if signature is not None:
             seal["thoughtSignature"] = signature

@@ -1,4 +1,4 @@
-"""Both drivers against a real HTTP server: what is the same for either API."""
+"""Every driver against a real HTTP server: what is the same for each API."""
 
 import asyncio
 import time
@@ -24,6 +24,8 @@ from tests.support.model_server import (
     answer,
 )
 
+APIS = ("openai", "openai_responses", "anthropic", "gemini", "bedrock", "vertex", "azure")
+
 
 @pytest.fixture
 async def server() -> AsyncIterator[ModelServer]:
@@ -31,7 +33,7 @@ async def server() -> AsyncIterator[ModelServer]:
         yield running
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+@pytest.fixture(params=APIS)
 async def driver(request: pytest.FixtureRequest, server: ModelServer) -> AsyncIterator[Driver]:
     made = driver_for(request.param, server)
     yield made
@@ -97,7 +99,10 @@ async def test_a_call_without_arguments_has_an_empty_object(
 async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
     driver: Driver, server: ModelServer
 ) -> None:
-    stop = "length" if "OpenAI" in type(driver).__name__ else "max_tokens"
+    stops = {"OpenAIDriver": "length", "OpenAIResponsesDriver": "max_output_tokens"}
+    stop = stops.get(type(driver).__name__, "max_tokens")
+    if "Gemini" in type(driver).__name__:
+        pytest.skip("its calls come whole")
     server.add(answer(Call("read", {"path": "a"}), Call("write", '{"path": "b", "te'), stop=stop))
     got = await gather(driver.stream(ask()))
     assert got.calls == [("read", '{"path": "a"}')]
@@ -107,6 +112,8 @@ async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
 async def test_arguments_that_are_no_json_are_given_as_the_model_wrote_them(
     driver: Driver, server: ModelServer
 ) -> None:
+    if "Gemini" in type(driver).__name__:
+        pytest.skip("its arguments are part of the event's JSON")
     server.add(answer(Call("read", '{"path": unquoted')))
     assert (await gather(driver.stream(ask()))).calls == [("read", '{"path": unquoted')]
 
@@ -228,7 +235,8 @@ async def test_an_error_inside_the_stream_ends_it(driver: Driver, server: ModelS
 async def test_an_error_that_calls_itself_a_success_is_told_as_the_error_it_is(
     driver: Driver, server: ModelServer
 ) -> None:
-    server.add(Status(code=200, kind="billing_error", message="No money left"))
+    message = "No money left: insufficient balance"
+    server.add(Status(code=200, kind="billing_error", message=message))
     failed = await failure(driver)
     assert failed.kind == "quota"
     assert "No money left" in failed.message

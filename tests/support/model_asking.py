@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
+from acp_agent.models.anthropic_cloud_driver import AnthropicCloudDriver
 from acp_agent.models.anthropic_driver import AnthropicDriver
 from acp_agent.models.base import (
     CallDelta,
@@ -23,7 +24,10 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
+from acp_agent.models.clouds import Bedrock, Vertex
+from acp_agent.models.gemini_driver import GeminiDriver
 from acp_agent.models.openai_driver import OpenAIDriver
+from acp_agent.models.openai_responses_driver import OpenAIResponsesDriver
 from acp_agent.models.providers import Dialect, Provider
 from tests.support.model_server import ModelServer
 
@@ -57,11 +61,86 @@ def anthropic_provider(server: ModelServer, **changes: Any) -> Provider:
     return structs.replace(made, **changes)
 
 
+def responses_provider(server: ModelServer, **changes: Any) -> Provider:
+    """A provider of the kind that speaks OpenAI's Responses API."""
+    return openai_provider(server, **{"api": "openai_responses", **changes})
+
+
+def gemini_provider(server: ModelServer, **changes: Any) -> Provider:
+    """A provider that speaks the Gemini API."""
+    made = Provider(
+        id="gemini",
+        name="Gemini",
+        api="gemini",
+        base_url=f"{server.url}/v1beta",
+        key=KEY,
+        key_env=("GEMINI_API_KEY",),
+    )
+    return structs.replace(made, **changes)
+
+
+def bedrock_provider(server: ModelServer, **changes: Any) -> Provider:
+    """Amazon Bedrock, with a bearer token."""
+    made = Provider(
+        id="bedrock",
+        name="Amazon Bedrock",
+        api="anthropic",
+        platform="bedrock",
+        base_url=server.url,
+        region="us-east-1",
+        key=KEY,
+        key_env=("AWS_BEARER_TOKEN_BEDROCK",),
+    )
+    return structs.replace(made, **changes)
+
+
+def vertex_provider(server: ModelServer, **changes: Any) -> Provider:
+    """Google Vertex AI, with an access token."""
+    made = Provider(
+        id="vertex",
+        name="Google Vertex AI",
+        api="anthropic",
+        platform="vertex",
+        base_url=f"{server.url}/v1",
+        region="global",
+        project="my-project",
+        key=KEY,
+        key_env=("VERTEX_ACCESS_TOKEN",),
+    )
+    return structs.replace(made, **changes)
+
+
+def azure_provider(server: ModelServer, **changes: Any) -> Provider:
+    """Azure OpenAI, with a key."""
+    made = Provider(
+        id="azure",
+        name="Azure OpenAI",
+        api="openai_responses",
+        platform="azure",
+        base_url=server.url,
+        key=KEY,
+        key_env=("AZURE_OPENAI_API_KEY",),
+    )
+    return structs.replace(made, **changes)
+
+
 def driver_for(api: str, server: ModelServer) -> Driver:
-    """The driver of either API."""
-    if api == "anthropic":
-        return AnthropicDriver(anthropic_provider(server))
-    return OpenAIDriver(openai_provider(server))
+    """The driver of an API, or of a cloud."""
+    match api:
+        case "anthropic":
+            return AnthropicDriver(anthropic_provider(server))
+        case "openai_responses":
+            return OpenAIResponsesDriver(responses_provider(server))
+        case "gemini":
+            return GeminiDriver(gemini_provider(server))
+        case "bedrock":
+            return AnthropicCloudDriver(bedrock_provider(server), Bedrock())
+        case "vertex":
+            return AnthropicCloudDriver(vertex_provider(server), Vertex())
+        case "azure":
+            return OpenAIResponsesDriver(azure_provider(server))
+        case _:
+            return OpenAIDriver(openai_provider(server))
 
 
 def ask(*messages: Message, provider: str = "openai", **fields: Any) -> ModelRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,12 @@ class Redacted(Struct, frozen=True):
     """A block of reasoning that Anthropic shows nobody. OpenAI's stream leaves it out."""
 
     data: str
+
+
+class Refusal(Struct, frozen=True):
+    """A piece of a refusal, in the words that the Responses API has for it. Others leave it out."""
+
+    text: str
 
 
 class Call(Struct, frozen=True):
@@ -95,7 +102,9 @@ class Stall:
             await self._released.wait()
 
 
-Step = Text | Thought | Redacted | Call | CallStart | CallPiece | Raw | Pause | Cut | Stall
+Step = (
+    Text | Thought | Redacted | Refusal | Call | CallStart | CallPiece | Raw | Pause | Cut | Stall
+)
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -105,6 +114,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     writes of so many bytes, wherever that cuts. `reasoning_field` is where an OpenAI-compatible
     service puts its reasoning. `late_end` holds back the end of the HTTP body, which comes after
     the answer's, for so many seconds. `ended` False leaves out everything that ends an answer.
+    `phase` is what the Responses API says of its messages.
     """
 
     steps: Sequence[Any]
@@ -112,6 +122,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     stop: str | None = None
     write_size: int | None = None
     reasoning_field: str = "reasoning_content"
+    phase: str | None = None
     ended: bool = True
     late_end: float = 0.0
 
@@ -135,6 +146,14 @@ class Drop(Struct, frozen=True):
 
 
 Reply = Answer | Status | Drop
+
+
+def pieces_of(call: Call) -> list[str]:
+    """The arguments of a call as JSON text, in as many pieces as it asks for."""
+    given = call.arguments
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    size = max(1, -(-len(text) // call.pieces))
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def answer(*steps: Step | str, **options: Any) -> Answer:

@@ -1,7 +1,8 @@
 """A model provider on 127.0.0.1 that does what a test tells it to.
 
-It speaks OpenAI's chat completions (`POST …/chat/completions`), Anthropic's messages
-(`POST …/messages`) and `GET …/models`, over real HTTP with keep-alive. One script serves both APIs:
+It speaks OpenAI's chat completions (`POST …/chat/completions`) and Responses (`POST …/responses`),
+Anthropic's messages (`POST …/messages`, and as Bedrock and Vertex have them), Gemini's
+`…:streamGenerateContent` and `GET …/models`, over real HTTP with keep-alive. One script serves all:
 
     async with ModelServer() as server:
         server.add(answer("Hel", "lo", Call("read", {"path": "a.py"}, pieces=3)))
@@ -51,6 +52,7 @@ from tests.support.model_script import (
     Pause,
     Raw,
     Redacted,
+    Refusal,
     Reply,
     Stall,
     Status,
@@ -63,11 +65,22 @@ from tests.support.model_wire import Api, error_body, render
 
 __all__ = [
     "Answer", "Api", "Call", "CallPiece", "CallStart", "Cut", "Drop", "ModelServer", "Pause", "Raw",
-    "Redacted", "Reply", "Request", "Stall", "Status", "Step", "Text", "Thought", "answer",
-    "model_server_in_thread",
+    "Redacted", "Refusal", "Reply", "Request", "Stall", "Status", "Step", "Text", "Thought",
+    "answer", "model_server_in_thread",
 ]  # fmt: skip
 
+_AWS = b"application/vnd.amazon.eventstream"
 _NOTHING_SCRIPTED = Status(code=500, message="the test scripted no answer for this request")
+
+
+# The end of an address -> the API that answers there; chat completions everywhere else.
+_APIS: dict[str, Api] = {
+    "/messages": "anthropic",
+    ":streamRawPredict": "anthropic",
+    "/responses": "openai_responses",
+    ":streamGenerateContent": "gemini",
+    "/invoke-with-response-stream": "bedrock",
+}
 
 
 class Request:
@@ -88,7 +101,7 @@ class Request:
     @property
     def api(self) -> Api:
         """Which API was called."""
-        return "anthropic" if self.path.endswith("/messages") else "openai"
+        return next((api for end, api in _APIS.items() if self.path.endswith(end)), "openai")
 
     @property
     def json(self) -> Any:
@@ -207,8 +220,8 @@ class ModelServer:
             await writer.drain()
             return True
         writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
+            b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n"
+            % (_AWS if request.api == "bedrock" else b"text/event-stream")
         )
         for part in render(request.api, reply, request.json):
             if isinstance(part, Stall):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from acp_agent.events import Usage
+from tests.support.aws_event_stream import chunk, from_sse
 from tests.support.model_script import (
     Answer,
     Call,
@@ -21,9 +22,12 @@ from tests.support.model_script import (
     Step,
     Text,
     Thought,
+    pieces_of,
 )
+from tests.support.model_wire_gemini import GeminiWriter
+from tests.support.model_wire_responses import ResponsesWriter
 
-Api = Literal["openai", "anthropic"]
+Api = Literal["openai", "openai_responses", "anthropic", "gemini", "bedrock"]
 
 
 def error_body(api: Api, status: Status) -> bytes:
@@ -33,12 +37,24 @@ def error_body(api: Api, status: Status) -> bytes:
     error = {"type": status.kind, "message": status.message}
     if api == "anthropic":
         return json.dumps({"type": "error", "error": error, "request_id": "req_1"}).encode()
+    if api == "gemini":
+        error = {"code": status.code, "message": status.message, "status": status.kind}
+        return json.dumps({"error": error}).encode()
+    if api == "bedrock":
+        return json.dumps({"message": status.message}).encode()
     return json.dumps({"error": {**error, "param": None, "code": status.kind}}).encode()
 
 
 def render(api: Api, answered: Answer, request: Mapping[str, Any]) -> Iterator[bytes | Step]:
     """The events of `answered` as bytes, with the steps that are not bytes in between."""
-    writer = _OpenAI(answered, request) if api == "openai" else _Anthropic(answered, request)
+    if api == "bedrock":
+        for part in render("anthropic", answered, request):
+            if isinstance(part, Cut) and part.within:
+                yield Cut(within=chunk(part.within)[:-5])
+            else:
+                yield from_sse(part) if isinstance(part, bytes) else part
+        return
+    writer = _WRITERS[api](answered, request)
     yield from writer.begin()
     for step in answered.steps:
         if isinstance(step, Raw):
@@ -49,13 +65,6 @@ def render(api: Api, answered: Answer, request: Mapping[str, Any]) -> Iterator[b
             yield from writer.step(step)
     if answered.ended:
         yield from writer.end()
-
-
-def _pieces(call: Call) -> list[str]:
-    given = call.arguments
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    size = max(1, -(-len(text) // call.pieces))
-    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 class _OpenAI:
@@ -94,7 +103,7 @@ class _OpenAI:
             case Call():
                 index = self._calls
                 yield from self.step(CallStart(index, step.name, step.id))
-                for piece in _pieces(step):
+                for piece in pieces_of(step):
                     yield self._call(index, {"arguments": piece})
             case CallStart(index, name, id_):
                 self._calls = max(self._calls, index + 1)
@@ -198,7 +207,7 @@ class _Anthropic:
             case Call():
                 number = len(self._calls)
                 yield from self.step(CallStart(number, step.name, step.id))
-                for piece in _pieces(step):
+                for piece in pieces_of(step):
                     yield from self.step(CallPiece(number, piece))
                 self._open_calls.remove(self._calls[number])
                 yield self._event("content_block_stop", index=self._calls[number])
@@ -226,3 +235,11 @@ class _Anthropic:
             usage={"output_tokens": usage.output},
         )
         yield self._event("message_stop")
+
+
+_WRITERS = {
+    "openai": _OpenAI,
+    "openai_responses": ResponsesWriter,
+    "anthropic": _Anthropic,
+    "gemini": GeminiWriter,
+}
