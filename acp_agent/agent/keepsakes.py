@@ -98,27 +98,40 @@ def keepsakes(
 def completed(summary: str, kept: Keepsakes, room: int) -> str:
     """The summary, with what it lost put behind it, as far as `room` tokens allow.
 
-    The open todos and the names come first, then the user's words: the first ones, and of the
-    others the newest. What there is no room for can still be found in the journal.
+    Of the user's words the first ones are kept, and of the others the newest. What there is no room
+    for can still be found in the journal.
     """
     characters = room * BYTES_PER_TOKEN
     parts: list[str] = []
-    todos = [entry.content for entry in kept.todos if entry.content not in summary]
+    said = _words([one for one in kept.words if one not in summary], characters // 2)
+    there = "\n".join((summary, *said))
+    todos = [entry.content for entry in kept.todos if entry.content not in there]
     if todos:
         lines = [f"- {line}" for line in _fitting(todos, characters // 4)]
         parts.append("Open todos:\n" + "\n".join(lines))
-    lost = [name for name in kept.files if name not in summary]
+    lost = _fitting((name for name in kept.files if not _has(there, name)), characters // 5)
     if lost:
-        parts.append("Files that were changed: " + ", ".join(_fitting(lost, characters // 5)))
-    lost = [name for name in kept.names if name not in summary and name not in "".join(parts)]
+        parts.append("Files that were changed: " + ", ".join(lost))
+        there += "\n".join(lost)
+    lost = _fitting((name for name in kept.names if not _has(there, name)), characters // 5)
     if lost:
-        parts.append("Names and numbers: " + ", ".join(_fitting(lost, characters // 5)))
-    said = _words([one for one in kept.words if one not in summary], characters // 2)
+        parts.append("Names and numbers: " + ", ".join(lost))
     if said:
         parts.append("What the user said:\n" + "\n".join(said))
     if not parts:
         return summary.strip()
     return f"{summary.strip()}\n\n{KEPT}\n" + "\n\n".join(parts)
+
+
+def _has(text: str, name: str) -> bool:
+    """Whether a text has a name as it is, not in the middle of another."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def _changed(content: Sequence[CallContent]) -> list[str]:
