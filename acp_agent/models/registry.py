@@ -53,6 +53,7 @@ class Models:
         self._catalog = catalog.Catalog(config.models)
         self._endpoints: dict[str, Endpoint | None] = {}  # what clients said; None: disabled
         self._configured = load_providers(config, secrets, environ)
+        _check_fallbacks(config, self._configured)
         self._providers = self._configured
         self._local: list[str] | None = None  # what the local server serves, None: not known
         self._drivers: dict[str, Driver] = {}
@@ -69,7 +70,9 @@ class Models:
         """
         config = self._config if config is None else config
         known = catalog.Catalog(config.models)
-        self._configured = load_providers(config, self._secrets, self._environ)
+        configured = load_providers(config, self._secrets, self._environ)
+        _check_fallbacks(config, configured)
+        self._configured = configured
         self._config, self._catalog = config, known
         self._use_endpoints()
 
@@ -206,6 +209,15 @@ class Models:
             field="model",
         )
 
+    def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
+        """The models to ask when `info` cannot be had: those configured that can be used."""
+        named = [self.resolve(ref) for ref in self._config.fallback]
+        return [
+            other
+            for other in named
+            if other.ref != info.ref and self._providers[other.provider].usable
+        ]
+
     async def choose(self, flag: str | None, stored: str | None) -> ModelInfo:
         """The model for a session.
 
@@ -285,6 +297,12 @@ class Models:
         if self._local is None:
             self._local = await served_models(local.base_url, headers=local.headers)
         return self._local or []
+
+
+def _check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
+    for ref in config.fallback:
+        if canonical(ref.partition("/")[0]) not in providers:
+            raise ConfigError(f"fallback: there is no provider for {ref!r}.")
 
 
 def _no_key(provider: Provider) -> str:

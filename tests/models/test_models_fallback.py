@@ -1,0 +1,144 @@
+"""Another model, when the chosen one cannot be had."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from acp_agent.config.types import Config
+from acp_agent.errors import AuthRequiredError, ConfigError
+from acp_agent.models.base import (
+    Driver,
+    Failed,
+    FellBack,
+    ModelInfo,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+)
+from acp_agent.models.fallback import answering
+from acp_agent.models.registry import Models
+from acp_agent.models.retry import RetryPolicy
+from tests.support.model_asking import Gathered, ask, driver_for, gather
+from tests.support.model_server import (
+    Cut,
+    Drop,
+    ModelServer,
+    Reply,
+    Status,
+    Thought,
+    answer,
+)
+
+OTHERS = [ModelInfo(provider="anthropic", id="second"), ModelInfo(provider="gemini", id="third")]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as running:
+        yield running
+
+
+async def asked(
+    server: ModelServer, *, others: Sequence[ModelInfo] = OTHERS, retries: int = 0
+) -> Gathered:
+    made: list[Driver] = [driver_for("openai", server)]
+
+    async def load(model: ModelInfo) -> Driver:
+        if model.id == "locked":
+            raise AuthRequiredError("no key")
+        made.append(driver_for(model.provider, server))
+        return made[-1]
+
+    async def sleep(seconds: float) -> None:
+        pass
+
+    policy = RetryPolicy(retries=retries, first_byte=5, stall=5)
+    stream = answering(made[0], ask(), policy, others=others, load=load, sleep=sleep)
+    try:
+        return await gather(stream)
+    finally:
+        for driver in made:
+            await driver.aclose()
+
+
+def fallen(got: Gathered) -> list[str]:
+    return [event.model.ref for event in got.events if isinstance(event, FellBack)]
+
+
+@pytest.mark.parametrize(
+    "reply", [Status(code=503), Status(code=529), Status(code=500), Status(code=429), Drop()]
+)
+async def test_a_model_that_cannot_be_had_is_replaced_by_the_next(
+    server: ModelServer, reply: Reply
+) -> None:
+    server.add(reply, answer("From the second."))
+    got = await asked(server)
+    assert got.text == "From the second."
+    assert fallen(got) == ["anthropic/second"]
+    assert [request.api for request in server.requests] == ["openai", "anthropic"]
+    assert server.requests[1].json["model"] == "second"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Status(code=401), Status(code=400), Status(code=402), Status(code=404), Status(code=413)],
+)
+async def test_a_bad_key_or_a_bad_request_is_the_users_to_mend(
+    server: ModelServer, reply: Reply
+) -> None:
+    server.add(reply)
+    got = await asked(server)
+    assert isinstance(got.last, Failed)
+    assert fallen(got) == []
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("begun", ["begun", Thought("Let me")])
+async def test_an_answer_of_which_something_was_shown_is_nobody_elses(
+    server: ModelServer, begun: str | Thought
+) -> None:
+    server.add(answer(begun, Cut()), Status(code=503))
+    got = await asked(server, retries=1)
+    assert isinstance(got.last, Failed)
+    assert fallen(got) == []
+
+
+async def test_the_chosen_model_is_tried_again_first(server: ModelServer) -> None:
+    server.add(Status(code=503), Status(code=503), answer("Hello"))
+    got = await asked(server, retries=1)
+    kinds: list[type[StreamEvent]] = [type(event) for event in got.events]
+    assert kinds.index(Retrying) < kinds.index(FellBack) < kinds.index(TextDelta)
+
+
+async def test_the_models_are_asked_in_their_order_and_the_last_failure_is_told(
+    server: ModelServer,
+) -> None:
+    server.add(Status(code=503), Status(code=529), Status(code=500, message="the third's"))
+    got = await asked(server)
+    assert fallen(got) == ["anthropic/second", "gemini/third"]
+    assert isinstance(got.last, Failed)
+    assert "the third's" in got.last.message
+
+
+async def test_a_model_that_lost_its_key_is_passed_over(server: ModelServer) -> None:
+    server.add(Status(code=503), answer("From the third."))
+    locked = ModelInfo(provider="anthropic", id="locked")
+    got = await asked(server, others=[locked, OTHERS[1]])
+    assert fallen(got) == ["gemini/third"]
+
+
+class Keys:
+    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
+        return "k" if provider in {"openai", "gemini"} else None
+
+
+def test_only_models_that_can_be_used_and_are_not_the_chosen_one_are_asked() -> None:
+    names = ["openai/gpt-4.1", "anthropic/claude-opus-5-5", "gemini/gemini-3.8-flash"]
+    models = Models(Config(fallback=names), Keys(), {})
+    found = models.fallbacks(models.resolve("openai/gpt-4.1"))
+    assert [info.ref for info in found] == ["gemini/gemini-3.8-flash"]
+
+
+def test_a_fallback_of_a_provider_that_is_none_is_named() -> None:
+    with pytest.raises(ConfigError, match="nobody/model"):
+        Models(Config(fallback=["nobody/model"]), Keys(), {})
