@@ -194,10 +194,15 @@ class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolOutput(Event, frozen=True, kw_only=True, tag="tool_output"):
-    """A further piece of a running command's output."""
+    """A further piece of a running command's output.
+
+    `invalid` has a byte for each U+FFFD in the text, where the command wrote bytes that are not
+    UTF-8: the byte that the character stands for, or 0 where it stands for itself.
+    """
 
     call: CallId
     text: str
+    invalid: bytes = b""
 
 
 class ToolShown(Event, frozen=True, kw_only=True, tag="tool_shown"):

@@ -19,6 +19,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, new_message_id
 from acp_agent.tools.base import Answer, Question
+from acp_agent.workspace.output import invalid_bytes, readable
 from acp_agent.workspace.scrub import scrub
 
 
@@ -53,7 +54,9 @@ class CallProgress:
 
     async def _send(self, piece: str) -> None:
         if piece:
-            await self._host.emit(ToolOutput(call=self._call, text=piece))
+            await self._host.emit(
+                ToolOutput(call=self._call, text=readable(piece), invalid=invalid_bytes(piece))
+            )
 
     async def show(
         self,

@@ -19,8 +19,8 @@ def merge_adjacent(events: Sequence[EventT]) -> list[EventT]:
     """Join neighbours that are pieces of the same text, up to about a million characters.
 
     Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
-    `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Everything else keeps
-    its place, so the concatenated text and the order of what surrounds it do not change.
+    `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Output with bytes that
+    are not UTF-8 stays by itself. Everything else keeps its place, so the concatenated text and the order of what surrounds it do not change.
     """
     merged: list[EventT] = []
     pieces: list[str] = []
@@ -43,7 +43,7 @@ def _piece(event: object) -> tuple[tuple[type[Event], str] | None, str]:
     """Which text the event is a piece of, and the piece."""
     if isinstance(event, AgentText | AgentThought):
         return (type(event), event.message), event.text
-    if isinstance(event, ToolOutput):
+    if isinstance(event, ToolOutput) and not event.invalid:
         return (ToolOutput, event.call), event.text
     if isinstance(event, CompactionSummaryText):
         return (CompactionSummaryText, event.compaction), event.text

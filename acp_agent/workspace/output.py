@@ -3,9 +3,10 @@
 Three readers want it: the user as it comes, the model its beginning and its end, and a file the
 whole of it. All three get plain text: terminal escape sequences (ECMA-48) and control characters
 are taken out, because the model cannot use them and because output must not steer the terminal or
-the editor that shows it. Bytes that are not UTF-8 become U+FFFD. A carriage return that overwrites
-a line (a progress bar) becomes a new line for the user and in the file; the model sees what was
-left standing.
+the editor that shows it. Bytes that are not UTF-8 become U+FFFD; in the text for the user they are
+lone surrogates (PEP 383), so that whoever shows bytes can have them back. A carriage return that
+overwrites a line (a progress bar) becomes a new line for the user and in the file; the model sees
+what was left standing.
 """
 
 from __future__ import annotations
@@ -37,13 +38,34 @@ _ESCAPES = re.compile(
 # All C0 and C1 controls but tab, line feed and carriage return; and DEL.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _LINE_END = re.compile(r"\r+\n")
+_INVALID = re.compile("[\udc80-\udcff]")
+_INVALID_OR_REPLACED = re.compile("[\udc80-\udcff\ufffd]")
+
+
+def readable(text: str) -> str:
+    """The text with U+FFFD for each byte that was not UTF-8."""
+    return text if text.isascii() else _INVALID.sub("\ufffd", text)
+
+
+def invalid_bytes(text: str) -> bytes:
+    """One byte for each U+FFFD that `readable` gives: what it stands for, or 0 for itself.
+
+    Empty where all of the text was UTF-8.
+    """
+    if text.isascii() or _INVALID.search(text) is None:
+        return b""
+    found = _INVALID_OR_REPLACED.findall(text)
+    return bytes(0 if one == "\ufffd" else ord(one) - 0xDC00 for one in found)
 
 
 class PlainText:
-    """Turns a command's bytes into plain text, piece by piece; pieces may end anywhere."""
+    """Turns a command's bytes into plain text, piece by piece; pieces may end anywhere.
+
+    Bytes that are not UTF-8 are lone surrogates in it.
+    """
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._held = ""
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
@@ -100,13 +122,14 @@ class CommandOutput:
             del self._tail[:-_TAIL_BYTES]
         if self._ended:
             return ""
-        text = self._text.feed(data, final=final)
+        shown = self._text.feed(data, final=final)
+        text = _replaced(shown)
         self._whole = final
         if not self.overflowed:
             self._head.append(text)
             self._head_length += len(text)
         self._unwritten.append(text)
-        return text.replace("\r", "\n")
+        return shown.replace("\r", "\n")
 
     @property
     def wants_writing(self) -> bool:
@@ -163,12 +186,19 @@ class CommandOutput:
         if not self.overflowed:
             return _left_standing(whole)
         head = _until_line_end(_left_standing(whole[:HEAD_LIMIT]))
-        tail = PlainText().feed(bytes(self._tail), final=True)
+        tail = _replaced(PlainText().feed(bytes(self._tail), final=True))
         tail = _from_line_start(_left_standing(tail)[-TAIL_LIMIT:])
         kept = f"the whole is in {self.path}" if self.path else "the rest is not kept"
         note = "; ".join(part for part in (kept, self.trouble) if part)
         gap = f"[... the middle of {self.total_bytes:,} bytes is left out; {note} ...]"
         return f"{head}\n{gap}\n{tail}"
+
+
+def _replaced(text: str) -> str:
+    """The text as Unicode wants it (3.9, U+FFFD for what could not begin a character)."""
+    if text.isascii() or _INVALID.search(text) is None:
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _left_standing(text: str) -> str:

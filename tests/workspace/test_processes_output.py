@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from acp_agent.workspace.contract import CommandResult
-from acp_agent.workspace.output import CommandOutput, PlainText
+from acp_agent.workspace.output import CommandOutput, PlainText, invalid_bytes, readable
 from acp_agent.workspace.processes import LocalProcesses
 
 
@@ -116,7 +116,7 @@ def test_a_flood_of_output_is_held_in_bounded_memory_and_a_bounded_file(tmp_path
         (b"\x1b]52;c;Y2xpcA==\x07", ""),
         (b"\x1bP1$r0m\x1b\\x", "x"),
         (b"\x1b(Bx\x1b7\x1b8\x1bcy", "xy"),
-        (b"\x9b31m", "\ufffd31m"),
+        (b"\x9b31m", "\udc9b31m"),
         ("\u009b31mx".encode(), "31mx"),
         (b"a\x00b\x07c\x08d\x7fe", "abcde"),
         (b"one\r\ntwo\r\n", "one\ntwo\n"),
@@ -145,7 +145,21 @@ def test_no_bytes_put_a_control_character_into_the_text(raw: bytes, cut: int) ->
     text = PlainText()
     plain = text.feed(raw[:cut]) + text.feed(raw[cut:], final=True)
     assert all(c in "\t\n\r" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in plain)
-    plain.encode()
+    readable(plain).encode()
+
+
+@given(st.binary(max_size=300))
+def test_of_bytes_that_are_no_text_each_is_told_with_the_character_that_stands_for_it(
+    raw: bytes,
+) -> None:
+    plain = PlainText().feed(raw, final=True)
+    invalid = iter(invalid_bytes(plain))
+    told = b"".join(
+        bytes([byte]) if one == "\ufffd" and (byte := next(invalid, 0)) else one.encode()
+        for one in readable(plain)
+    )
+    assert told == plain.encode("utf-8", "surrogateescape")
+    assert next(invalid, None) is None
 
 
 def test_of_an_overwritten_line_the_model_sees_what_was_left_and_the_user_every_state(

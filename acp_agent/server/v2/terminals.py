@@ -1,11 +1,11 @@
 """Commands as terminals that the agent owns and the client only shows.
 
 A call that runs a command has one terminal, whose id is the call's. The protocol wants the bytes
-that a terminal would be sent. What the journal keeps of a command is text: UTF-8 as far as it was,
-without the escape sequences that steer a terminal and without secrets (`workspace.output`,
-`workspace.scrub`). Its bytes are that text in UTF-8, with the line ends that a terminal makes of
-the ones of a program (POSIX, General Terminal Interface, ONLCR); without them each line of an
-emulator would begin where the one before it ended. No chunk splits a character.
+that a terminal would be sent. What the journal keeps of a command is text, with the bytes beside it
+that are not UTF-8, without the escape sequences that steer a terminal and without secrets
+(`workspace.output`, `workspace.scrub`). Its bytes are those, with the line ends that a terminal
+makes of the ones of a program (POSIX, General Terminal Interface, ONLCR); without them each line of
+an emulator would begin where the one before it ended. No chunk splits a character.
 
 Source: Agent Client Protocol v2, Tool Calls, Display-only Terminals.
 """
@@ -20,6 +20,8 @@ from msgspec import UNSET
 from acp_agent.events import ToolEnded, ToolOutput, ToolStarted
 from acp_agent.ids import CallId
 from protocol.v2 import types as acp
+
+_REPLACED = "\ufffd".encode()
 
 
 def command_of(arguments: Any) -> str | None:  # what came as JSON
@@ -41,13 +43,27 @@ def begun(event: ToolStarted, command: str | None) -> acp.TerminalUpdate:
 def output(event: ToolOutput) -> acp.TerminalOutputChunk:
     """The command wrote."""
     return acp.TerminalOutputChunk(
-        terminal_id=event.call, data=b64encode(terminal_bytes(event.text)).decode("ascii")
+        terminal_id=event.call,
+        data=b64encode(terminal_bytes(event.text, event.invalid)).decode("ascii"),
     )
 
 
-def terminal_bytes(text: str) -> bytes:
-    """A command's output as a terminal is sent it."""
-    return text.replace("\n", "\r\n").encode("utf-8", "replace")
+def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
+    """A command's output as a terminal is sent it.
+
+    Args:
+        text: the output.
+        invalid: what the U+FFFD in it stand for; see `ToolOutput`. It counts only where it has a
+            byte for each.
+    """
+    text = text.replace("\n", "\r\n")
+    if not invalid or text.count("\ufffd") != len(invalid):
+        return text.encode("utf-8", "replace")
+    first, *rest = text.split("\ufffd")
+    pieces = [first.encode("utf-8", "replace")]
+    for byte, piece in zip(invalid, rest, strict=True):
+        pieces += (bytes((byte,)) if byte else _REPLACED, piece.encode("utf-8", "replace"))
+    return b"".join(pieces)
 
 
 def exited(event: ToolEnded) -> acp.TerminalUpdate:
