@@ -15,6 +15,8 @@ from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketT
 
 _log = logging.getLogger(__name__)
 
+_SPARED = 2.0  # seconds in which a client that has initialized may open its stream
+
 MakeLink = Callable[[Transport], RemoteLink]
 
 
@@ -57,7 +59,7 @@ class Connections:
         Raises:
             FullError: there are too many.
         """
-        self._refuse_too_many()
+        self._make_room()
         limits = self._limits
         transport = WebSocketTransport(limit=limits.message, ping=limits.ping, on_end=on_end)
         return self._begin(transport)
@@ -68,7 +70,7 @@ class Connections:
         Raises:
             FullError: there are too many.
         """
-        self._refuse_too_many()
+        self._make_room()
         transport = StreamableHttpTransport()
         return self._begin(transport), transport
 
@@ -109,9 +111,27 @@ class Connections:
                     _log.info("a connection without any stream was ended")
                     self.end(one)
 
-    def _refuse_too_many(self) -> None:
-        if len(self._all) >= self._limits.connections:
+    def _make_room(self) -> None:
+        """End the connection that was left alone for longest, where there are too many.
+
+        A client that broke off over streamable HTTP leaves one behind; it must not be kept out by
+        its own remains until those are idle for long enough.
+
+        Raises:
+            FullError: all are in use.
+        """
+        if len(self._all) < self._limits.connections:
+            return
+        now = asyncio.get_running_loop().time()
+        alone = [
+            (one.transport.touched, one)
+            for one in self._all.values()
+            if isinstance(one.transport, StreamableHttpTransport) and not one.transport.streams
+        ]
+        since, oldest = min(alone, key=lambda pair: pair[0], default=(now, None))
+        if oldest is None or now - since < _SPARED:
             raise FullError
+        self.end(oldest)
 
     def _begin(self, transport: WebSocketTransport | StreamableHttpTransport) -> RemoteConnection:
         connection = RemoteConnection(transport, self._make_link(transport))

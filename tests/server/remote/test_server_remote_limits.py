@@ -98,9 +98,24 @@ async def test_there_are_no_more_connections_than_allowed(listening: StartListen
                 pass
         assert refused.value.response.status_code == 503
         await client.delete(agent.url, headers=mine)
-        async with asyncio.timeout(5):
+        mine = await connected(client, agent)
+
+
+async def test_what_broken_clients_left_behind_makes_room_for_new_ones(
+    listening: StartListening,
+) -> None:
+    agent = listening(*DEMO, "--max-connections", "2")
+    async with http_client(agent, version=1) as used, http(agent) as client:
+        await used.initialize()
+        left = await connected(client, agent)
+        async with asyncio.timeout(10):
             while (await client.post(agent.url, content=INITIALIZE, headers=JSON)).is_error:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.2)
+        gone = await client.post(
+            agent.url, content=request("session/list", {}), headers=JSON | left
+        )
+        assert gone.status_code == 404
+        assert await used.request("session/list", {})
 
 
 async def test_a_connection_has_no_more_sessions_than_allowed(
