@@ -28,6 +28,7 @@ from acp_agent.ids import CallId, new_call_id, new_message_id
 from acp_agent.models.base import (
     CallDone,
     Failed,
+    FellBack,
     Finished,
     ModelInfo,
     ModelRequest,
@@ -37,7 +38,8 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
-from acp_agent.models.retry import RetryPolicy, retrying
+from acp_agent.models.fallback import answering
+from acp_agent.models.retry import RetryPolicy
 from acp_agent.workspace.scrub import scrub
 
 
@@ -61,7 +63,7 @@ class _Writer:
 
     def __init__(self, host: TurnHost, model: ModelInfo) -> None:
         self._host = host
-        self._model = model
+        self.model = model  # the one that answers
         self.message = new_message_id()
         self._done: list[CallDone] = []
         self.finished: Finished | None = None
@@ -69,7 +71,7 @@ class _Writer:
         self.calls: list[ProposedCall] = []
 
     def asked(self) -> ModelAsked:
-        return ModelAsked(message=self.message, model=self._model.ref)
+        return ModelAsked(message=self.message, model=self.model.ref)
 
     def take(self, batch: Sequence[StreamEvent]) -> list[AnyEvent]:
         events: list[AnyEvent] = []
@@ -82,7 +84,7 @@ class _Writer:
                 case ThoughtDone():
                     events.append(
                         ThoughtSealed(
-                            message=self.message, provider=self._model.provider, seal=item.seal
+                            message=self.message, provider=self.model.provider, seal=item.seal
                         )
                     )
                 case CallDone():
@@ -91,6 +93,8 @@ class _Writer:
                     self._done.append(item)
                 case Retrying():
                     events.extend(self._retry(item))
+                case FellBack():
+                    events.extend(self._fall_back(item))
                 case Finished():
                     self.finished = item
                     events.extend(self._complete(item))
@@ -104,7 +108,7 @@ class _Writer:
     def cut_off(self, *, discarded: bool = False) -> ModelAnswered:
         """The end of an answer that did not come to its own."""
         return ModelAnswered(
-            message=self.message, model=self._model.ref, complete=False, discarded=discarded
+            message=self.message, model=self.model.ref, complete=False, discarded=discarded
         )
 
     def stopped(self) -> list[AnyEvent]:
@@ -122,10 +126,22 @@ class _Writer:
             f"(attempt {item.attempt + 1} of {item.attempts})",
             description="The answer begins again." if item.discard else "",
         )
+        return [self.cut_off(discarded=True), notice, *self._begin_again()]
+
+    def _fall_back(self, item: FellBack) -> list[AnyEvent]:
+        notice = NoticeShown(
+            severity="warning",
+            title=f"{item.model.name or item.model.ref} answers instead",
+            description=scrub(item.reason, self._host.secrets),
+        )
         ended = self.cut_off(discarded=True)
+        self.model = item.model
+        return [ended, notice, *self._begin_again()]
+
+    def _begin_again(self) -> list[AnyEvent]:
         self._done.clear()
         self.message = new_message_id()
-        return [ended, notice, self.asked()]
+        return [self.asked()]
 
     def _complete(self, finished: Finished) -> list[AnyEvent]:
         host = self._host
@@ -149,13 +165,13 @@ class _Writer:
                 )
             )
         usage = finished.usage
-        events.append(ModelAnswered(message=self.message, model=self._model.ref, usage=usage))
+        events.append(ModelAnswered(message=self.message, model=self.model.ref, usage=usage))
         if usage:
             events.append(
                 UsageReported(
                     used=usage.input + usage.output,
-                    size=self._model.window,
-                    cost=host.charge(self._model, usage),
+                    size=self.model.window,
+                    cost=host.charge(self.model, usage),
                 )
             )
         return events
@@ -194,7 +210,7 @@ async def ask_model(host: TurnHost) -> Answer:
 
 
 async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
-    """One request, with what may pass tried again."""
+    """One request, with what may pass tried again; the model that answered, or failed last."""
     # Taken together: the user may choose another model while the driver is loaded.
     model, thought_level = host.model, host.thought_level
     driver = await host.driver(model)
@@ -214,7 +230,9 @@ async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
     try:
         await host.emit(writer.asked())
-        async with aclosing(retrying(driver, request, policy)) as stream:
+        others = host.fallbacks(model)
+        answers = answering(driver, request, policy, others=others, load=host.driver)
+        async with aclosing(answers) as stream:
             async for batch in stream:
                 events = writer.take(batch)
                 if events:
@@ -224,4 +242,4 @@ async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
     except BaseException:
         await host.emit(*writer.stopped())
         raise
-    return model, writer
+    return writer.model, writer
