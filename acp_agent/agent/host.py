@@ -131,6 +131,10 @@ class TurnHost(Protocol):
         """Values that must never reach a model, an editor or a journal."""
         ...
 
+    def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
+        """The models to ask, in this order, when `model` cannot be had."""
+        ...
+
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider; the first time this loads its SDK, in a thread."""
         ...

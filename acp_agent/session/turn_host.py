@@ -127,6 +127,10 @@ class SessionHost:
         """Values that must not be shown, sent or stored."""
         return self._session.secrets
 
+    def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
+        """The models to ask when another cannot be had."""
+        return self._session.services.models.fallbacks(model)
+
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider."""
         return await self._session.driver(model)
