@@ -21,6 +21,7 @@ HELD_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody has 
 # The methods whose responses go to the connection's stream, because a client may not have the
 # session's before it has read them (RFD, section 1).
 _TO_CONNECTION: Final = frozenset({"session/new", "session/load"})
+_WITHDRAW: Final = "$/cancel_request"
 _ATTACHING: Final = frozenset({"session/load", "session/resume"})
 
 
@@ -58,6 +59,7 @@ class EventStream(Protocol):
 
 class _Params(Struct):
     session_id: Any = msgspec.field(default=None, name="sessionId")
+    request_id: Raw | UnsetType = msgspec.field(default=UNSET, name="requestId")
 
 
 class _Outgoing(Struct):
@@ -343,8 +345,11 @@ class StreamableHttpTransport:
             if raw_id is not None:
                 self._respond(raw_id, message, line)
             return
-        session = message.params.session_id if message.params is not None else None
-        session = session if isinstance(session, str) else None
+        params = message.params or _Params()
+        session = params.session_id if isinstance(params.session_id, str) else None
+        if message.method == _WITHDRAW and params.request_id is not UNSET:
+            # To where the question went, which nobody needs to see again.
+            session, _ = self._questions.pop(bytes(params.request_id), (session, b""))
         if raw_id is not None:
             self._questions[raw_id] = (session, line)
         self._box(session).put(line, update=raw_id is None)

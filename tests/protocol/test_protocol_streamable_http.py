@@ -131,6 +131,18 @@ async def test_a_lost_stream_costs_no_question_and_says_that_updates_may_be_miss
     assert [m["id"] for m in second.messages] == [9]
 
 
+async def test_a_question_that_was_withdrawn_is_not_asked_again() -> None:
+    transport = StreamableHttpTransport()
+    first, second = Events(), Events()
+    transport.open_stream("s", first)
+    transport.write(line(id=9, method="session/request_permission", params={"sessionId": "s"}))
+    transport.write(line(method="$/cancel_request", params={"requestId": 9}))
+    assert [m["method"] for m in first.messages][1:] == ["$/cancel_request"]
+    first.cut()
+    transport.open_stream("s", second)
+    assert second.messages == []
+
+
 async def test_a_client_that_takes_nothing_is_cut_and_one_that_takes_a_little_is_not() -> None:
     transport = StreamableHttpTransport()
     stuck, slow, quick = Events(), Events(), Events()
