@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import journal, memory, remote, requests, sessions, startup, streaming
+from benchmarks import context, journal, memory, remote, requests, sessions, startup, streaming
 from benchmarks.table import Row, show
 
 ALL = {
@@ -14,6 +14,7 @@ ALL = {
     "sessions": sessions.rows,
     "requests": requests.rows,
     "journal": journal.rows,
+    "context": context.rows,
     "remote": remote.rows,
 }
 

@@ -150,9 +150,9 @@ class View:
             return 0
         start = self.first if limit < self._limit else max(self.first, self.cut)
         return sum(
-            entry.tokens - message_tokens(cut_message(entry.message, limit))
+            entry.tokens - message_tokens(cut)
             for entry in self.entries[start:before]
-            if entry.id is None
+            if entry.id is None and (cut := cut_message(entry.message, limit)) is not entry.message
         )
 
     def _remember(self) -> None:
@@ -169,13 +169,20 @@ class View:
 
     def _rebuild(self) -> None:
         self.changes += 1
-        shown = [
-            cut_message(entry.message, self._limit) if place < self.cut else entry.message
-            for place, entry in enumerate(self.entries[self.first :], self.first)
-        ]
         head = self._head()
-        self.messages[:] = shown if head is None else [head, *shown]
-        self.tokens = sum(map(message_tokens, self.messages))
+        self.messages[:] = [] if head is None else [head]
+        self.tokens = 0 if head is None else message_tokens(head)
+        for place, entry in enumerate(self.entries[self.first :], self.first):
+            message, tokens = entry.message, entry.tokens
+            if place < self.cut and entry.id is None:
+                message, tokens = self._cut(entry)
+            self.messages.append(message)
+            self.tokens += tokens
+
+    def _cut(self, entry: Entry) -> tuple[Message, int]:
+        """A message of results as it is cut, and the estimate for it."""
+        message = cut_message(entry.message, self._limit)
+        return message, entry.tokens if message is entry.message else message_tokens(message)
 
     def _head(self) -> UserSide | None:
         """What stands for the messages that are not sent."""
