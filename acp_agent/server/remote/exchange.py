@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from protocol.transports.streamable_http import EventStream
+from protocol.transports.event_streams import EventStream
 
 CONNECTION_ID: Final = "acp-connection-id"
 SESSION_ID: Final = "acp-session-id"

@@ -1,0 +1,105 @@
+"""Event streams that come and go, and what waits for them (HTML standard, section 9.2)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+HELD_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody has it open
+
+
+class EventStream(Protocol):
+    """A response with a body that goes on.
+
+    Attributes:
+        on_idle: called whenever everything written was passed on after a time of waiting.
+        on_lost: called once when the client closed it, and never after `end`.
+    """
+
+    on_idle: Callable[[], None] | None
+    on_lost: Callable[[], None] | None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client reads slower than is written."""
+
+    @property
+    def queued(self) -> int:
+        """How many bytes were written and not passed on yet."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes after those written before. Never waits."""
+
+    def drained(self) -> bool:
+        """Whether a client that lags took anything since this was last asked."""
+
+    def end(self) -> None:
+        """Say that there is no more, once all is passed on."""
+
+    def cut(self) -> None:
+        """Close it now, whatever is not passed on."""
+
+
+class Mailbox:
+    """What is on its way to one stream, whether or not somebody has it open.
+
+    Attributes:
+        stream: the open stream, if there is one.
+        lost: whether updates were thrown away because nobody came for them.
+        stalled_since: since when the client takes nothing of what waits for it; None: it does.
+    """
+
+    def __init__(self, held_limit: int) -> None:
+        self.stream: EventStream | None = None
+        self.lost = False
+        self.stalled_since: float | None = None
+        self._held_limit = held_limit
+        self._held: deque[tuple[bytes, bool]] = deque()
+        self._size = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait for the stream to be opened."""
+        return self._size
+
+    def put(self, line: bytes, *, update: bool) -> None:
+        """Send a message, or keep it until the stream is opened.
+
+        Notifications (`update`) are thrown away, all of them, when there are too many; requests
+        and responses are few, and somebody waits for each.
+        """
+        if self.stream is not None:
+            self.stream.write(event(line))
+            return
+        if update and self.lost:
+            return
+        self._held.append((line, update))
+        self._size += len(line)
+        if self._size > self._held_limit:
+            self.lost = True
+            self._held = deque(one for one in self._held if not one[1])
+            self._size = sum(len(one[0]) for one in self._held)
+
+    def open(self, stream: EventStream) -> None:
+        """Use a stream from now on; the one before it ends."""
+        before, self.stream = self.stream, stream
+        self.stalled_since = None
+        if before is not None:
+            before.on_lost = before.on_idle = None
+            before.end()
+        while self._held:
+            stream.write(event(self._held.popleft()[0]))
+        self._size = 0
+
+    def close(self) -> None:
+        """End the stream."""
+        if self.stream is not None:
+            self.stream.on_lost = self.stream.on_idle = None
+            self.stream.end()
+            self.stream = None
+
+
+def event(line: bytes) -> bytes:
+    """A message as a server-sent event (HTML standard, section 9.2.6)."""
+    return b"data: " + line + b"\n\n"
