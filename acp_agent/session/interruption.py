@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from acp_agent.events import (
     AgentText,
     AgentThought,
+    AnyEvent,
+    CompactionChanged,
     Event,
     ModelAnswered,
     ToolCalled,
@@ -16,6 +18,30 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
+
+
+CUT_COMPACTION = "The agent was stopped before it was done."
+
+
+def closing(events: Sequence[Event]) -> list[AnyEvent]:
+    """The events that close a turn found open at the journal's end, and a compaction in it."""
+    cut = interruption(events)
+    if cut is None:
+        return []
+    open_ones: dict[str, None] = {}
+    for event in events:
+        if isinstance(event, CompactionChanged):
+            if event.status == "in_progress":
+                open_ones[event.compaction] = None
+            else:
+                open_ones.pop(event.compaction, None)
+    return [
+        *(
+            CompactionChanged(compaction=one, status="failed", error=CUT_COMPACTION)
+            for one in open_ones
+        ),
+        cut,
+    ]
 
 
 def interruption(events: Iterable[Event]) -> TurnInterrupted | None:

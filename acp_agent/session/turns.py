@@ -15,7 +15,7 @@ from acp_agent.errors import (
 )
 from acp_agent.events import AnyEvent, UserMessage
 from acp_agent.ids import CallId
-from acp_agent.session.interruption import interruption
+from acp_agent.session.interruption import closing
 from acp_agent.session.turn import Turn, Work, no_such_call, no_such_terminal
 
 if TYPE_CHECKING:
@@ -95,9 +95,7 @@ class Turns:
         """Close a turn whose end could not be written, as an interrupted one."""
         if not self._session.state.turn_is_open:
             return
-        cut = interruption(await self._session.history())
-        if cut is not None:
-            await self._session.emit(cut)
+        await self._session.emit(*closing(await self._session.history()))
 
     def _ended(self) -> None:
         self.current = None

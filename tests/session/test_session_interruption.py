@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    CompactionChanged,
     ModelAnswered,
     ModelAsked,
     ToolCalled,
@@ -18,7 +20,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.interruption import interruption
+from acp_agent.session.interruption import closing, interruption
 
 STARTED = TurnStarted(turn=TurnId("t"))
 ENDED = TurnEnded(turn=TurnId("t"), stop_reason="end_turn")
@@ -76,3 +78,13 @@ def test_an_open_turn_is_closed_with_what_was_cut_off_in_it(
     assert found is not None
     assert (found.turn, found.cut, found.calls) == ("t", cut, calls)
     assert interruption([*events, found]) is None
+
+
+def test_a_compaction_that_was_cut_off_is_closed_as_failed_before_the_turn_is() -> None:
+    begun = CompactionChanged(compaction="c", status="in_progress")
+    ended = CompactionChanged(compaction="b", status="completed", summary="s")
+    failed, cut = closing([STARTED, msgspec.structs.replace(begun, compaction="b"), ended, begun])
+    assert isinstance(failed, CompactionChanged)
+    assert (failed.compaction, failed.status) == ("c", "failed")
+    assert isinstance(cut, TurnInterrupted)
+    assert closing([STARTED, begun, ENDED]) == []
