@@ -14,7 +14,7 @@ from typing import Final
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, Ping, TextMessage
 from wsproto.frame_protocol import CloseReason
-from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+from wsproto.utilities import LocalProtocolError, ProtocolError
 
 from protocol.transports.base import LIMIT, Oversize
 from protocol.transports.buffered import BufferedWriter
@@ -168,12 +168,8 @@ class WebSocketTransport(asyncio.Protocol):
             self._frames.receive_data(data)
             for event in self._frames.events():
                 self._on_event(event)
-        except RemoteProtocolError as error:
-            hint = error.event_hint
-            code = hint.code if isinstance(hint, CloseConnection) else CloseReason.PROTOCOL_ERROR
-            self._fail(int(code), str(error))
-        except LocalProtocolError:
-            self._fail(int(CloseReason.PROTOCOL_ERROR), "")
+        except ProtocolError as error:  # what the library has no close frame for
+            self._fail(int(CloseReason.PROTOCOL_ERROR), str(error))
 
     def eof_received(self) -> bool:
         """The peer sends no more, without a goodbye."""

@@ -137,6 +137,8 @@ class Connections:
         connection = RemoteConnection(transport, self._make_link(transport))
         transport.on_over = connection.link.leave
         self._all[connection.id] = connection
+        way = "a WebSocket" if isinstance(transport, WebSocketTransport) else "HTTP"
+        _log.info("a client connected over %s; there are %d", way, len(self._all))
         task = asyncio.create_task(self._serve(connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

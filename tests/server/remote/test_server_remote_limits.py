@@ -33,6 +33,9 @@ from tests.support.wire_client import AnswerError
 
 MODEL = ("--model", "openai/gpt-5")
 SMALL = ("--max-message", "100000")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="the system does not tell a process's memory"
+)
 
 
 async def plain_websocket(agent: RemoteAgent) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -69,6 +72,7 @@ async def test_a_body_over_the_limit_is_413(listening: StartListening, version: 
         assert (await client.post(agent.url, content=INITIALIZE, headers=JSON)).is_success
 
 
+@needs_proc
 async def test_a_websocket_message_over_the_limit_costs_one_error_and_nothing_else(
     listening: StartListening, project: Path
 ) -> None:
@@ -257,6 +261,7 @@ def peak(agent: RemoteAgent) -> int:
     return int(line.split()[1]) * 1024
 
 
+@needs_proc
 async def test_a_flood_of_pings_from_a_peer_that_reads_nothing_is_not_kept(
     remote: RemoteAgent,
 ) -> None:
@@ -272,6 +277,7 @@ async def test_a_flood_of_pings_from_a_peer_that_reads_nothing_is_not_kept(
     writer.transport.abort()
 
 
+@needs_proc
 @pytest.mark.covers("T9")
 async def test_a_websocket_that_is_read_late_costs_little_and_loses_nothing(
     listening: StartListening, model_server: ModelServer, project: Path
@@ -294,6 +300,7 @@ async def test_a_websocket_that_is_read_late_costs_little_and_loses_nothing(
         assert client.text(session) == "".join(words)
 
 
+@needs_proc
 @pytest.mark.covers("T9")
 @BOTH
 async def test_an_event_stream_that_is_read_late_costs_little_and_loses_nothing(

@@ -249,6 +249,20 @@ async def test_of_two_streams_for_the_same_the_newer_one_is_used_and_the_older_e
 
 
 @BOTH
+async def test_large_messages_are_taken_one_after_the_other(
+    remote: RemoteAgent, version: int
+) -> None:
+    large = request("session/list", {"x": "y" * 4_000_000}, 8)
+    async with http(remote, version=version) as client:
+        mine = await connected(client, remote)
+        async with client.stream("GET", remote.url, headers=EVENTS | mine):
+            for _ in range(4):
+                async with asyncio.timeout(20):
+                    response = await client.post(remote.url, content=large, headers=JSON | mine)
+                assert response.status_code == 202
+
+
+@BOTH
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "HEAD", "OPTIONS"])
 async def test_other_methods_are_405(remote: RemoteAgent, version: int, method: str) -> None:
     async with http(remote, version=version) as client:
