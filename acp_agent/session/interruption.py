@@ -19,7 +19,6 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
 
-
 CUT_COMPACTION = "The agent was stopped before it was done."
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
@@ -145,6 +145,10 @@ class Session:
         """Queue events to be written, taken in and shown; `emit` waits for that."""
         self._just_read = None
         return self._journal.write(events)
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that nobody waits for, until the session is closed."""
+        self._background.run(work)
 
     async def settled(self) -> None:
         """Wait until everything that anyone emitted is taken in and shown."""

@@ -206,8 +206,11 @@ class Turn:
             error_kind="" if error is None else error.kind,
             usage=self._usage,
         )
+        title = self._title()
         try:
-            await session.emit(*self._title(), ended)
+            await session.emit(*title, ended)
+            if title and stop == "end_turn":
+                self._look_for_a_better(title[0].title)
         except AcpAgentError as failure:
             error = error or failure  # what came first says more
             told = msgspec.structs.replace(
@@ -240,13 +243,22 @@ class Turn:
 
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
 
-        return await run_turn(host)
+        async with host.turn_slot():
+            return await run_turn(host)
 
     def _uncancel(self) -> None:
         """The cancellation is dealt with; what is left to write must not be cut off by it."""
         assert self._task is not None
         while self._task.cancelling():
             self._task.uncancel()
+
+    def _look_for_a_better(self, title: str) -> None:
+        """Let a model find a better title, while nobody waits for it."""
+        session, host = self._session, self._host
+        if host is not None and session.services.config.titles == "model":
+            from acp_agent.session.naming import name  # noqa: PLC0415 - for first turns only
+
+            session.beside(name(session, host, self._first, title))
 
     def _title(self) -> list[TitleChanged]:
         if self._session.state.title is not None or self._first.local:

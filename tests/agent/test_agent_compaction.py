@@ -33,6 +33,7 @@ from tests.support.open_session import Desk, open_desk
 WINDOW = 16_000
 CONFIG = """
 small_model = "openai/tiny"
+titles = "words"
 
 [models."openai/narrow"]
 window = 16_000
