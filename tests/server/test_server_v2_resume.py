@@ -1,0 +1,214 @@
+"""Resuming sessions of version 2: with and without a replay, in the middle of work, after a crash.
+
+Source: Agent Client Protocol v2, Session Setup, Resuming Sessions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import StartAgent
+from tests.server.server_session import DEMO, READ
+from tests.server.v2_session import OpenV2, connect, states
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.v2_client import V2Client
+from tests.support.v2_editor import EditorV2
+from tests.support.wire_client import AnswerError
+
+SLEEP = Call("shell", {"command": "printf begun; sleep 300"})
+# What tells of the conversation, as opposed to the state and the title of the session.
+TOLD = {
+    "user_message", "agent_message", "agent_thought", "agent_message_chunk", "tool_call_update",
+    "terminal_update", "plan_update",
+}  # fmt: skip
+
+
+def kinds(client: V2Client, session: str) -> list[str]:
+    return [update["sessionUpdate"] for update in client.wire.updates(session)]
+
+
+@pytest.mark.covers("S4", "S2")
+@pytest.mark.parametrize("replay", [True, False])
+async def test_the_state_is_told_before_the_response_and_the_conversation_only_where_asked_for(
+    opened_v2: OpenV2,
+    agent: StartAgent,
+    model_server: ModelServer,
+    workspace_repo: Path,
+    replay: bool,
+) -> None:
+    model_server.add(answer("Reading.", READ), answer("Read."), answer("And on."))
+    client, session = await opened_v2()
+    await client.prompt(session, "read it")
+    live = client.view(session).conversation()
+    await client.wire.stop()
+    other = await connect(agent, model_server)
+    view = await other.resume(session, workspace_repo, replay=replay)
+    assert states(other, session) == ["idle"]
+    response = next(m for m in other.wire.messages if "configOptions" in m.get("result", {}))
+    before = other.wire.messages[: other.wire.messages.index(response)]
+    told = [m["params"]["update"]["sessionUpdate"] for m in before if "params" in m]
+    assert told[-1] == "state_update"
+    assert bool(TOLD & set(told)) == replay
+    assert response["result"]["availableCommands"]
+    if replay:
+        assert view.conversation() == live
+    assert (await other.prompt(session, "go on"))["stopReason"] == "end_turn"
+    assert "Read." in str(model_server.requests[-1].json["messages"])
+
+
+@pytest.mark.covers("S4")
+@pytest.mark.parametrize("replay", [True, False])
+async def test_a_session_resumed_in_the_middle_of_its_work_is_running_and_goes_on(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, replay: bool
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Half", stall, " and half"))
+    client, session = await opened_v2()
+    message = await client.said(client.post_prompt(session, "Go"))
+    await client.expect_view(session, lambda view: view.text() == "Half")
+    view = await client.resume(session, workspace_repo, replay=replay)
+    assert view.state == "running"
+    assert view.text() == ("Half" if replay else "")
+    stall.release()
+    await client.expect_view(session, lambda view: view.state == "idle")
+    assert client.view(session).text() == ("Half and half" if replay else " and half")
+    assert (await client.idle(session, message))["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("S4", "P6")
+async def test_a_session_resumed_while_the_user_is_asked_says_so(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer(Call("write", {"path": "a.txt", "content": "a"})))
+    client, session = await opened_v2(permission="never")
+    message = await client.said(client.post_prompt(session, "Go"))
+    await client.wire.expect(lambda m: m.get("method") == "session/request_permission")
+    view = await client.resume(session, workspace_repo, replay=True)
+    assert view.state == "requires_action"
+    client.cancel(session)
+    assert (await client.idle(session, message))["stopReason"] == "cancelled"
+    assert states(client, session) == ["requires_action", "idle: cancelled"]
+
+
+@pytest.mark.covers("S4", "T4")
+@pytest.mark.parametrize(
+    "cursor",
+    [{"type": "message", "messageId": "m"}, {"type": "_ours"}, {}, "start", 1, {"type": 1}],
+)
+async def test_a_cursor_that_is_not_known_is_refused_and_nothing_is_resumed(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, cursor: Any
+) -> None:
+    model_server.add(answer("Yes."), answer("Still here."))
+    client, session = await opened_v2()
+    await client.prompt(session, "hello")
+    before = len(client.wire.updates(session))
+    params = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": cursor}
+    with pytest.raises(AnswerError) as caught:
+        await client.wire.request("session/resume", params)
+    assert caught.value.code == -32602
+    assert "replayFrom" in caught.value.message
+    assert len(client.wire.updates(session)) == before
+    assert (await client.prompt(session, "and now?"))["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("S4")
+async def test_a_null_cursor_is_none(opened_v2: OpenV2, workspace_repo: Path) -> None:
+    client, session = await opened_v2()
+    params = {"sessionId": session, "cwd": str(workspace_repo), "replayFrom": None}
+    await client.wire.request("session/resume", params, checked=True)
+    assert not TOLD & set(kinds(client, session))
+
+
+@pytest.mark.covers("S1", "S4", "S6")
+async def test_what_cannot_be_resumed_says_why(
+    opened_v2: OpenV2, workspace_repo: Path, tmp_path: Path
+) -> None:
+    client, session = await opened_v2()
+    refused: list[tuple[dict[str, Any], int, str]] = [
+        ({"cwd": "relative"}, -32602, "cwd"),
+        ({"cwd": str(tmp_path / "gone")}, -32602, "cwd"),
+        ({}, -32602, "cwd"),
+        ({"cwd": str(workspace_repo), "additionalDirectories": ["x"]}, -32602, "additional"),
+        ({"cwd": str(workspace_repo), "sessionId": "sess_nobody_made"}, -32002, "not found"),
+        ({"cwd": str(workspace_repo), "sessionId": None}, -32602, "sessionId"),
+    ]
+    for params, code, words in refused:
+        with pytest.raises(AnswerError) as caught:
+            await client.wire.request("session/resume", {"sessionId": session} | params)
+        assert caught.value.code == code, params
+        assert words in caught.value.message
+
+
+@pytest.mark.covers("S4")
+async def test_a_session_resumed_in_another_folder_works_there(
+    opened_v2: OpenV2, model_server: ModelServer, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    model_server.add(answer(Call("shell", {"command": "pwd"})), answer("There."))
+    client, session = await opened_v2()
+    await client.resume(session, other)
+    assert (await client.prompt(session, "where are we?"))["stopReason"] == "end_turn"
+    (terminal,) = client.view(session).terminals.values()
+    assert terminal.cwd == str(other)
+    assert terminal.output.decode().strip() == str(other)
+
+
+@pytest.mark.covers("S4", "P3", "T8")
+async def test_after_a_kill_in_the_middle_of_an_answer_the_replay_has_all_that_was_shown(
+    opened_v2: OpenV2, agent: StartAgent, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer("It was ", "half ", "said", Stall()), answer("Again, then."))
+    client, session = await opened_v2()
+    message = await client.said(client.post_prompt(session, "say it"))
+    await client.expect_view(session, lambda view: view.text().endswith("said"))
+    await client.wire.kill()  # type: ignore[attr-defined]  # it is an AgentProcess
+
+    other = await connect(agent, model_server)
+    view = await other.resume(session, workspace_repo, replay=True)
+    texts = [(one.author, one.text) for one in view.messages.values()]
+    assert texts[:2] == [("user", "say it"), ("agent", "It was half said")]
+    assert next(iter(view.messages)) == message
+    assert "stopped here before it had finished" in texts[2][1]
+    assert view.state == "idle"
+    again = await other.resume(session, workspace_repo, replay=True)
+    assert again.conversation() == view.conversation()
+    assert (await other.prompt(session, "go on"))["stopReason"] == "end_turn"
+
+
+@pytest.mark.covers("S4", "P3", "P5")
+async def test_after_a_kill_in_the_middle_of_a_command_its_call_has_failed_and_its_terminal_exited(
+    opened_v2: OpenV2, agent: StartAgent, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer(READ), answer(SLEEP))
+    client, session = await opened_v2()
+    await client.said(client.post_prompt(session, "Go"))
+    await client.expect_update(session, "terminal_output_chunk")
+    await client.wire.kill()  # type: ignore[attr-defined]  # it is an AgentProcess
+
+    other = await connect(agent, model_server)
+    view = await other.resume(session, workspace_repo, replay=True)
+    assert [call["status"] for call in view.calls.values()] == ["completed", "failed"]
+    assert all(call["capabilities"] is None for call in view.calls.values())
+    (terminal,) = view.terminals.values()
+    assert terminal.output == b"begun"
+    assert terminal.exit_status == {}
+    assert view.state == "idle"
+
+
+@pytest.mark.covers("S4", "I5")
+async def test_an_old_session_can_be_looked_at_where_its_model_cannot_be_used_any_more(
+    opened_v2: OpenV2, agent: StartAgent, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer("Yes."))
+    client, session = await opened_v2()
+    await client.prompt(session, "hello")
+    live = client.view(session).conversation()
+    await client.wire.stop()
+    other = V2Client(await agent(*DEMO, editor=EditorV2()))
+    await other.initialize()
+    view = await other.resume(session, workspace_repo, replay=True)
+    assert view.conversation() == live
