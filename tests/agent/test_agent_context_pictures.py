@@ -1,0 +1,97 @@
+"""Pictures for a model that cannot see them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from acp_agent.content import ImageBlock
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import ModelAnswered, NoticeShown, PicturesDescribed, TurnEnded
+from acp_agent.models.base import CallDone, Failed, UserImage
+from tests.agent.counting_model import CountingModel, last_words, results, use
+from tests.support.model_server import ModelServer
+from tests.support.open_session import Desk, open_desk
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+PICTURE = ImageBlock(data=base64.b64encode(PNG).decode(), mime_type="image/png")
+CONFIG = 'vision_model = "openai/gpt-5"\n'
+
+
+@pytest.fixture
+async def blind(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]:
+    """A session of a model that cannot see, beside one that can."""
+    async with open_desk(tmp_path, model_server, config=CONFIG, flag="openai/blind") as one:
+        yield one
+
+
+@pytest.fixture
+def model(blind: Desk, monkeypatch: pytest.MonkeyPatch) -> CountingModel:
+    model = use(blind, CountingModel(100_000, lambda request: "I see."), monkeypatch)
+    model.summing = lambda request: "A screenshot.\nThe button says `Cancle`."
+    return model
+
+
+async def test_a_picture_of_the_users_reaches_the_model_in_the_words_of_another(
+    blind: Desk, model: CountingModel
+) -> None:
+    await blind.say("What is wrong here?", PICTURE)
+    (request,) = model.summed_up
+    assert request.model.ref == "openai/gpt-5"
+    assert UserImage(PICTURE) in request.messages[0].parts
+    assert "The button says `Cancle`." in last_words(model.requests[-1])
+    notices = [notice.title for notice in blind.editor.of(NoticeShown)]
+    assert notices == ["openai/blind cannot see pictures; openai/gpt-5 looks at them."]
+    assert "openai/gpt-5" in [event.model for event in blind.editor.of(ModelAnswered)]
+    ended = blind.editor.of(TurnEnded)[0]
+    assert ended.usage is not None
+    assert ended.usage.input > model.counts[-1]
+    await blind.say("And then?")
+    assert len(model.summed_up) == 1  # once and for all
+    first, second = model.bodies
+    assert second.startswith(first.removesuffix(b"]}"))
+
+
+async def test_a_picture_that_a_tool_read_is_described_in_its_result(
+    blind: Desk, model: CountingModel
+) -> None:
+    (blind.folder / "shot.png").write_bytes(PNG)
+    read = CallDone(index=0, name="read", arguments='{"path": "shot.png"}')
+    model.answering = lambda request: "I see." if results(request) else read
+    await blind.say("Look at shot.png.")
+    (result,) = results(model.requests[-1])
+    assert "The button says `Cancle`." in result.text
+
+
+async def test_where_nobody_can_look_the_model_is_told_of_a_picture_and_the_user_why(
+    blind: Desk, model: CountingModel
+) -> None:
+    model.summing = lambda request: Failed(kind="bad_request", message="No pictures today.")
+    assert await blind.say("What is wrong here?", PICTURE) == "end_turn"
+    assert not blind.editor.of(PicturesDescribed)
+    (warning,) = [n for n in blind.editor.of(NoticeShown) if n.severity == "warning"]
+    assert "No pictures today." in warning.description
+    assert "cannot see pictures" in model.bodies[-1].decode()
+
+
+async def test_without_a_vision_model_a_picture_is_refused_with_advice(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, flag="openai/blind") as desk:
+        with pytest.raises(InvalidInputError, match="vision_model"):
+            await desk.say("What is wrong here?", PICTURE)
+
+
+async def test_a_model_that_sees_gets_the_picture_itself(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(tmp_path, model_server, config=CONFIG) as desk:
+        model = use(desk, CountingModel(100_000, lambda request: "I see."), monkeypatch)
+        await desk.say("What is wrong here?", PICTURE)
+        assert not model.summed_up
+        assert UserImage(PICTURE) in model.requests[-1].messages[-1].parts
