@@ -15,6 +15,7 @@ from tests.support.model_server import (
     ModelServer,
     Raw,
     Redacted,
+    Refusal,
     Thought,
     answer,
 )
@@ -37,6 +38,9 @@ SCRIPTS = {
     ),
     "comments": answer("a", Raw(b": keep-alive\n\n"), "b"),
     "one byte at a time": answer("Größe", Call("read", {"path": "ü"}), write_size=1),
+    "a refusal": answer(Refusal("I can"), Refusal("not.")),
+    "what a message was for": answer("I look.", Call("list", {}), phase="commentary"),
+    "an answer that became too long": answer("It is", stop="max_output_tokens"),
 }  # fmt: skip
 
 
@@ -85,6 +89,10 @@ async def typed_anthropic(server: ModelServer, script: Answer) -> dict[str, Any]
 
     server.add(script)
     client = anthropic.AsyncAnthropic(api_key=KEY, base_url=server.url, max_retries=0)
+    return await read_anthropic(client)
+
+
+async def read_anthropic(client: Any) -> dict[str, Any]:
     asked: Sequence[Any] = [{"role": "user", "content": "Hi"}]
     async with client.messages.stream(model="m", max_tokens=9, messages=asked) as stream:
         message = await stream.get_final_message()
@@ -106,6 +114,63 @@ async def typed_anthropic(server: ModelServer, script: Answer) -> dict[str, Any]
     }
 
 
+async def typed_responses(server: ModelServer, script: Answer) -> dict[str, Any]:
+    import openai
+
+    server.add(script)
+    client = openai.AsyncOpenAI(api_key=KEY, base_url=server.openai_url, max_retries=0)
+    text = thought = ""
+    response = None
+    async for event in await client.responses.create(model="m", input="Hi", stream=True):
+        match event.type:
+            case "response.output_text.delta" | "response.refusal.delta":
+                text += event.delta
+            case "response.reasoning_summary_text.delta":
+                thought += event.delta
+            case "response.completed" | "response.incomplete":
+                response = event.response
+    await client.close()
+    assert response is not None
+    assert response.usage is not None
+    usage = response.usage
+    refused = any(
+        part.type == "refusal"
+        for item in response.output
+        if item.type == "message"
+        for part in item.content
+    )
+    calls = [(i.name, i.arguments or "{}") for i in response.output if i.type == "function_call"]
+    stop = "refusal" if refused else "tool_calls" if calls else "end_turn"
+    return {
+        "text": text,
+        # One summary a reasoning item here, each a thought of its own.
+        "thought": thought,
+        "seals": [
+            item.encrypted_content if item.type == "reasoning" else item.phase
+            for item in response.output
+            if item.type in {"reasoning", "message"}
+            and (getattr(item, "encrypted_content", None) or getattr(item, "phase", None))
+        ],
+        "calls": calls,
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "cached": usage.input_tokens_details.cached_tokens,
+        "written": usage.input_tokens_details.cache_write_tokens,
+        "stop": "max_tokens" if response.incomplete_details else stop,
+    }
+
+
+async def typed_bedrock(server: ModelServer, script: Answer) -> dict[str, Any]:
+    """Amazon's own decoder of the same bytes."""
+    import anthropic
+
+    server.add(script)
+    client = anthropic.AsyncAnthropicBedrock(
+        api_key=KEY, aws_region="us-east-1", base_url=server.url, max_retries=0
+    )
+    return await read_anthropic(client)
+
+
 async def ours(api: str, server: ModelServer, script: Answer) -> dict[str, Any]:
     import json
 
@@ -122,17 +187,29 @@ async def ours(api: str, server: ModelServer, script: Answer) -> dict[str, Any]:
         "output": usage.output,
         "cached": usage.cache_read,
     }
-    if api == "anthropic":
+    if api == "openai_responses":
+        read["seals"] = [seal.get("encrypted_content", seal.get("phase")) for seal in got.seals]
+        read["written"], read["stop"] = usage.cache_write, got.finished.stop
+    if api in {"anthropic", "bedrock"}:
         read["calls"] = [(name, json.loads(arguments)) for name, arguments in got.calls]
         read["seals"] = [seal.get("signature", seal.get("data")) for seal in got.seals]
     return read
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-@pytest.mark.parametrize("api", ["openai", "anthropic"])
+@pytest.mark.parametrize("api", ["openai", "openai_responses", "anthropic", "bedrock"])
 async def test_our_decoding_says_what_the_typed_stream_says(
     server: ModelServer, api: str, name: str
 ) -> None:
     script = SCRIPTS[name]
-    typed = typed_openai if api == "openai" else typed_anthropic
+    if api != "openai_responses" and ("refusal" in name or "too long" in name):
+        pytest.skip("the Responses API's own")
+    if api == "bedrock" and name == "comments":
+        pytest.skip("its encoding has none")
+    typed = {
+        "openai": typed_openai,
+        "openai_responses": typed_responses,
+        "anthropic": typed_anthropic,
+        "bedrock": typed_bedrock,
+    }[api]
     assert await ours(api, server, script) == await typed(server, script)

@@ -87,11 +87,12 @@ class Request:
     """A request that was read: `body` as it came, header names in lower case."""
 
     def __init__(
-        self, method: str, path: str, headers: dict[str, str], body: bytes, client_port: int
+        self, method: str, target: str, headers: dict[str, str], body: bytes, client_port: int
     ) -> None:
         self.client_port = client_port  # tells connections apart
         self.method = method
-        self.path = path
+        self.target = target
+        self.path = urlsplit(target).path
         self.headers = headers
         self.body = body
         self.answered = asyncio.Event()  # the whole answer was written
@@ -196,7 +197,7 @@ class ModelServer:
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         port = writer.get_extra_info("peername")[1]
-        request = Request(method, urlsplit(target).path, headers, body, port)
+        request = Request(method, target, headers, body, port)
         if method == "GET" and request.path.endswith("/models"):
             self.lookups += 1
             entries = [

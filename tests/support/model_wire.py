@@ -52,7 +52,7 @@ def render(api: Api, answered: Answer, request: Mapping[str, Any]) -> Iterator[b
             if isinstance(part, Cut) and part.within:
                 yield Cut(within=chunk(part.within)[:-5])
             else:
-                yield from_sse(part) if isinstance(part, bytes) else part
+                yield from_sse(part) if isinstance(part, bytes) and b"data:" in part else part
         return
     writer = _WRITERS[api](answered, request)
     yield from writer.begin()
