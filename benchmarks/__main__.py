@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import context, journal, memory, remote, requests, sessions, startup, streaming
+from benchmarks import (
+    context,
+    journal,
+    memory,
+    remote,
+    requests,
+    sessions,
+    startup,
+    streaming,
+    versions,
+)
 from benchmarks.table import Row, show
 
 ALL = {
@@ -16,6 +26,7 @@ ALL = {
     "journal": journal.rows,
     "context": context.rows,
     "remote": remote.rows,
+    "versions": versions.rows,
 }
 
 
