@@ -24,6 +24,7 @@ from acp_agent.server.remote.limits import Limits
 from acp_agent.server.remote.link import RemoteLink
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take
+TURN_SECONDS = 1.0  # of that, what turns get to say how they ended
 
 _log = logging.getLogger(__name__)
 
@@ -119,8 +120,12 @@ async def _serve(
     server.close()
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
-            await core.close()  # which lets turns say that they were cancelled
+            closing = asyncio.create_task(core.close())
+            # Turns say that they were cancelled. One whose client reads nothing cannot, and waits
+            # for it until the connection ends.
+            await asyncio.wait({closing}, timeout=TURN_SECONDS)
             await connections.close()
+            await closing
             for socket in list(endpoint.sockets):
                 socket.go_away()
     except TimeoutError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from wsproto.connection import Connection, ConnectionType
@@ -130,12 +131,11 @@ class WebSocketTransport(asyncio.Protocol):
         self._end()
         self._go_on_reading()
         self._send_close(code, reason)
-        await self._writer.flush(_GOODBYE)
-        try:
-            await asyncio.wait_for(self._closed.wait(), _GOODBYE)  # its answer ends the socket
-        except TimeoutError:
-            self._writer.abort()
-            await self._closed.wait()
+        if await self._writer.flush(_GOODBYE):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), _GOODBYE)  # its answer ends the socket
+        self._writer.abort()
+        await self._closed.wait()
 
     def _send_close(self, code: int, reason: str) -> None:
         if self._parted or self._writer.gone:

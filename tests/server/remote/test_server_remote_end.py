@@ -71,6 +71,7 @@ async def test_the_agent_ends_while_a_client_reads_nothing(
         await model_server.arrived(1)
         await asyncio.sleep(0.5)  # what it takes to fill the buffers of the system
         agent.stop()
+        assert "could be ended" not in agent.stderr
         client.cut()
 
 
