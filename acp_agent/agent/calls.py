@@ -1,8 +1,8 @@
 """The tool calls of one answer: validate, judge, ask, run, report.
 
-Calls are taken in the order in which the model made them. One that only reads runs beside its
-neighbours; one that writes waits for the reads before it, and the calls after it wait for it, so
-that each call sees what the calls before it did.
+Calls that do not concern each other run side by side. One that touches what an earlier one touches
+waits for that one to end, and is not even prepared before, so that it sees what the earlier one
+did. The user is asked about one call at a time, in the order of the calls.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from msgspec import Struct
+from pydantic import BaseModel
 
 from acp_agent.agent.answer import ProposedCall
 from acp_agent.agent.cleaning import clean_content, clean_object
-from acp_agent.agent.endings import DISMISSED, REJECTED, cancelled, stopped
+from acp_agent.agent.endings import DISMISSED, NOT_BEGUN, REJECTED, cancelled, stopped
 from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.progress import CallProgress
 from acp_agent.content import DiffPart, text_part
-from acp_agent.errors import AcpAgentError, PermissionRefusedError, StoreError, ToolError
+from acp_agent.errors import AcpAgentError, PermissionRefusedError, StoreError
 from acp_agent.events import (
     NoticeShown,
     PermissionAsked,
@@ -30,22 +30,46 @@ from acp_agent.events import (
     ToolStarted,
 )
 from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
-from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse
+from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse, Verdict
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
 from acp_agent.tools.bounds import bounded
 from acp_agent.tools.changes import refuse_hidden
+from acp_agent.tools.touches import EVERYTHING, NOTHING, Touches, conflict
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)
 
 
-class _Place(Struct, frozen=True, eq=False):
-    """A call's place in the order: `free` when it may begin, `judged` when a read may follow it."""
+class _Place:
+    """A call's place in the order.
 
-    call: ProposedCall
-    writes: bool
-    free: asyncio.Event
-    judged: asyncio.Event
+    Attributes:
+        call: the call.
+        before: the places before it.
+        touches: what it reads and writes, once `declared`.
+        declared: set when that is known.
+        judged: set when nobody has to be asked about it any more.
+        ended: set when it has ended, or never will begin.
+    """
+
+    def __init__(self, call: ProposedCall, before: Sequence[_Place]) -> None:
+        self.call = call
+        self.before = tuple(before)
+        self.touches = EVERYTHING
+        self.declared = asyncio.Event()
+        self.judged = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    def declare(self, touches: Touches) -> None:
+        """Say what the call touches."""
+        self.touches = touches
+        self.declared.set()
+
+    def leave(self) -> None:
+        """Nobody has to wait for the call any more."""
+        self.declared.set()
+        self.judged.set()
+        self.ended.set()
 
 
 class CallRunner:
@@ -53,20 +77,27 @@ class CallRunner:
 
     def __init__(self, host: TurnHost) -> None:
         self._host = host
-        self._readers = asyncio.Semaphore(host.limits.concurrent_reads)
+        self._running = asyncio.Semaphore(host.limits.concurrent_calls)
         self._end_turn = False
+        self._refused = False  # the user refused a call, and that is to end the turn
 
     async def run(self, calls: Sequence[ProposedCall]) -> bool:
         """Run all calls; each has ended when this returns or is cancelled.
 
         Returns:
-            Whether a tool asked for the turn to end here, to let the user answer.
+            Whether the turn is to end here: a tool asked for it, to let the user answer, or the
+            user refused a call and the settings say so.
         """
         for call in calls:
             self._host.open_calls.add(call.call)
+        places: list[_Place] = []
+        for call in calls:
+            places.append(_Place(call, places))
         try:
+            # All tasks are there from the beginning: one that still waits can be stopped at once.
             async with asyncio.TaskGroup() as group:
-                await self._in_order(group, calls)
+                for place in places:
+                    group.create_task(self._take(place))
         except BaseExceptionGroup as failures:
             await self._close_open(calls)
             raise failures.exceptions[0] from failures
@@ -74,26 +105,6 @@ class CallRunner:
             await self._close_open(calls)
             raise
         return self._end_turn
-
-    async def _in_order(self, group: asyncio.TaskGroup, calls: Sequence[ProposedCall]) -> None:
-        """Let each call begin when those before it are as far as it needs them to be."""
-        places = [
-            _Place(call, self._writes(call.name), asyncio.Event(), asyncio.Event())
-            for call in calls
-        ]
-        # All tasks are there from the beginning: a call that still waits can be stopped at once.
-        tasks = [group.create_task(self._take(place)) for place in places]
-        reading: list[asyncio.Task[None]] = []
-        for place, task in zip(places, tasks, strict=True):
-            if place.writes and reading:
-                await asyncio.wait(reading)
-                reading.clear()
-            place.free.set()
-            if place.writes:
-                await asyncio.wait([task])
-            else:
-                await place.judged.wait()
-                reading.append(task)
 
     async def _take(self, place: _Place) -> None:
         """All of one call. It ends alone where the user stops it; the turn's end goes further."""
@@ -103,48 +114,39 @@ class CallRunner:
             if not self._host.open_calls.runs_in(call.call, task):
                 await self._end_stopped(call)
                 return
-            await place.free.wait()
-            prepared = await self._prepare(call)
-            if prepared is None:
-                return
-            if place.writes:
-                await self._execute(call, prepared)
-            else:
+            prepared = await self._prepare(place)
+            if prepared is not None:
                 place.judged.set()
-                async with self._readers:
+                async with self._running:
                     await self._execute(call, prepared)
         except asyncio.CancelledError:
             if not self._host.open_calls.was_stopped(call.call):
                 raise
             await self._end_stopped(call)
         finally:
-            place.judged.set()
+            place.leave()
 
     async def _end_stopped(self, call: ProposedCall) -> None:
         if self._host.open_calls.remove(call.call):
             await self._host.emit(stopped(call.call))
-
-    def _writes(self, name: str) -> bool:
-        try:
-            return self._host.toolset.get(name).effect == "writes"
-        except ToolError:
-            return False
 
     async def _close_open(self, calls: Sequence[ProposedCall]) -> None:
         """End what did not end by itself; the editor must not show a call running for ever."""
         removed = [call.call for call in calls if self._host.open_calls.remove(call.call)]
         await self._host.emit(*cancelled(removed))
 
-    async def _prepare(self, call: ProposedCall) -> Prepared | None:
+    async def _prepare(self, place: _Place) -> Prepared | None:
         """Everything before the call may run. None: it ended here."""
+        call = place.call
         try:
-            tool = self._host.toolset.get(call.name)
-            prepared = await tool.prepare(self._host.toolset.validate(tool, call.arguments))
+            tool, params = await self._declare(place)
+            await _until_unhindered(place)
+            prepared = await tool.prepare(params)
             for part in prepared.content:
                 if isinstance(part, DiffPart):
                     await asyncio.to_thread(refuse_hidden, part, self._host.secrets)
             await self._show(call, prepared)
-            await self._permit(call, tool, prepared)
+            await self._permit(place, tool, prepared)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
@@ -152,6 +154,36 @@ class CallRunner:
         else:
             return prepared
         return None
+
+    async def _declare(self, place: _Place) -> tuple[AnyTool, BaseModel]:
+        """Find out what the call touches, once the calls before it have said what they do.
+
+        Where a path leads is looked up behind the calls that may change that: those that touch
+        everything.
+
+        Raises:
+            ToolError: there is no such tool, or the arguments are wrong.
+        """
+        for earlier in place.before:
+            await earlier.declared.wait()
+            if earlier.touches.alone:
+                await earlier.ended.wait()
+        toolset, call = self._host.toolset, place.call
+        tool = toolset.get(call.name)
+        params = toolset.validate(tool, call.arguments)
+        try:
+            touches = tool.touches(params)
+            if touches.on_trust and await self._is_trusted(tool, params):
+                touches = NOTHING
+        except AcpAgentError:
+            touches = EVERYTHING  # it will fail when it is prepared, and say why
+        place.declare(touches)
+        return tool, params
+
+    async def _is_trusted(self, tool: AnyTool, params: BaseModel) -> bool:
+        """Whether the user has allowed the tool for good."""
+        verdict = self._judge(await tool.prepare(params))
+        return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
         shown, _ = label(self._host.toolset, call.name, call.arguments)
@@ -163,9 +195,19 @@ class CallRunner:
                 ToolShown(call=call.call, title=title, content=content, locations=locations)
             )
 
-    async def _permit(self, call: ProposedCall, tool: AnyTool, prepared: Prepared) -> None:
+    def _judge(self, prepared: Prepared) -> Verdict:
         host = self._host
-        verdict = host.gate.judge(prepared.access, mode=host.mode, project=str(host.workspace.cwd))
+        return host.gate.judge(prepared.access, mode=host.mode, project=str(host.workspace.cwd))
+
+    async def _permit(self, place: _Place, tool: AnyTool, prepared: Prepared) -> None:
+        host, call = self._host, place.call
+        verdict = self._judge(prepared)
+        if isinstance(verdict, Ask):
+            for earlier in place.before:
+                await earlier.judged.wait()
+            verdict = self._judge(prepared)  # what was answered meanwhile may have been for good
+        if self._refused:
+            raise PermissionRefusedError(NOT_BEGUN)
         match verdict:
             case Allow():
                 if not isinstance(prepared.access, NoAccess | ReadAccess):
@@ -214,6 +256,8 @@ class CallRunner:
         if choice is not None and choice.grants:
             await self._remember(choice)
         if not allowed:
+            if host.limits.refusal_ends_turn:
+                self._refused = self._end_turn = True
             raise PermissionRefusedError(DISMISSED if choice is None else REJECTED)
 
     async def _remember(self, choice: Choice) -> None:
@@ -225,6 +269,13 @@ class CallRunner:
             await self._host.emit(NoticeShown(severity="warning", title=title))
 
     async def _execute(self, call: ProposedCall, prepared: Prepared) -> None:
+        if isinstance(prepared.access, NoAccess):
+            await self._run(call, prepared)
+            return
+        async with self._host.call_slot():
+            await self._run(call, prepared)
+
+    async def _run(self, call: ProposedCall, prepared: Prepared) -> None:
         cwd = prepared.access.cwd if isinstance(prepared.access, CommandAccess) else None
         stop = None if cwd is None else self._host.open_calls.has_command(call.call)
         await self._host.emit(ToolStarted(call=call.call, cwd=cwd))
@@ -281,3 +332,10 @@ class CallRunner:
         await self._host.emit(
             ToolEnded(call=call.call, failed=True, result=why, content=(text_part(why),))
         )
+
+
+async def _until_unhindered(place: _Place) -> None:
+    """Wait for the calls before this one that touch what it touches."""
+    for earlier in place.before:
+        if conflict(earlier.touches, place.touches):
+            await earlier.ended.wait()

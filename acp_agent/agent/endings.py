@@ -15,6 +15,10 @@ STOPPED = (
 DISMISSED = "The user dismissed the question without an answer, so the call did not run."
 REJECTED = "The user refused this call. Do not try it again in another form; ask what they want."
 
+NOT_BEGUN = (
+    "The user refused another call of this answer, which ends the turn; this one did not run."
+)
+
 
 def cancelled(calls: Iterable[CallId]) -> list[ToolEnded]:
     """The ends of calls that are open while the turn is stopped."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -40,13 +41,17 @@ class Asking(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How far a turn may go; the times are in seconds."""
+    """How far a turn may go; the times are in seconds.
+
+    `refusal_ends_turn` says whether a call that the user refused ends the turn that it is in.
+    """
 
     model_requests: int = 100
     retries: int = 4
     first_byte: float = 120.0
     stall: float = 60.0
-    concurrent_reads: int = 8
+    concurrent_calls: int = 8
+    refusal_ends_turn: bool = False
 
 
 class TurnHost(Protocol):
@@ -166,6 +171,10 @@ class TurnHost(Protocol):
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost; gives the session's total in US dollars, None where unknown."""
+        ...
+
+    def call_slot(self) -> AbstractAsyncContextManager[None]:
+        """A place among the calls that run in the process, as soon as there is one."""
         ...
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:

@@ -14,6 +14,8 @@ HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https:
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
+Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
+Rounds = Annotated[int, Meta(ge=0, le=1_000)]
 
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -97,6 +99,45 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     mcp_call_seconds: Annotated[
         Seconds, Meta(description="How long a call of an MCP server's tool may run.")
     ] = 300.0
+    concurrent_calls: Annotated[
+        int, Meta(ge=1, le=1_000, description="Calls of one turn that run at the same time.")
+    ] = 8
+    process_calls: Annotated[
+        int, Meta(ge=1, le=10_000, description="Calls that run at the same time in all sessions.")
+    ] = 32
+    process_turns: Annotated[
+        int, Meta(ge=1, le=10_000, description="Turns that run at the same time in all sessions.")
+    ] = 16
+    refusal_ends_turn: Annotated[
+        bool, Meta(description="Whether a call that the user refuses ends the turn.")
+    ] = False
+    loop_tell: Annotated[
+        Rounds, Meta(description="Rounds of a loop after which the model is told. 0: never.")
+    ] = 3
+    loop_ask: Annotated[
+        Rounds, Meta(description="Rounds of a loop after which the user is asked. 0: never.")
+    ] = 5
+    loop_stop: Annotated[
+        Rounds, Meta(description="Rounds of a loop after which the turn is ended. 0: never.")
+    ] = 8
+
+
+class BudgetConfig(_Table, frozen=True, kw_only=True):
+    """What may be spent; what is not given has no limit."""
+
+    turn_tokens: Annotated[Tokens | None, Meta(description="Tokens of one turn.")] = None
+    turn_cost: Annotated[Dollars | None, Meta(description="US dollars of one turn.")] = None
+    session_tokens: Annotated[Tokens | None, Meta(description="Tokens of one session.")] = None
+    session_cost: Annotated[Dollars | None, Meta(description="US dollars of one session.")] = None
+    day_tokens: Annotated[Tokens | None, Meta(description="Tokens of one day, all sessions.")] = (
+        None
+    )
+    day_cost: Annotated[
+        Dollars | None, Meta(description="US dollars of one day, all sessions.")
+    ] = None
+    warn_at: Annotated[
+        float, Meta(ge=0.1, le=1, description="The part of a budget at which you are warned.")
+    ] = 0.8
 
 
 class ContextConfig(_Table, frozen=True, kw_only=True):
@@ -184,6 +225,7 @@ class Config(_Table, frozen=True, kw_only=True):
         field(default_factory=dict)
     )
     limits: LimitsConfig = LimitsConfig()
+    budget: BudgetConfig = BudgetConfig()
     context: ContextConfig = ContextConfig()
     editor: EditorConfig = EditorConfig()
     log: LogConfig = LogConfig()

@@ -14,6 +14,7 @@ from acp_agent.config.types import Config
 from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
 from acp_agent.session.services import Services
+from acp_agent.session.slots import Slots
 from acp_agent.session.store import Store
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ async def assemble(
         gate=gate,
         outputs=paths.outputs_dir,
         user_instructions=paths.config_file.parent / "AGENTS.md",
+        turn_slots=Slots(config.limits.process_turns),
+        call_slots=Slots(config.limits.process_calls),
     )
 
 

@@ -12,6 +12,7 @@ from acp_agent.config.types import Config
 from acp_agent.models.registry import Models
 from acp_agent.permissions.contract import Gate
 from acp_agent.session.account import Account
+from acp_agent.session.slots import Slots
 from acp_agent.session.store import Store
 
 
@@ -28,6 +29,7 @@ class Services(Struct, frozen=True, kw_only=True):
 
     `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
     session keeps outputs too long for the model; `user_instructions` is the user's own AGENTS.md.
+    `turn_slots` and `call_slots` are what turns and calls of all sessions share.
     """
 
     store: Store
@@ -39,3 +41,5 @@ class Services(Struct, frozen=True, kw_only=True):
     gate: Callable[[], Gate]
     outputs: Path
     user_instructions: Path
+    turn_slots: Slots
+    call_slots: Slots

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
 from acp_agent.config.types import ContextConfig
-from acp_agent.events import AnyEvent, SystemPromptWritten, Usage
+from acp_agent.events import AnyEvent, NoticeShown, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
@@ -23,6 +24,9 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.contract import Workspace
+
+CALLS_WAIT = "Calls wait: as many as may run at once are running already, in all sessions together."
+TURN_WAITS = "This turn waits: as many as may run at once are running already in other sessions."
 
 
 class SessionHost:
@@ -40,6 +44,7 @@ class SessionHost:
         self._searching: tuple[Toolset, Toolset] | None = None  # without the search, and with it
         self.limits = _limits(session.services)
         self.open_calls: OpenCalls = OpenCalls()
+        self._told_to_wait = False
 
     @property
     def session(self) -> SessionId:
@@ -158,6 +163,31 @@ class SessionHost:
         cost, before = self._session.services.models.cost(model, usage), self._session.state.cost
         return before if cost is None else (before or 0.0) + cost
 
+    @asynccontextmanager
+    async def call_slot(self) -> AsyncIterator[None]:
+        """A place among the calls that run in the process, as soon as there is one."""
+        slots = self._session.services.call_slots
+        if slots.full and not self._told_to_wait:
+            self._told_to_wait = True
+            await self.emit(NoticeShown(severity="info", title=CALLS_WAIT))
+        await slots.take(self.session)
+        try:
+            yield
+        finally:
+            slots.give_back()
+
+    @asynccontextmanager
+    async def turn_slot(self) -> AsyncIterator[None]:
+        """A place among the turns that run in the process, as soon as there is one."""
+        slots = self._session.services.turn_slots
+        if slots.full:
+            await self.emit(NoticeShown(severity="info", title=TURN_WAITS))
+        await slots.take(self.session)
+        try:
+            yield
+        finally:
+            slots.give_back()
+
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
         """Let the user decide about a call."""
         return await self._session.editor.ask_permission(self.session, asking, ask)
@@ -194,4 +224,6 @@ def _limits(services: Services) -> Limits:
         retries=limits.retries,
         first_byte=limits.first_byte_seconds,
         stall=limits.stall_seconds,
+        concurrent_calls=limits.concurrent_calls,
+        refusal_ends_turn=limits.refusal_ends_turn,
     )

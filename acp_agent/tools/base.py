@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from acp_agent.content import CallContent, ImageBlock, JsonObject, Location
 from acp_agent.events import PlanEntry, ToolKind
 from acp_agent.permissions.access import Access, NoAccess
+from acp_agent.tools.touches import ALL_FILES_READ, EVERYTHING, Touches
 from acp_agent.workspace.contract import Workspace
 
 RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
@@ -128,7 +129,8 @@ class Tool(ABC, Generic[Params]):
 
     name: ClassVar[str]
     kind: ClassVar[ToolKind]
-    effect: ClassVar[Literal["reads", "writes"]]  # reads run side by side, writes one at a time
+    effect: ClassVar[Literal["reads", "writes"]]
+    polls: ClassVar[bool] = False  # to call it again and again with the same result is its use
     params: ClassVar[type[BaseModel]]
 
     def __init__(self, workspace: Workspace) -> None:
@@ -144,6 +146,17 @@ class Tool(ABC, Generic[Params]):
         """A title for a call whose arguments may be incomplete or wrong."""
         del arguments
         return self.name
+
+    def touches(self, params: Params) -> Touches:
+        """What a call reads and writes, as far as its arguments tell; asked before `prepare`.
+
+        Calls whose touches conflict run in the order in which the model made them.
+
+        Raises:
+            WorkspaceError: an argument names nothing that can be touched.
+        """
+        del params
+        return ALL_FILES_READ if self.effect == "reads" else EVERYTHING
 
     @abstractmethod
     async def prepare(self, params: Params) -> Prepared:

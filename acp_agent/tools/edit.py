@@ -13,6 +13,7 @@ from acp_agent.tools.arguments import path_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.changes import Change, make, prepared
 from acp_agent.tools.replacement import replace_text
+from acp_agent.tools.touches import Touches
 from acp_agent.workspace.names import display_path
 
 
@@ -36,6 +37,10 @@ class EditTool(Tool[EditParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Edit src/a.py"."""
         return f"Edit {path_argument(self, arguments) or 'a file'}"
+
+    def touches(self, params: EditParams) -> Touches:
+        """The file."""
+        return Touches(writes=(str(self.workspace.files.resolve(params.path)),))
 
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff; demands that the model has seen the file as it is."""

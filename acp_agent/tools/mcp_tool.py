@@ -24,6 +24,7 @@ from acp_agent.tools.base import Outcome, Prepared, Progress
 from acp_agent.tools.described import DescribedTool, GivenArguments
 from acp_agent.tools.mcp_result import tool_outcome
 from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.tools.touches import EVERYTHING, NOTHING_ON_TRUST, Touches
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
 _SHOWN_ARGUMENTS = 4_000  # characters of the arguments that the call shows
@@ -63,6 +64,11 @@ class McpTool(DescribedTool):
         """The server's and the tool's own name: what it calls itself may be misleading."""
         del arguments
         return f"{one_line(self.server.config.name, _TITLE)}: {_title_of(self.remote)}"
+
+    def touches(self, params: GivenArguments) -> Touches:
+        """Whatever the server likes, unless it says it changes nothing and the user believes it."""
+        del params
+        return NOTHING_ON_TRUST if self.effect == "reads" else EVERYTHING
 
     async def prepare(self, params: GivenArguments) -> Prepared:
         """Show the arguments: they are what would be sent."""

@@ -16,6 +16,7 @@ from acp_agent.tools.arguments import number_argument, path_argument
 from acp_agent.tools.base import RESULT_LIMIT, Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.images import IMAGE_LIMIT, IMAGE_SUFFIXES, image_block, image_type
 from acp_agent.tools.quoting import fenced, shorten
+from acp_agent.tools.touches import Touches
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.text import with_lf
 
@@ -50,6 +51,10 @@ class ReadTool(Tool[ReadParams]):
         if limit is not None:
             return f"Read {path} (lines {line or 1}-{(line or 1) + limit - 1})"
         return f"Read {path} (from line {line})" if line and line > 1 else f"Read {path}"
+
+    def touches(self, params: ReadParams) -> Touches:
+        """The file."""
+        return Touches(reads=(str(self.workspace.files.resolve(params.path, to_read=True)),))
 
     async def prepare(self, params: ReadParams) -> Prepared:
         """Check the path; the file itself is read when the call runs."""

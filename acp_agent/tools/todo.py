@@ -9,6 +9,7 @@ from pydantic import Field
 from acp_agent.content import JsonObject
 from acp_agent.events import PlanEntry, ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.touches import Touches
 
 
 class TodoItem(ToolParams):
@@ -40,6 +41,11 @@ class TodoTool(Tool[TodoParams]):
             return "Update the plan"
         done = sum(isinstance(item, dict) and item.get("status") == "completed" for item in todos)
         return f"Update the plan ({done} of {len(todos)} done)"
+
+    def touches(self, params: TodoParams) -> Touches:
+        """The plan alone: the last call has the last word."""
+        del params
+        return Touches(writes=("plan",))
 
     async def prepare(self, params: TodoParams) -> Prepared:
         """Nothing to look at."""

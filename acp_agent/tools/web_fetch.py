@@ -14,6 +14,7 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.tools.touches import NOTHING, Touches
 from acp_agent.workspace.contract import Page, Workspace
 
 TEXT_LIMIT = 48_000  # characters of a page that the model is sent
@@ -45,6 +46,11 @@ class WebFetchTool(Tool[WebFetchParams]):
         """The host and path, as far as they have come."""
         url = arguments.get("url")
         return _title(url) if isinstance(url, str) else self.name
+
+    def touches(self, params: WebFetchParams) -> Touches:
+        """Nothing of the user's files."""
+        del params
+        return NOTHING
 
     async def prepare(self, params: WebFetchParams) -> Prepared:
         """Show the whole address: its query is part of what would be sent."""

@@ -13,6 +13,7 @@ from acp_agent.events import ToolKind
 from acp_agent.tools.arguments import path_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.changes import Change, make, prepared
+from acp_agent.tools.touches import Touches
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.text import BYTE_ORDER_MARK, with_lf, with_newline
 
@@ -35,6 +36,10 @@ class WriteTool(Tool[WriteParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Write src/a.py"."""
         return f"Write {path_argument(self, arguments) or 'a file'}"
+
+    def touches(self, params: WriteParams) -> Touches:
+        """The file."""
+        return Touches(writes=(str(self.workspace.files.resolve(params.path)),))
 
     async def prepare(self, params: WriteParams) -> Prepared:
         """Compare with the file as it is; replacing one demands that the model has seen it."""

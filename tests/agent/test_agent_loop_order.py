@@ -22,7 +22,7 @@ class MeetingBuffers:
     def __init__(self, *meeting: str, held: str = "") -> None:
         self._meeting = asyncio.Barrier(len(meeting)) if meeting else None
         self._names = set(meeting)
-        self._held = held
+        self.held = held
         self.reached = asyncio.Event()
         self.release = asyncio.Event()
 
@@ -31,7 +31,7 @@ class MeetingBuffers:
             assert self._meeting is not None
             async with asyncio.timeout(10):
                 await self._meeting.wait()
-        if path.name == self._held:
+        if path.name == self.held:
             self.reached.set()
             await self.release.wait()
         if not path.exists():
@@ -74,13 +74,17 @@ async def test_results_go_back_in_the_order_of_the_calls_however_they_end(
     assert "text of quick" in quick
 
 
-async def test_a_write_waits_for_the_reads_before_it_and_the_calls_after_it_see_it(
+async def test_a_write_waits_for_the_reads_of_its_file_and_the_reads_after_it_see_it(
     desk: Desk, model_server: ModelServer
 ) -> None:
     (desk.folder / "a").write_text("old\n")
-    desk.editor.files = buffers = MeetingBuffers(held="a")
-    change = Call("write", {"path": "b", "content": "written\n"})
-    model_server.add(answer(read("a"), change, read("b")), answer("Done."))
+    desk.editor.files = buffers = MeetingBuffers()
+    model_server.add(answer(read("a")), answer("Seen."))
+    await desk.say("Look")  # a file that the model has not seen is not replaced
+    desk.editor.shown.clear()
+    buffers.held = "a"
+    change = Call("write", {"path": "a", "content": "written\n"})
+    model_server.add(answer(read("a"), change, read("a")), answer("Done."))
     turn = await desk.begin("Go")
     await buffers.reached.wait()
     # Time enough for a write that does not wait to get as far as its question.
@@ -92,7 +96,7 @@ async def test_a_write_waits_for_the_reads_before_it_and_the_calls_after_it_see_
     started = [event.call for event in desk.editor.of(ToolStarted)]
     ended = [event.call for event in desk.editor.of(ToolEnded)]
     assert started == ended
-    assert "written" in desk.results()[2]
+    assert "written" in desk.results()[-1]
 
 
 async def test_the_user_is_asked_about_one_call_at_a_time_in_their_order(

@@ -1,0 +1,270 @@
+"""Calls that do not concern each other run side by side, and nobody can tell by what they did."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from acp_agent.agent.endings import NOT_BEGUN
+from acp_agent.agent.host import Asking
+from acp_agent.content import TextBlock
+from acp_agent.errors import WorkspaceError
+from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolStarted
+from acp_agent.permissions.contract import Ask
+from acp_agent.tools.touches import EVERYTHING, NOTHING, Touches, conflict
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import Desk, never_answers, open_desk, presses
+
+FULL = 'mode = "full"\n'
+
+
+class MeetingWrites:
+    """An editor's files; writes wait until so many are under way at once."""
+
+    can_read = True
+    can_write = True
+
+    def __init__(self, parties: int) -> None:
+        self._meeting = asyncio.Barrier(parties)
+
+    async def read_text(self, path: Path) -> str:
+        if not path.exists():
+            raise WorkspaceError("no such file")
+        return path.read_text()
+
+    async def write_text(self, path: Path, text: str) -> None:
+        async with asyncio.timeout(10):
+            await self._meeting.wait()
+        path.write_text(text)
+
+
+def write(name: str, text: str = "x\n") -> Call:
+    return Call("write", {"path": name, "content": text})
+
+
+def shell(command: str) -> Call:
+    return Call("shell", {"command": command})
+
+
+# -- what conflicts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (Touches(reads=("/a",)), Touches(reads=("/a",)), False),
+        (Touches(reads=("/a",)), Touches(writes=("/a",)), True),
+        (Touches(writes=("/a",)), Touches(writes=("/ab",)), False),
+        (Touches(writes=("/a",)), Touches(writes=("/a/b",)), True),
+        (Touches(reads=("/",)), Touches(writes=("/a/b",)), True),
+        (Touches(reads=("/",)), Touches(writes=("plan",)), False),
+        (Touches(writes=("/Readme",)), Touches(reads=("/README",)), True),
+        (EVERYTHING, NOTHING, True),
+        (NOTHING, Touches(writes=("/a",)), False),
+    ],
+)
+def test_two_calls_conflict_where_one_writes_what_the_other_touches(
+    one: Touches, other: Touches, expected: bool
+) -> None:
+    assert conflict(one, other) is expected
+    assert conflict(other, one) is expected
+
+
+# -- in which order they run -----------------------------------------------------------------
+
+
+async def test_writes_to_different_files_run_side_by_side(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=FULL) as desk:
+        desk.editor.files = MeetingWrites(3)
+        model_server.add(answer(write("a"), write("b"), write("sub/c")), answer("Done."))
+        assert await desk.say("Write them") == "end_turn"
+        assert not any(ended.failed for ended in desk.editor.of(ToolEnded))
+
+
+async def test_a_command_waits_for_all_calls_before_it_and_all_after_it_wait_for_it(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=FULL) as desk:
+        model_server.add(
+            answer(write("a", "one\n"), write("b", "two\n"), shell("cat a b > c"), write("d")),
+            answer("Done."),
+        )
+        assert await desk.say("Go") == "end_turn"
+        assert (desk.folder / "c").read_text() == "one\ntwo\n"
+        order = [event for event in desk.editor.shown if isinstance(event, ToolStarted | ToolEnded)]
+        command = order.index(next(event for event in order if event.call == order[4].call))
+        assert [type(event) for event in order[command:]] == [ToolStarted, ToolEnded] * 2
+
+
+async def test_a_call_that_waits_does_not_hold_up_one_that_need_not(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=FULL) as desk:
+        # Both writes have to be under way at once; the read of `a` between them has to wait.
+        desk.editor.files = MeetingWrites(2)
+        model_server.add(
+            answer(write("a", "new\n"), Call("read", {"path": "a"}), write("b")), answer("Done.")
+        )
+        assert await desk.say("Go") == "end_turn"
+        assert "new" in desk.results()[1]
+        assert not any(ended.failed for ended in desk.editor.of(ToolEnded))
+
+
+async def test_questions_come_in_the_order_of_the_calls_and_one_at_a_time(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    names = [f"f{number}" for number in range(4)]
+    open_questions = 0
+
+    async def slowly(asking: Asking, ask: Ask) -> str | None:
+        nonlocal open_questions
+        open_questions += 1
+        assert open_questions == 1
+        for _ in range(5):
+            await asyncio.sleep(0)
+        open_questions -= 1
+        return "allow_once"
+
+    desk.editor.decide = slowly
+    model_server.add(answer(*map(write, names)), answer("Done."))
+    await desk.say("Write them")
+    assert [asking.title for asking in desk.editor.asked] == [f"Create {name}" for name in names]
+
+
+async def test_one_always_answers_the_questions_of_the_calls_behind_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    desk.editor.decide = presses("allow_always")
+    model_server.add(answer(write("a"), write("b")), answer("Done."))
+    await desk.say("Write them")
+    assert len(desk.editor.of(PermissionAsked)) == 1
+    assert (desk.folder / "b").exists()
+
+
+async def test_the_question_about_one_file_does_not_hold_up_a_read_of_another(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    (desk.folder / "b").write_text("text of b\n")
+    desk.editor.decide = never_answers
+    model_server.add(answer(write("a"), Call("read", {"path": "b"})))
+    turn = await desk.begin("Go")
+    ended = await desk.editor.until(ToolEnded)
+    assert "text of b" in ended.result
+    await desk.cancel(turn)
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+async def test_a_setting_ends_the_turn_with_a_refused_call_and_runs_none_behind_it(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = "[limits]\nrefusal_ends_turn = true\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        desk.editor.decide = presses("reject_once")
+        model_server.add(answer(write("a"), shell("touch b")))
+        assert await desk.say("Go") == "end_turn"
+        assert len(model_server.requests) == 1
+        assert len(desk.editor.asked) == 1
+        assert desk.editor.of(ToolEnded)[1].result == NOT_BEGUN
+        assert list(desk.folder.iterdir()) == []
+
+
+# -- slots of the process --------------------------------------------------------------------
+
+
+async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = "[limits]\nprocess_turns = 1\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        desk.editor.decide = never_answers
+        model_server.add(answer(write("a")))
+        first = await desk.begin("Hold the slot")
+        await desk.editor.until_asked()
+        other = await desk.manager.create(str(desk.folder), [], desk.editor)
+        said = await other.prompt(_text("Me too"), cancelled=lambda: False)
+        notice = await desk.editor.until(NoticeShown)
+        assert "waits" in notice.title
+        assert len(model_server.requests) == 1
+        model_server.add(answer("Now."))
+        await desk.cancel(first)
+        async with asyncio.timeout(10):
+            assert await said.turn.result() == "end_turn"
+
+
+async def test_a_turn_that_waits_can_be_cancelled_and_leaves_no_slot_taken(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = "[limits]\nprocess_turns = 1\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        desk.editor.decide = never_answers
+        model_server.add(answer(write("a")))
+        first = await desk.begin("Hold the slot")
+        await desk.editor.until_asked()
+        other = await desk.manager.create(str(desk.folder), [], desk.editor)
+        said = await other.prompt(_text("Me too"), cancelled=lambda: False)
+        await desk.editor.until(NoticeShown)
+        assert await desk.cancel(said.turn) == "cancelled"
+        await desk.cancel(first)
+        model_server.add(answer("Free again."))
+        assert await desk.say("And now?") == "end_turn"
+
+
+# -- the same as one by one ------------------------------------------------------------------
+
+NAMES = ["a", "b", "dir/a", "dir", "link"]
+CALLS = st.one_of(
+    st.builds(write, st.sampled_from(NAMES), st.sampled_from(["one\n", "two\n", "one two\n"])),
+    st.builds(
+        lambda name, old, new: Call("edit", {"path": name, "old": old, "new": new}),
+        st.sampled_from(NAMES),
+        st.sampled_from(["one", "two"]),
+        st.sampled_from(["two", "three"]),
+    ),
+    st.builds(lambda name: Call("read", {"path": name}), st.sampled_from(NAMES)),
+    st.builds(lambda text: Call("grep", {"pattern": text}), st.sampled_from(["one", "two"])),
+    st.builds(
+        shell,
+        st.sampled_from(["cat a b >> c", "rm -f b", "ln -sf b link", "mv a b", "sleep 0.01"]),
+    ),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(CALLS, min_size=2, max_size=6))
+async def test_any_calls_leave_the_same_files_and_results_as_one_by_one(
+    calls: Sequence[Call],
+) -> None:
+    assert await _done(calls, together=True) == await _done(calls, together=False)
+
+
+async def _done(calls: Sequence[Call], *, together: bool) -> tuple[dict[str, str], list[str]]:
+    """The files and the results of calls that were made in one answer, or in one answer each."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with ModelServer() as server, open_desk(Path(folder), server, config=FULL) as desk:
+            for name in ("a", "b"):
+                (desk.folder / name).write_text("one\n")
+            (desk.folder / "link").symlink_to("a")
+            # What the model has seen it may replace.
+            server.add(answer(Call("read", {"path": "a"}), Call("read", {"path": "b"})))
+            rounds = [list(calls)] if together else [[call] for call in calls]
+            server.add(*(answer(*batch) for batch in rounds), answer("Done."))
+            assert await desk.say("Go") == "end_turn"
+            files = {
+                str(path.relative_to(desk.folder)): path.read_text()
+                for path in sorted(desk.folder.rglob("*"))
+                if path.is_file()
+            }
+            return files, [result.replace(folder, "") for result in desk.results()]
+
+
+def _text(text: str) -> tuple[TextBlock, ...]:
+    return (TextBlock(text=text),)
