@@ -14,7 +14,6 @@ from acp_agent.models import catalog
 from acp_agent.models.registry import Models
 from acp_agent.models.roles import small_model, vision_model
 
-
 CATALOG = Path(catalog.__file__).with_name("catalog.json")
 SMALL = json.loads(CATALOG.read_text("utf-8"))["small"]  # changes with the models there are
 HAIKU = f"anthropic/{SMALL['anthropic']}"

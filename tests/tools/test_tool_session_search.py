@@ -1,0 +1,160 @@
+"""Finding what was said earlier in a session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from acp_agent.content import TextBlock
+from acp_agent.errors import ToolError
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    ModelAnswered,
+    ToolCalled,
+    ToolEnded,
+    TurnStarted,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.tools.base import RESULT_LIMIT, Outcome
+from acp_agent.tools.session_search import SessionSearchParams, SessionSearchTool
+from acp_agent.tools.session_text import Dated
+from tests.support.tool_calls import RecordedProgress, ToolUser
+
+NOON = int(time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1)) * 1_000)  # at the user's place
+
+
+def turn(number: int, words: str, answer: str, *calls: tuple[str, str, str]) -> list[AnyEvent]:
+    message = MessageId(f"m{number}")
+    events: list[AnyEvent] = [
+        TurnStarted(turn=TurnId(f"t{number}")),
+        UserMessage(message=MessageId(f"u{number}"), content=(TextBlock(text=words),)),
+    ]
+    for name, arguments, result in calls:
+        call = CallId(f"call_{number}_{name}")
+        events += [
+            ToolCalled(call=call, message=message, name=name, arguments=arguments, title=name),
+            ToolEnded(call=call, result=result),
+        ]
+    half = len(answer) // 2
+    return [
+        *events,
+        AgentText(message=message, text=answer[:half]),
+        AgentText(message=message, text=answer[half:]),
+        ModelAnswered(message=message, model="m"),
+    ]
+
+
+SESSION = [
+    *turn(1, "Our port is 4711.", "Noted, I keep the port."),
+    *turn(
+        2,
+        "把重试次数改成五次",
+        "Done.",
+        ("read", '{"path": "net.py"}', "x" * 30_000 + "needle" + "y" * 30_000),
+    ),
+    *turn(3, "And now the port again?", "It is the port of the service.", ("grep", "{}", "port")),
+]
+
+
+async def find(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> str:
+    async def journal() -> Sequence[Dated]:
+        return [(NOON, event) for event in events]
+
+    tool = SessionSearchTool(ToolUser(tmp_path).workspace, journal)
+    prepared = await tool.prepare(SessionSearchParams.model_validate(params))
+    outcome: Outcome = await prepared.run(RecordedProgress())
+    assert len(outcome.text.encode()) <= RESULT_LIMIT
+    return outcome.text
+
+
+async def test_a_passage_comes_with_its_turn_its_time_and_who_said_it(tmp_path: Path) -> None:
+    text = await find(tmp_path, words="4711")
+    assert text == "[turn 1, 2026-11-22 12:00, user]\nOur port is 4711."
+
+
+async def test_more_and_rarer_words_come_first_whatever_their_case(tmp_path: Path) -> None:
+    text = await find(tmp_path, words="PORT keep")
+    assert text.startswith("[turn 1, 2026-11-22 12:00, agent]\nNoted, I keep the port.")
+    assert text.count("[turn ") == 5
+
+
+async def test_words_are_found_in_scripts_without_spaces_and_in_the_middle_of_names(
+    tmp_path: Path,
+) -> None:
+    assert "[turn 2, " in await find(tmp_path, words="重试")
+    assert "net.py" in await find(tmp_path, words="et.p")
+
+
+async def test_a_phrase_is_found_as_a_whole(tmp_path: Path) -> None:
+    assert "[turn 3, " in await find(tmp_path, words='"port of the"')
+    assert "Nothing" in await find(tmp_path, words='"of port"')
+
+
+async def test_of_a_long_passage_what_is_around_the_words_is_shown(tmp_path: Path) -> None:
+    text = await find(tmp_path, words="needle")
+    assert "xxxneedleyyy" in text
+    assert len(text) < 1_000
+    assert "call_2_read" in text
+
+
+async def test_a_whole_result_is_read_piece_by_piece(tmp_path: Path) -> None:
+    read, start = "", 0
+    for _ in range(10):
+        part = await find(tmp_path, call="call_2_read", start=start)
+        body, _, more = part.partition("\n[")
+        read += body
+        if not more:
+            break
+        start = int(more.split()[-1].rstrip("]"))
+    assert read == "x" * 30_000 + "needle" + "y" * 30_000
+
+
+async def test_a_turn_is_read_from_its_beginning_or_searched_alone(tmp_path: Path) -> None:
+    text = await find(tmp_path, turn=1)
+    assert text.index("Our port is 4711.") < text.index("Noted, I keep the port.")
+    assert "[turn 1, " not in await find(tmp_path, turn=3, words="port")
+
+
+async def test_its_own_earlier_calls_are_not_found(tmp_path: Path) -> None:
+    asked = ("session_search", '{"words": "zebra"}', "nothing of a zebra")
+    events = [*SESSION, *turn(4, "Look.", "I looked.", asked)]
+    assert "Nothing" in await find(tmp_path, events, words="zebra")
+
+
+async def test_what_the_agent_said_by_itself_is_no_part_of_it(tmp_path: Path) -> None:
+    message = MessageId("s")
+    spoken: list[AnyEvent] = [
+        AgentText(message=message, text="The commands are zebra."),
+        ModelAnswered(message=message, model="", discarded=True),
+    ]
+    assert "Nothing" in await find(tmp_path, [*SESSION, *spoken], words="zebra")
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({}, "give words"),
+        ({"words": "  "}, "give words"),
+        ({"call": "call_9"}, "no call 'call_9'"),
+        ({"turn": 9}, "the last one is 3"),
+    ],
+)
+async def test_what_cannot_be_found_is_said(
+    tmp_path: Path, params: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ToolError, match=said):
+        await find(tmp_path, **params)
+
+
+async def test_an_answer_stays_short_however_much_is_found(tmp_path: Path) -> None:
+    events = [event for n in range(200) for event in turn(n, "word " * 2_000, "word " * 2_000)]
+    assert len(await find(tmp_path, events, words="word")) < 13_000
+
+
+def test_what_the_tool_takes_of_every_request_stays_small() -> None:
+    assert len(SessionSearchTool.description()) < 900
