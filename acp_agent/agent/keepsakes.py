@@ -30,20 +30,22 @@ KEPT = "## Kept word for word"
 
 _TASK = 2_000  # characters of the very first words that are kept before all others
 _LONGEST_NAME = 200
+# Possessive quantifiers and lookbehinds keep it linear, whatever the text.
 _NAMES = re.compile(
     r"""(?x)
-    https?://[^\s<>"'`)\]}]+                                            # addresses
-  | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b            # UUIDs
-  | (?<![\w/.~])(?:(?:~|\.{1,2})?/)?(?:\.?[\w@+-][\w.@+-]*/)+\.?[\w@+-][\w.@+-]*(?::\d+)?   # paths
-  | (?<![\w/.~])(?:~|\.{1,2})?/\.?[\w@+-][\w.@+-]*                      # paths at a root
-  | (?<![\w/.])[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{1,5}(?::\d+)?(?![\w/])     # files, dotted names
-  | \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b                 # hashes
-  | \b[A-Za-z]+(?:[_-][A-Za-z0-9]+)*[_-][A-Za-z0-9]*\d[A-Za-z0-9_-]*\b  # ids with a number
-  | \b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b                          # snake_case
-  | \b[a-z]+[A-Z][A-Za-z0-9]*\b | \b(?:[A-Z][a-z0-9]+){2,}\b            # camelCase
-  | \bv?\d+(?:[.:,/-]\d+)+\b | \b\d{2,}\b                               # versions, dates, numbers
+    https?://[^\s<>"'`)\]}]++                                             # addresses
+  | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b              # UUIDs
+  | (?<![\w/.~@+-])(?:(?:~|\.{1,2})?/)?(?:\.?[\w@+-][\w.@+-]*+/)++\.?[\w@+-][\w.@+-]*+(?::\d+)?
+                                                                          # paths
+  | (?<![\w/.~@+-])(?:~|\.{1,2})?/\.?[\w@+-][\w.@+-]*+                    # paths at a root
+  | (?<![\w/.-])(?:[\w-]++\.)++[A-Za-z]{1,5}(?::\d+)?(?![\w/])            # files, dotted names
+  | \b(?=[0-9a-f]{0,63}\d)(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}\b         # hashes
+  | (?<![\w-])[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)++              # ids, snake_case
+  | \b[a-z]++[A-Z][A-Za-z0-9]*+\b | \b(?:[A-Z][a-z0-9]++){2,}+\b          # camelCase
+  | \bv?\d++(?:[.:,/-]\d++)++\b | \b\d{2,}+\b                             # versions, dates, numbers
     """
 )
+_PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are no names
 
 
 class Keepsakes(Struct, frozen=True, kw_only=True):
@@ -145,7 +147,7 @@ def _names(texts: Iterable[tuple[str, float]]) -> list[str]:
     last: dict[str, int] = {}
     for number, (text, weight) in enumerate(texts):
         for name in {found.rstrip(".,:;") for found in _NAMES.findall(text)}:
-            if 1 < len(name) <= _LONGEST_NAME:
+            if 1 < len(name) <= _LONGEST_NAME and not _PLAIN.fullmatch(name):
                 weights[name] = weights.get(name, 0.0) + weight
                 last[name] = number
     return sorted(weights, key=lambda name: (-weights[name], -last[name], name))

@@ -148,3 +148,8 @@ def test_what_is_put_back_never_takes_more_than_the_room(
     )
     added = text_tokens(completed("", found, room)) - text_tokens(KEPT)
     assert added <= room * 1.25 + 100
+
+
+@pytest.mark.parametrize("piece", ["-", "a-", "a/", "@", "~/.", "a.", "A_", "0a", "1:"])
+def test_no_text_makes_the_search_for_names_slow(piece: str) -> None:
+    kept(text=piece * 100_000)  # would run into the time limit of the tests
