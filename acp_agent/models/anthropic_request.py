@@ -81,7 +81,8 @@ def _mark_last(messages: Sequence[JsonObject]) -> None:
 def _reasoning(request: ModelRequest, limit: int) -> JsonObject:
     level = chosen_level(request)
     control = request.model.reasoning
-    if level is None or control not in {"adaptive", "between_tools", "budget"}:
+    # "effort": a model of the user's own, of which no more is known.
+    if level is None or control not in {"adaptive", "between_tools", "budget", "effort"}:
         return {}
     if level == "off":
         least = "between_tools" if control == "between_tools" else "disabled"

@@ -81,7 +81,7 @@ def _thinking(request: ModelRequest) -> JsonObject:
     if level is None:
         return {}
     match request.model.reasoning:
-        case "thinking_level":
+        case "thinking_level" | "effort":  # "effort": a model of the user's own
             config: JsonObject = {"thinkingLevel": _LEVELS[level], "includeThoughts": True}
         case "thinking_budget":
             config = {"thinkingBudget": _BUDGETS[level], "includeThoughts": level != "off"}

@@ -49,6 +49,11 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
 
     Redirects are not followed: they could carry the key to another host.
     """
+    if provider.lacks is not None:
+        return Answer(verdict="unclear", detail=f"needs more: {provider.lacks}")
+    if provider.platform in {"bedrock", "vertex"}:
+        return Answer(verdict="unclear", detail="tells of its key only when a model is used")
+
     import httpx2  # noqa: PLC0415 - heavy
 
     deadline = time.monotonic() + timeout

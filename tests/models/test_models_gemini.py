@@ -86,6 +86,7 @@ def test_tools_and_the_system_prompt_are_said_in_its_words() -> None:
     [
         ("thinking_level", "low", {"thinkingLevel": "low", "includeThoughts": True}),
         ("thinking_level", "minimal", {"thinkingLevel": "minimal", "includeThoughts": True}),
+        ("effort", "high", {"thinkingLevel": "high", "includeThoughts": True}),
         ("thinking_budget", "high", {"thinkingBudget": 24_576, "includeThoughts": True}),
         ("thinking_budget", "off", {"thinkingBudget": 0, "includeThoughts": False}),
     ],

@@ -223,6 +223,9 @@ LEVELS: tuple[ThoughtLevel, ...] = ("off", "low", "high", "max")
         ("anthropic", "between_tools", "off", {"thinking": {"type": "between_tools"}}),
         ("anthropic", "budget", "low", {"thinking": {"type": "enabled", "budget_tokens": 4096}}),
         ("anthropic", "budget", "off", {"thinking": {"type": "disabled"}}),
+        ("anthropic", "effort", "low",
+         {"thinking": {"type": "adaptive", "display": "summarized"},
+          "output_config": {"effort": "low"}}),
         ("anthropic", "none", "high", {}),
     ],
 )  # fmt: skip
