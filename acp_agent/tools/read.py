@@ -1,10 +1,10 @@
-"""Read a file: a text file's lines with their numbers, or a picture."""
+"""Read a file: a text file's lines with their numbers, a picture, or the pages of a PDF."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Struct
 from pydantic import Field
@@ -19,6 +19,9 @@ from acp_agent.tools.quoting import fenced, shorten
 from acp_agent.tools.touches import Touches
 from acp_agent.workspace.names import display_path
 from acp_agent.workspace.text import with_lf
+
+if TYPE_CHECKING:
+    from acp_agent.tools.pdf import Page
 
 DEFAULT_LINES = 2_000
 LINE_LIMIT = 2_000  # characters of one line
@@ -63,6 +66,8 @@ class ReadTool(Tool[ReadParams]):
         async def run(_: Progress) -> Outcome:
             if path.suffix.lower() in IMAGE_SUFFIXES:
                 return await self._picture(path)
+            if path.suffix.lower() == ".pdf":
+                return await self._pages(path, params)
             return await self._lines(path, params)
 
         opened = self.workspace.files.as_opened(path)
@@ -87,6 +92,35 @@ class ReadTool(Tool[ReadParams]):
             content=(ContentPart(image),),
         )
 
+    async def _pages(self, path: Path, params: ReadParams) -> Outcome:
+        from acp_agent.tools import pdf  # noqa: PLC0415 - few files are PDFs
+
+        shown = display_path(path, self.workspace.files.roots[0])
+        data = await self.workspace.files.read_bytes(path, limit=pdf.PDF_LIMIT)
+        count = min(params.limit, pdf.PAGES)
+        try:
+            found = await pdf.read_pages(data, params.line, count, room=_ROOM // 4)
+        except ToolError as error:
+            raise ToolError(f"{shown} cannot be read: {error}") from error
+        if not found.pages:
+            raise ToolError(f"{shown} has {found.total} pages; there is no page {params.line}")
+        text = "\n\n".join(
+            f"[Page {page.number} of {found.total}]\n{page.text or _blank(page, drawn=found.drawn)}"
+            for page in found.pages
+        )
+        last = found.pages[-1].number
+        if last < found.total:
+            text += f"\n\n[{found.total - last:,} more pages; read on with line {last + 1}]"
+        pictures = tuple(page.picture for page in found.pages if page.picture is not None)
+        return Outcome(
+            text=text,
+            images=pictures,
+            content=(
+                text_part(fenced(shorten(text, SHOWN_LIMIT), "")),
+                *map(ContentPart, pictures),
+            ),
+        )
+
     async def _lines(self, path: Path, params: ReadParams) -> Outcome:
         file = await self.workspace.files.read_text(path)
         part = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
@@ -104,6 +138,15 @@ class ReadTool(Tool[ReadParams]):
         return Outcome(
             text=text, content=(text_part(fenced(shorten(part.plain, SHOWN_LIMIT), "")),)
         )
+
+
+def _blank(page: Page, *, drawn: bool) -> str:
+    """What is said of a page without text."""
+    if page.picture is not None:
+        return "(no text; the page is among the pictures)"
+    if drawn:
+        return "(no text; read this page alone to see it as a picture)"
+    return "(no text: it is empty or a scan, and nothing here can draw it; the extra `pdf` can)"
 
 
 class Lines(Struct, frozen=True, kw_only=True):

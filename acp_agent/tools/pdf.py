@@ -1,0 +1,165 @@
+"""The pages of a PDF: their text, and as pictures those that have none, where that can be drawn."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import io
+import logging
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from acp_agent.content import ImageBlock
+from acp_agent.errors import ToolError
+from acp_agent.tools.images import image_block
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+PDF_LIMIT = 50_000_000  # bytes of a file
+PAGES = 20  # that come at once
+_PICTURES = 4  # pages without text that are drawn at once
+_SIDE = 1_400  # pixels of the longer side of a page that is drawn
+_SECONDS = 60.0
+_RENDERER = "pypdfium2"  # the extra `pdf` brings it
+
+T = TypeVar("T")
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A page, counted from 1; `picture` is None where it has text, or cannot be drawn."""
+
+    number: int
+    text: str
+    picture: ImageBlock | None = None
+
+
+class Pages(Struct, frozen=True, kw_only=True):
+    """Some pages of a document of `total`; `drawn` says whether pages without text can be."""
+
+    pages: Sequence[Page]
+    total: int
+    drawn: bool
+
+
+async def read_pages(data: bytes, first: int, count: int, *, room: int) -> Pages:
+    """Some pages of a PDF, as many as `room` characters hold, and one at least.
+
+    Raises:
+        ToolError: it cannot be read, or not in time.
+    """
+    return await _in_thread(lambda: _pages(data, first, count, room))
+
+
+def can_draw() -> bool:
+    """Whether pages can be made pictures here."""
+    return importlib.util.find_spec(_RENDERER) is not None
+
+
+def _pages(data: bytes, first: int, count: int, room: int) -> Pages:
+    from pypdf import PdfReader  # noqa: PLC0415 - a tenth of a second that only PDFs need
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every oddity of a file
+    try:
+        total, texts = _texts(PdfReader(io.BytesIO(data)), first, count, room)
+    except ToolError:
+        raise
+    except Exception as error:  # a broken file breaks the reader in any way
+        raise ToolError(f"it is no PDF that can be read ({type(error).__name__})") from error
+    blank = [number for number, text in texts if not text][:_PICTURES]
+    drawn = _drawn(data, blank) if blank and can_draw() else {}
+    return Pages(
+        pages=[Page(number=number, text=text, picture=drawn.get(number)) for number, text in texts],
+        total=total,
+        drawn=can_draw(),
+    )
+
+
+def _texts(
+    reader: PdfReader, first: int, count: int, room: int
+) -> tuple[int, list[tuple[int, str]]]:
+    """How many pages there are, and the texts of some."""
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise ToolError("it needs a password")
+    total = len(reader.pages)
+    texts: list[tuple[int, str]] = []
+    for number in range(first, min(total, first + count - 1) + 1):
+        text = reader.pages[number - 1].extract_text().strip()
+        room -= len(text)
+        if room < 0 and texts:
+            break
+        texts.append((number, text))
+    return total, texts
+
+
+def _drawn(data: bytes, numbers: Sequence[int]) -> dict[int, ImageBlock]:
+    renderer: Any = importlib.import_module(_RENDERER)  # it has no types
+    try:
+        document = renderer.PdfDocument(data)
+    except renderer.PdfiumError:
+        return {}
+    try:
+        return {number: _picture(document[number - 1]) for number in numbers}
+    finally:
+        document.close()
+
+
+def _picture(page: Any) -> ImageBlock:
+    width, height = page.get_size()
+    scale = _SIDE / max(width, height, 1)
+    bitmap = page.render(scale=scale, rev_byteorder=True)
+    rows = bytes(bitmap.buffer)
+    used = bitmap.width * bitmap.n_channels
+    pixels = b"".join(
+        b"\0" + rows[at : at + used]
+        for at in range(0, bitmap.stride * bitmap.height, bitmap.stride)
+    )
+    kind = {1: 0, 3: 2, 4: 6}[bitmap.n_channels]
+    return image_block(_png(bitmap.width, bitmap.height, kind, pixels), "image/png")
+
+
+def _png(width: int, height: int, kind: int, pixels: bytes) -> bytes:
+    """A picture of eight bits a channel; `kind` is the colour type (PNG, section 11.2.1)."""
+    header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels, 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        for name, body in chunks
+    )
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Run in a thread that holds nothing up: a file made for it can keep a reader busy for ever."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: Exception | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]  # without an error there is one
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as failure:  # noqa: BLE001 - raised where it is waited for
+            error = failure
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="pdf", daemon=True).start()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return await done
+    except TimeoutError:
+        raise ToolError(f"it could not be read within {_SECONDS:g} seconds") from None

@@ -1,0 +1,113 @@
+"""Reading PDFs."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import ToolError
+from acp_agent.tools import pdf
+from acp_agent.tools.images import image_type
+from tests.support.tool_calls import ToolUser
+
+
+def document(*pages: str) -> bytes:
+    """A PDF; a page without text has a black square, as a scan would."""
+    kids = " ".join(f"{4 + 2 * at} 0 R" for at in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for at, text in enumerate(pages):
+        drawn = f"BT /F1 12 Tf 20 50 Td ({text}) Tj ET" if text else "0 0 0 rg 10 10 50 50 re f"
+        box, fonts = "/MediaBox [0 0 200 100]", "/Resources << /Font << /F1 3 0 R >> >>"
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R {box} {fonts} /Contents {5 + 2 * at} 0 R >>",
+            f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream",
+        ]
+    data, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    return (
+        data
+        + (
+            f"xref\n0 {size}\n0000000000 65535 f \n{table}"
+            f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+        ).encode()
+    )
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> ToolUser:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    return ToolUser(folder)
+
+
+async def test_the_text_of_the_pages_comes_with_their_numbers(user: ToolUser) -> None:
+    (user.folder / "a.pdf").write_bytes(document("First words", "Second words"))
+    outcome = await user.call("read", path="a.pdf")
+    assert outcome.text == "[Page 1 of 2]\nFirst words\n\n[Page 2 of 2]\nSecond words"
+    assert outcome.images == ()
+
+
+async def test_a_long_one_is_read_on_by_its_pages(user: ToolUser) -> None:
+    (user.folder / "a.pdf").write_bytes(document(*(f"Words {n}" for n in range(1, 31))))
+    outcome = await user.call("read", path="a.pdf")
+    assert "Words 20" in outcome.text
+    assert outcome.text.endswith("[10 more pages; read on with line 21]")
+    outcome = await user.call("read", path="a.pdf", line=30, limit=1)
+    assert outcome.text == "[Page 30 of 30]\nWords 30"
+    with pytest.raises(ToolError, match=r"has 30 pages; there is no page 31"):
+        await user.call("read", path="a.pdf", line=31)
+
+
+async def test_a_scanned_page_comes_as_a_picture(user: ToolUser) -> None:
+    (user.folder / "a.pdf").write_bytes(document("Words", ""))
+    outcome = await user.call("read", path="a.pdf")
+    assert "[Page 2 of 2]\n(no text; the page is among the pictures)" in outcome.text
+    (picture,) = outcome.images
+    data = base64.b64decode(picture.data)
+    assert image_type(data) == "image/png"
+    assert data[16:24] == (1400).to_bytes(4, "big") + (700).to_bytes(4, "big")
+
+
+async def test_where_nothing_can_draw_a_scanned_page_that_is_said(
+    user: ToolUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "can_draw", lambda: False)
+    (user.folder / "a.pdf").write_bytes(document(""))
+    outcome = await user.call("read", path="a.pdf")
+    assert "nothing here can draw it; the extra `pdf` can" in outcome.text
+    assert outcome.images == ()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no PDF at all", document("Words")[:200], b"%PDF-1.4\n" + bytes(range(256)) * 20],
+    ids=["empty", "another file", "cut off", "noise"],
+)
+async def test_what_is_no_pdf_is_told_as_such(user: ToolUser, data: bytes) -> None:
+    (user.folder / "a.pdf").write_bytes(data)
+    with pytest.raises(ToolError, match=r"^a\.pdf "):
+        await user.call("read", path="a.pdf")
+
+
+async def test_one_that_keeps_the_reader_busy_is_given_up(
+    user: ToolUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import threading
+
+    freed = threading.Event()
+    monkeypatch.setattr(pdf, "_SECONDS", 0.1)
+    monkeypatch.setattr(pdf, "_pages", lambda *_: freed.wait(20))
+    (user.folder / "a.pdf").write_bytes(document("Words"))
+    with pytest.raises(ToolError, match="could not be read within"):
+        await user.call("read", path="a.pdf")
+    freed.set()
