@@ -270,55 +270,29 @@ async def test_a_flood_of_pings_from_a_peer_that_reads_nothing_is_not_kept(
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     before = memory(remote)
     flood = masked(b"x" * 125, Opcode.PING) * 1000
-    for _ in range(200):
+    for _ in range(100):
         writer.write(flood)
         await asyncio.wait_for(writer.drain(), 20)
-    assert memory(remote) - before < 8 * 1024 * 1024
+    assert memory(remote) - before < 5 * 1024 * 1024
     writer.transport.abort()
 
 
-@needs_proc
 @pytest.mark.covers("T9")
-async def test_a_websocket_that_is_read_late_costs_little_and_loses_nothing(
-    listening: StartListening, model_server: ModelServer, project: Path
+@pytest.mark.parametrize("open_client", [websocket_client, http_client])
+async def test_a_client_that_reads_late_holds_its_turn_back_and_loses_nothing(
+    listening: StartListening, model_server: ModelServer, project: Path, open_client: Any
 ) -> None:
     agent = listening(*MODEL, environ=model_server.environ("openai"))
-    words = [f"{number:06d} " * 300 for number in range(6000)]
+    words = [f"{number:06d} " * 3000 for number in range(1600)]  # more than the system may hold
     model_server.add(answer(*words))
-    async with websocket_client(agent, max_queue=1) as client:
+    async with open_client(agent) as client:
         await client.initialize()
         session = await client.new_session(project)
-        before = memory(agent)
         client.may_receive.clear()
         prompt = client.post_prompt(session, "Talk.")
         await model_server.arrived(1)
-        for _ in range(20):
-            await asyncio.sleep(0.05)
-            assert memory(agent) - before < 60 * 1024 * 1024
-        client.may_receive.set()
-        assert (await client.result(prompt, timeout=60))["stopReason"] == "end_turn"
-        assert client.text(session) == "".join(words)
-
-
-@needs_proc
-@pytest.mark.covers("T9")
-@BOTH
-async def test_an_event_stream_that_is_read_late_costs_little_and_loses_nothing(
-    listening: StartListening, model_server: ModelServer, project: Path, version: int
-) -> None:
-    agent = listening(*MODEL, environ=model_server.environ("openai"))
-    words = [f"{number:06d} " * 300 for number in range(6000)]
-    model_server.add(answer(*words))
-    async with http_client(agent, version=version) as client:
-        await client.initialize()
-        session = await client.new_session(project)
-        before = memory(agent)
-        client.may_receive.clear()
-        prompt = client.post_prompt(session, "Talk.")
-        await model_server.arrived(1)
-        for _ in range(20):
-            await asyncio.sleep(0.05)
-            assert memory(agent) - before < 60 * 1024 * 1024
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(model_server.requests[0].answered.wait(), 1.5)
         client.may_receive.set()
         assert (await client.result(prompt, timeout=60))["stopReason"] == "end_turn"
         assert client.text(session) == "".join(words)

@@ -82,6 +82,16 @@ def test_a_request_that_could_hide_another_is_refused_and_nothing_after_it_is_re
     assert answers[0] in {400, 501}
 
 
+@pytest.mark.parametrize("length", [b"5", b"0", b"1000"])
+def test_a_body_with_two_lengths_is_refused_even_where_one_of_them_is_right(
+    remote: RemoteAgent, length: bytes
+) -> None:
+    fields = b"Content-Length: " + length + b"\r\nTransfer-Encoding: chunked\r\n"
+    head = b"POST /acp HTTP/1.1\r\n" + HOST + JSON + bearer(remote) + fields + b"\r\n"
+    body = b"%x\r\n" % len(INITIALIZE) + INITIALIZE + b"\r\n0\r\n\r\n"
+    assert statuses(said(remote, head + body)) == [400]
+
+
 @pytest.mark.parametrize(
     "line",
     [
