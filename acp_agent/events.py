@@ -20,6 +20,9 @@ ToolKind = Literal[
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 Severity = Literal["info", "warning", "error"]
 Activity = Literal["running", "requires_action", "idle", "unknown"]
+LoopKind = Literal["repeat", "cycle", "errors"]
+LoopStep = Literal["told", "asked", "stopped"]
+LoopDecision = Literal["", "go_on", "stop", "said"]
 
 PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
 
@@ -74,6 +77,15 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
     steering: bool = False
     attached: str = ""
     local: bool = False
+
+
+class PromptRepeated(Event, frozen=True, kw_only=True, tag="prompt_repeated"):
+    """A further round of a turn that repeats its prompt began; `text` is what the model is told."""
+
+    message: MessageId
+    round: int
+    rounds: int
+    text: str
 
 
 class SystemPromptWritten(Event, frozen=True, kw_only=True, tag="system_prompt_written"):
@@ -234,6 +246,25 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     signal: str | None = None
 
 
+class BackgroundCommandChanged(Event, frozen=True, kw_only=True, tag="background_command_changed"):
+    """The command of a call goes on behind it from now on, or has ended.
+
+    `name` is what the model calls it, `command` the line that the user sees. One that was `lost`
+    ended with the program that ran it, and nobody knows how. `stopped` where the user ended it;
+    `heard` where a call tells the model of the end by itself.
+    """
+
+    call: CallId
+    name: str
+    status: Literal["running", "ended", "lost"]
+    command: str = ""
+    exit_code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    stopped: bool = False
+    heard: bool = False
+
+
 class PermissionAsked(Event, frozen=True, kw_only=True, tag="permission_asked"):
     """The user was asked about a call. `options` are the ids of the buttons."""
 
@@ -334,6 +365,21 @@ class PicturesDescribed(Event, frozen=True, kw_only=True, tag="pictures_describe
     model: str
 
 
+class LoopNoticed(Event, frozen=True, kw_only=True, tag="loop_noticed"):
+    """The model went round in circles, `rounds` times; `call` was the last one.
+
+    `note` is what the model is told with that call's result. `step` is what was done: the model was
+    told, the user asked, the turn ended. `decision` is what the user decided where they were asked.
+    """
+
+    call: CallId
+    kind: LoopKind
+    rounds: int
+    step: LoopStep
+    note: str = ""
+    decision: LoopDecision = ""
+
+
 class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
     """A child session of this one began, or is no longer as it was.
 
@@ -411,6 +457,7 @@ AnyEvent = (
     | ConfigChanged
     | TurnStarted
     | UserMessage
+    | PromptRepeated
     | SystemPromptWritten
     | SystemPromptGiven
     | ModelAsked
@@ -424,6 +471,7 @@ AnyEvent = (
     | ToolOutput
     | ToolShown
     | ToolEnded
+    | BackgroundCommandChanged
     | PermissionAsked
     | PermissionDecided
     | PlanChanged
@@ -434,6 +482,7 @@ AnyEvent = (
     | CompactionSummaryText
     | ContextTrimmed
     | PicturesDescribed
+    | LoopNoticed
     | SubagentChanged
     | SessionMessageSent
     | SessionMessageText

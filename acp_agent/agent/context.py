@@ -26,6 +26,7 @@ from acp_agent.events import (
     CompactionChanged,
     ContextTrimmed,
     Event,
+    LoopNoticed,
     ModelAnswered,
     ModelAsked,
     PicturesDescribed,
@@ -205,6 +206,8 @@ class Context:
             case PicturesDescribed():
                 self._pictures.pop(event.of, None)
                 self._view.amend(event.of, event.text)
+            case LoopNoticed() if event.note:
+                self._view.amend(event.call, event.note)
             case _:
                 pass
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from acp_agent.agent.context import Context
+from acp_agent.agent.loop_guard import LoopGuard, Patience
 from acp_agent.config.types import ContextConfig
 from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
@@ -41,7 +42,7 @@ class Asking(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How far a turn may go; the times are in seconds.
+    """How far a turn may go; the times are in seconds, `patience` is that with loops.
 
     `refusal_ends_turn` says whether a call that the user refused ends the turn that it is in.
     """
@@ -52,6 +53,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     stall: float = 60.0
     concurrent_calls: int = 8
     refusal_ends_turn: bool = False
+    patience: Patience = Patience()
 
 
 class TurnHost(Protocol):
@@ -100,6 +102,11 @@ class TurnHost(Protocol):
     @property
     def open_calls(self) -> OpenCalls:
         """The turn's calls that have not ended."""
+        ...
+
+    @property
+    def loop_guard(self) -> LoopGuard:
+        """Whether the model goes round in circles, kept up with every event."""
         ...
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from acp_agent.agent.answer import ask_model
 from acp_agent.agent.calls import CallRunner
 from acp_agent.agent.host import TurnHost
+from acp_agent.agent.loops import heed_loops
 from acp_agent.events import StopReason
 
 
@@ -18,8 +19,8 @@ async def run_turn(host: TurnHost) -> StopReason:
     Cancelling the task that runs this closes the model's stream and ends every call first.
 
     Returns:
-        Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` when the
-        limit of model requests was reached.
+        Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` when no
+        further request is made: a limit was reached, or the model went round in circles.
 
     Raises:
         ModelError: the model's provider failed, and trying again did not help.
@@ -35,4 +36,8 @@ async def run_turn(host: TurnHost) -> StopReason:
             return "end_turn"
         if not host.context.awaits_answer:
             return "max_tokens" if answer.stop == "max_tokens" else "end_turn"
+        if answer.calls:
+            ending = await heed_loops(host)
+            if ending is not None:
+                return ending
     return "max_turn_requests"

@@ -15,7 +15,7 @@ ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
-Rounds = Annotated[int, Meta(ge=0, le=1_000)]
+Rounds = Annotated[int, Meta(ge=0, le=40)]
 
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from acp_agent.agent.spoken import spoken
 from acp_agent.content import (
     ContentBlock,
     ImageBlock,
@@ -22,7 +23,7 @@ from acp_agent.events import AnyEvent, UserMessage
 from acp_agent.ids import MessageId, new_message_id
 from acp_agent.session.commands import find_command
 from acp_agent.session.notes import Notes
-from acp_agent.session.turn import Turn, spoken
+from acp_agent.session.turn import Turn
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session

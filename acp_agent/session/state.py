@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acp_agent.agent.context import Context
+from acp_agent.agent.loop_guard import LoopGuard
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
@@ -31,6 +32,7 @@ class SessionState:
     Attributes:
         context: what the model is sent.
         settings: what the user chose.
+        loops: whether the model goes round in circles.
         title: the title, where it has one.
         cost: what it cost so far, in US dollars; None where no price is known.
         turn_usage: what the requests of the last turn took so far; None where no model said.
@@ -44,6 +46,7 @@ class SessionState:
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
         self.context = Context()
         self.settings = Settings(services, model)
+        self.loops = LoopGuard()
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
@@ -57,6 +60,7 @@ class SessionState:
         """Bring the state up to further events of the journal."""
         self.context.feed(events)
         self.settings.take(events)
+        self.loops.take(events)
         for event in events:
             match event:
                 case TitleChanged():

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from acp_agent.agent.spoken import spoken
 from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
 from acp_agent.events import (
-    AgentText,
     AnyEvent,
-    ModelAnswered,
     StopReason,
     TitleChanged,
     TurnEnded,
@@ -22,7 +21,7 @@ from acp_agent.events import (
     Usage,
     UserMessage,
 )
-from acp_agent.ids import CallId, MessageId, new_message_id, new_turn_id
+from acp_agent.ids import CallId, MessageId, new_turn_id
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
@@ -32,15 +31,6 @@ TITLE_LENGTH = 80
 UNAUTHORIZED = 401  # RFC 9110, section 15.5.2: it lacks valid credentials
 
 _log = logging.getLogger(__name__)
-
-
-def spoken(text: str) -> tuple[AnyEvent, ...]:
-    """What the agent says by itself, without the model, and without the model ever seeing it."""
-    message = new_message_id()
-    return (
-        AgentText(message=message, text=text),
-        ModelAnswered(message=message, model="", discarded=True),
-    )
 
 
 Work = Callable[["SessionHost"], Awaitable[str]]

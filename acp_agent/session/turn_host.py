@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
+from acp_agent.agent.loop_guard import LoopGuard, Patience
 from acp_agent.config.types import ContextConfig
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
@@ -55,6 +56,11 @@ class SessionHost:
     def context(self) -> Context:
         """What the model is sent."""
         return self._session.context
+
+    @property
+    def loop_guard(self) -> LoopGuard:
+        """Whether the model goes round in circles."""
+        return self._session.state.loops
 
     @property
     def mode(self) -> Mode:
@@ -226,4 +232,5 @@ def _limits(services: Services) -> Limits:
         stall=limits.stall_seconds,
         concurrent_calls=limits.concurrent_calls,
         refusal_ends_turn=limits.refusal_ends_turn,
+        patience=Patience(limits.loop_tell, limits.loop_ask, limits.loop_stop),
     )

@@ -1,0 +1,15 @@
+"""What the agent says by itself."""
+
+from __future__ import annotations
+
+from acp_agent.events import AgentText, AnyEvent, ModelAnswered
+from acp_agent.ids import new_message_id
+
+
+def spoken(text: str) -> tuple[AnyEvent, ...]:
+    """What the agent says by itself, without the model, and without the model ever seeing it."""
+    message = new_message_id()
+    return (
+        AgentText(message=message, text=text),
+        ModelAnswered(message=message, model="", discarded=True),
+    )

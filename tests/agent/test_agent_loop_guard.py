@@ -1,0 +1,264 @@
+"""Loops are noticed from the journal's events alone, and only loops are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, strategies as st
+
+from acp_agent.agent.loop_guard import LoopGuard, Patience
+from acp_agent.content import TextBlock
+from acp_agent.events import (
+    AnyEvent,
+    LoopDecision,
+    LoopNoticed,
+    ToolCalled,
+    ToolEnded,
+    ToolKind,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId
+
+Given = tuple[str, str, str, bool]  # tool, arguments, result, failed
+DEFAULT = Patience()
+KINDS: dict[str, ToolKind] = {"read": "read", "write": "edit", "shell": "execute"}
+
+
+class Run:
+    """Feeds calls to a guard as the journal has them, and heeds it as a turn does."""
+
+    def __init__(self, patience: Patience = DEFAULT) -> None:
+        self.guard = LoopGuard()
+        self.patience = patience
+        self.events: list[AnyEvent] = []
+        self.steps: list[str] = []
+        self._number = 0
+
+    def feed(self, *events: AnyEvent) -> None:
+        self.events += events
+        self.guard.take(events)
+
+    def answer(self, *calls: Given, decision: LoopDecision = "go_on") -> str:
+        """One answer's calls; gives the step that was due behind them."""
+        ended = []
+        for name, arguments, result, failed in calls:
+            self._number += 1
+            call = CallId(f"call_{self._number}")
+            kind = KINDS.get(name, "other")
+            self.feed(
+                ToolCalled(
+                    call=call,
+                    message=MessageId("m"),
+                    name=name,
+                    arguments=arguments,
+                    title=name,
+                    kind=kind,
+                )
+            )
+            ended.append(ToolEnded(call=call, result=result, failed=failed))
+        self.feed(*reversed(ended))  # in another order than they were made in
+        due = self.guard.due(self.patience, lambda name: name == "poll")
+        step = ""
+        if due is not None:
+            step, loop = due
+            self.feed(
+                LoopNoticed(
+                    call=loop.call,
+                    kind=loop.kind,
+                    rounds=loop.rounds,
+                    step=step,
+                    decision=decision if step == "asked" else "",
+                )
+            )
+        self.steps.append(step)
+        return step
+
+    def say(self) -> None:
+        self.feed(UserMessage(message=MessageId("u"), content=(TextBlock(text="go on"),)))
+
+
+def read(name: str = "a", result: str = "text") -> Given:
+    return "read", f'{{"path":"{name}"}}', result, False
+
+
+def write(name: str, text: str) -> Given:
+    return "write", f'{{"path":"{name}","content":"{text}"}}', f"{name} written", False
+
+
+def failing(tool: str, arguments: str, error: str = "no such thing") -> Given:
+    return tool, arguments, error, True
+
+
+EIGHT = ["", "", "told", "", "asked", "", "", "stopped"]
+
+
+def test_the_same_call_is_told_at_the_third_asked_at_the_fifth_and_stopped_at_the_eighth() -> None:
+    run = Run()
+    for _ in range(8):
+        run.answer(read())
+    assert run.steps == EIGHT
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_calls_that_come_again_in_the_same_order_are_a_loop(size: int) -> None:
+    run = Run()
+    for _ in range(8):
+        for place in range(size):
+            run.answer(read(f"f{place}"))
+    assert [step for step in run.steps if step] == ["told", "asked", "stopped"]
+    assert run.steps.index("told") == 3 * size - 1
+    assert run.steps.index("stopped") == 8 * size - 1
+
+
+def test_one_error_of_different_calls_is_a_loop_though_reads_come_in_between() -> None:
+    run = Run()
+    for number in range(8):
+        run.answer(failing("write", f'{{"n":{number}}}'))
+        run.answer(read("a", f"text {number}"))
+    assert run.steps[::2] == EIGHT
+
+
+def test_no_step_is_left_out_however_many_calls_one_answer_has() -> None:
+    run = Run()
+    assert run.answer(*[read()] * 8) == "told"
+    assert run.answer(read()) == "asked"
+    assert run.answer(read()) == "stopped"
+
+
+def test_errors_before_and_after_a_change_are_no_loop() -> None:
+    run = Run()
+    for number in range(12):
+        run.answer(failing("shell", '{"command":"make"}', "1 failed"))
+        run.answer(write("a", f"try {number}"))
+    assert not any(run.steps)
+
+
+def test_searches_that_find_nothing_are_no_row_of_errors() -> None:
+    run = Run()
+    for number in range(12):
+        run.feed(
+            ToolCalled(
+                call=CallId(f"c{number}"),
+                message=MessageId("m"),
+                name="shell",
+                arguments=f'{{"command":"grep word{number} ."}}',
+                title="",
+                kind="execute",
+            ),
+            ToolEnded(
+                call=CallId(f"c{number}"),
+                result="[no output; exit code 1]",
+                failed=True,
+                exit_code=1,
+            ),
+        )
+        assert run.guard.due(Patience()) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("poll", '{"id":"1"}', "running", False),
+        ("shell", '{"command":"sleep 5"}', "[no output; exit code 0]", False),
+        ("shell", '{"command":"sleep 5 && tail log"}', "building", False),
+        ("shell", '{"command":"tail -n 5 -f log"}', "timed out", True),
+    ],
+)
+def test_waiting_for_something_is_no_loop(call: Given) -> None:
+    run = Run()
+    for _ in range(20):
+        run.answer(call)
+        run.answer(read("log", "building"))
+    assert not any(run.steps)
+
+
+def test_a_tool_whose_name_only_begins_like_a_wait_is_not_excused() -> None:
+    run = Run()
+    for _ in range(3):
+        run.answer(("shell", '{"command":"cat waiting.txt sleeper"}', "x", False))
+    assert run.steps[-1] == "told"
+
+
+def test_what_the_user_says_lets_it_begin_again_from_where_the_model_is_told() -> None:
+    run = Run()
+    for _ in range(5):
+        run.answer(read())
+    run.say()
+    steps = [run.answer(read()) for _ in range(6)]
+    assert steps == ["told", "", "asked", "", "", "stopped"]
+
+
+def test_a_session_that_is_opened_again_knows_what_was_before() -> None:
+    run = Run()
+    for _ in range(4):
+        run.answer(read())
+    again = Run()
+    again.feed(*run.events)
+    assert again.answer(read()) == "asked"
+
+
+def test_a_step_that_is_turned_off_is_left_out() -> None:
+    run = Run(Patience(told=2, asked=0, stopped=4))
+    for _ in range(4):
+        run.answer(read())
+    assert run.steps == ["", "told", "", "stopped"]
+    off = Run(Patience(0, 0, 0))
+    for _ in range(20):
+        assert off.answer(read()) == ""
+
+
+def test_calls_that_the_user_stopped_are_no_loop() -> None:
+    run = Run()
+    for number in range(12):
+        call = CallId(f"c{number}")
+        run.feed(
+            ToolCalled(call=call, message=MessageId("m"), name="x", arguments="{}", title="x"),
+            ToolEnded(call=call, failed=True, cancelled=True, result="stopped"),
+        )
+        assert run.guard.due(Patience()) is None
+
+
+STEPS = st.sampled_from(
+    [read("a"), read("b"), write("a", "x"), failing("edit", "{}"), ("x", "{}", "y", False)]
+)
+
+
+@given(st.lists(STEPS, max_size=60))
+def test_reads_behind_changes_are_no_loop(calls: Sequence[Given]) -> None:
+    run = Run()
+    for number, call in enumerate(calls):
+        run.answer(call)
+        run.answer(write("other", str(number)))
+    assert not any(run.steps)
+
+
+@given(st.lists(STEPS, max_size=40), st.lists(STEPS, min_size=1, max_size=6, unique=True))
+def test_whatever_came_before_a_cycle_is_stopped_in_time(
+    before: Sequence[Given], block: Sequence[Given]
+) -> None:
+    run = Run()
+    for call in before:
+        run.answer(call)
+    run.say()
+    rounds = 0
+    while "stopped" not in run.steps and rounds < 20:
+        rounds += 1
+        for call in block:
+            run.answer(call)
+    assert "stopped" in run.steps
+    assert rounds <= 11
+
+
+@given(st.lists(st.one_of(STEPS, st.none()), max_size=60), st.integers(0, 60))
+def test_the_guard_is_a_fold(calls: Sequence[Given | None], cut: int) -> None:
+    run = Run()
+    for call in calls:
+        if call is None:
+            run.say()
+        else:
+            run.answer(call)
+    pieces = LoopGuard()
+    pieces.take(run.events[:cut])
+    pieces.take(run.events[cut:])
+    assert pieces.due(Patience()) == run.guard.due(Patience())
