@@ -104,6 +104,10 @@ class MissingFileError(WorkspaceError):
     """There is no such file."""
 
 
+class CheckpointTooSlowError(WorkspaceError):
+    """Keeping a folder's files, or putting them back, takes too long, or was given up."""
+
+
 class ToolError(AcpAgentError):
     """A tool cannot do what the model asked; the model reads the message and goes on."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import (
+    checkpoints,
     context,
     journal,
     memory,
@@ -26,6 +27,7 @@ ALL = {
     "journal": journal.rows,
     "context": context.rows,
     "remote": remote.rows,
+    "checkpoints": checkpoints.rows,
     "versions": versions.rows,
 }
 

@@ -1,0 +1,165 @@
+"""What checkpoints are made of, whichever program keeps them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from acp_agent.errors import CheckpointTooSlowError
+
+Kind = Literal["add", "modify", "delete"]
+Reason = Literal["size", "unreadable", "name", "folders"]
+
+LINK = 0o120000  # the mode of a symlink in a tree, as git writes it
+EXECUTABLE = 0o100755
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git knows without being told
+
+_LOOK = 0.05  # seconds between two looks whether work was given up
+
+
+class Deadline:
+    """When work has to be done, and the way to give it up before that.
+
+    Raises:
+        CheckpointTooSlowError: from `check` and `left`, when the time is up or the work given up.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Let whoever works with it stop at the next look."""
+        self._given_up.set()
+
+    def check(self) -> None:
+        """Go on only while there is time."""
+        if self._given_up.is_set():
+            raise CheckpointTooSlowError("it was given up")
+        if time.monotonic() >= self._end:
+            raise CheckpointTooSlowError(f"it takes longer than {self.seconds:g} seconds")
+
+    def left(self) -> float:
+        """Seconds to wait until the next look; more than 0."""
+        self.check()
+        return max(min(_LOOK, self._end - time.monotonic()), 0.001)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait a moment, or until it is given up."""
+        self.check()
+        self._given_up.wait(min(seconds, self.left()))
+
+
+class LeftOut(Struct, frozen=True):
+    """A file that is not kept, and why: too large, not to be read, a name that git does not take.
+
+    `folders` is a repository among too many others in the folder.
+    """
+
+    path: bytes
+    why: Reason
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """The files of a folder as they are: the id of a tree, and what is not in it.
+
+    `private` are the files that nobody but their owner may read. Paths are as the system has them,
+    relative to the folder.
+    """
+
+    tree: str
+    left_out: tuple[LeftOut, ...] = ()
+    private: frozenset[bytes] = frozenset()
+
+
+class Blob(Struct, frozen=True):
+    """A file in a tree: its mode as git writes it, and the id of its content."""
+
+    mode: int
+    id: str
+
+
+class Change(Struct, frozen=True):
+    """What becomes of a path from one tree to another; `old` and `new` are None where it is not."""
+
+    path: bytes
+    old: Blob | None
+    new: Blob | None
+
+    @property
+    def kind(self) -> Kind:
+        """What is done to it."""
+        if self.old is None:
+            return "add"
+        return "delete" if self.new is None else "modify"
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What is kept: files of at most so many bytes, at most so many, and none of these patterns.
+
+    The patterns are those of a .gitignore file, taken from the top of the folder.
+    """
+
+    max_file_bytes: int = 10_000_000
+    max_files: int = 200_000
+    exclude: tuple[str, ...] = ()
+
+
+class Repository(Protocol):
+    """Where the files of one folder are kept. It is locked by whoever uses it."""
+
+    def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
+        """Keep the files as they are now.
+
+        Raises:
+            CheckpointTooSlowError: there are too many of them.
+            WorkspaceError: they cannot be kept.
+        """
+        ...
+
+    def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
+        """What is different between two trees, in the order of the paths."""
+        ...
+
+    def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
+        """The contents of files by their ids, in their order."""
+        ...
+
+    def ignored_under(
+        self, tree: str, paths: Sequence[bytes], deadline: Deadline
+    ) -> frozenset[bytes]:
+        """Those of the paths that the ignore files of a tree name."""
+        ...
+
+    def ignored(self, deadline: Deadline) -> Sequence[bytes]:
+        """What the project's ignore files leave out at the moment, folders as one."""
+        ...
+
+    def sweep(self, deadline: Deadline) -> None:
+        """Forget what no checkpoint has any more, and pack the rest."""
+        ...
+
+
+Opener = Callable[[], Repository]
+
+
+def shown(path: bytes) -> str:
+    """A path as text that can be shown and stored, whatever bytes it has."""
+    return path.decode("utf-8", "backslashreplace")
+
+
+def is_plain(path: bytes) -> bool:
+    """Whether a path stays in its folder, and is none of a repository's own files."""
+    parts = path.split(b"/")
+    return not any(part in {b"", b".", b".."} or part.lower() == b".git" for part in parts)
+
+
+def join(base: bytes, path: bytes) -> bytes:
+    """A path of a tree in its folder."""
+    return os.path.join(base, path)  # noqa: PTH118 - bytes, which pathlib does not take

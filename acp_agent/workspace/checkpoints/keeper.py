@@ -1,0 +1,228 @@
+"""The checkpoints of one session: all its folders, kept and put back together.
+
+Everything here waits for the disk: it is called in a thread.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.checkpoints.contract import (
+    Change,
+    Deadline,
+    LeftOut,
+    Repository,
+    Rules,
+    Snapshot,
+)
+from acp_agent.workspace.checkpoints.restore import Restorer, Skipped
+from acp_agent.workspace.checkpoints.shadow import Shadow
+
+NO_GIT = (
+    "git is not installed; install it, or the extra `dulwich` of this program, to keep files for "
+    "going back"
+)
+_NOT_KEPT = "the checkpoint does not have it as it was then"
+_IGNORED_THEN = "it was left out then"
+
+
+class FolderPlan(Struct, frozen=True, kw_only=True):
+    """What going back to a checkpoint changes in one folder."""
+
+    root: Path
+    changes: tuple[Change, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+
+class FolderResult(Struct, frozen=True, kw_only=True):
+    """What became of a folder."""
+
+    root: Path
+    done: tuple[Change, ...]
+    skipped: tuple[Skipped, ...]
+
+
+class Keeper:
+    """Keeps the files of a session's folders.
+
+    Args:
+        folder: where checkpoints are kept.
+        session: the session's id.
+        roots: its folders, resolved.
+        rules: what is kept.
+        program: the git to use; None: the one that is installed.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        session: str,
+        roots: Sequence[Path],
+        rules: Rules,
+        program: str | None = None,
+    ) -> None:
+        self._folder = folder
+        self._session = session
+        self._rules = rules
+        self._program = program or shutil.which("git")
+        self._open: dict[Path, tuple[Shadow, Repository]] = {}
+        self.roots = tuple(dict.fromkeys(roots))
+
+    def _of(self, root: Path) -> tuple[Shadow, Repository]:
+        """The place of a folder's checkpoints. It must be locked before it is used."""
+        found = self._open.get(root)
+        if found is None:
+            shadow = Shadow(self._folder, root)
+            found = self._open[root] = (
+                shadow,
+                open_repository(shadow, self._program, self._rules.exclude),
+            )
+        return found
+
+    def keep(self, checkpoint: str, deadline: Deadline) -> dict[Path, Snapshot]:
+        """Keep the files as they are now, as a checkpoint.
+
+        Raises:
+            CheckpointTooSlowError: that takes too long.
+            WorkspaceError: they cannot be kept.
+        """
+        found: dict[Path, Snapshot] = {}
+        for root in self.roots:
+            shadow, repository = self._of(root)
+            with shadow.locked(deadline):
+                found[root] = repository.snapshot(self._rules, deadline)
+                shadow.keep(self._session, checkpoint, found[root])
+        return found
+
+    def has(self, checkpoint: str) -> bool:
+        """Whether a checkpoint is still kept, for any of the folders."""
+        return any(
+            Shadow(self._folder, root).find(self._session, checkpoint) for root in self.roots
+        )
+
+    def plan(
+        self, now: Mapping[Path, Snapshot], checkpoint: str, deadline: Deadline
+    ) -> list[FolderPlan]:
+        """What going back would change.
+
+        Args:
+            now: the files as they are, kept a moment ago.
+            checkpoint: where to go back to.
+            deadline: when it has to be known.
+
+        Raises:
+            WorkspaceError: the checkpoint is kept no more.
+        """
+        plans = []
+        for root in self.roots:
+            shadow, repository = self._of(root)
+            target = shadow.find(self._session, checkpoint)
+            if target is None or root not in now:
+                continue
+            with shadow.locked(deadline):
+                plans.append(_plan(root, repository, now[root], target, deadline))
+        if not plans:
+            raise WorkspaceError("the files of this checkpoint are kept no more")
+        return plans
+
+    def restore(
+        self, plans: Sequence[FolderPlan], checkpoint: str, deadline: Deadline
+    ) -> list[FolderResult]:
+        """Do what was planned, as far as nothing was changed since.
+
+        Raises:
+            CheckpointTooSlowError: the time is up; a part may be done.
+        """
+        results = []
+        for plan in plans:
+            shadow, repository = self._of(plan.root)
+            with shadow.locked(deadline):
+                target = shadow.find(self._session, checkpoint)
+                private = frozenset[bytes]() if target is None else target.private
+                restorer = Restorer(plan.root, private, shadow.restoring, deadline)
+                restorer.apply(plan.changes, repository.contents)
+            results.append(
+                FolderResult(
+                    root=plan.root,
+                    done=tuple(restorer.done),
+                    skipped=(*plan.skipped, *restorer.skipped),
+                )
+            )
+        return results
+
+    def between(
+        self, root: Path, pairs: Sequence[tuple[str, str]], deadline: Deadline
+    ) -> set[bytes]:
+        """The paths that are different in any of these pairs of trees of a folder."""
+        shadow, repository = self._of(root)
+        found: set[bytes] = set()
+        with shadow.locked(deadline):
+            for old, new in pairs:
+                if old != new:
+                    found |= {change.path for change in repository.changes(old, new, deadline)}
+        return found
+
+    def ignored(self, deadline: Deadline) -> Iterator[tuple[Path, bytes]]:
+        """What the projects' ignore files leave out at the moment."""
+        for root in self.roots:
+            shadow, repository = self._of(root)
+            with ExitStack() as held:
+                held.enter_context(shadow.locked(deadline))
+                paths = repository.ignored(deadline)
+            yield from map(partial(_pair, root), paths)
+
+
+def _pair(root: Path, path: bytes) -> tuple[Path, bytes]:
+    return root, path
+
+
+def open_repository(shadow: Shadow, program: str | None, exclude: Sequence[str] = ()) -> Repository:
+    """The repository in a shadow folder, by git or else by dulwich.
+
+    Raises:
+        WorkspaceError: neither is installed.
+    """
+    if program is not None:
+        from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - one of two
+
+        return GitRepository(shadow, program, exclude)
+    if importlib.util.find_spec("dulwich") is None:
+        raise WorkspaceError(NO_GIT)
+    from acp_agent.workspace.checkpoints.dulwich_repository import (  # noqa: PLC0415 - where it is installed
+        DulwichRepository,
+    )
+
+    return DulwichRepository(shadow, exclude)
+
+
+def _plan(
+    root: Path, repository: Repository, now: Snapshot, target: Snapshot, deadline: Deadline
+) -> FolderPlan:
+    changes = repository.changes(now.tree, target.tree, deadline)
+    absent = {one.path: one for one in (*now.left_out, *target.left_out)}
+    deleted = [change.path for change in changes if change.new is None]
+    ignored: frozenset[bytes] = frozenset()
+    if deleted and any(change.path.endswith(b".gitignore") for change in changes):
+        ignored = repository.ignored_under(target.tree, deleted, deadline)
+    skipped: list[Skipped] = []
+    planned: list[Change] = []
+    for change in changes:
+        if change.path in absent:
+            skipped.append(Skipped(change.path, _why(absent[change.path], now)))
+        elif change.path in ignored:
+            skipped.append(Skipped(change.path, _IGNORED_THEN))
+        else:
+            planned.append(change)
+    return FolderPlan(root=root, changes=tuple(planned), skipped=tuple(skipped))
+
+
+def _why(left_out: LeftOut, now: Snapshot) -> str:
+    return "it cannot be kept as it is now" if left_out in now.left_out else _NOT_KEPT

@@ -1,0 +1,124 @@
+"""Keeps the checkpoints of all folders from growing without end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.keeper import open_repository
+from acp_agent.workspace.checkpoints.shadow import Shadow, shadows
+
+PAUSE_SECONDS = 86_400.0  # between two sweeps
+
+_LOOSE_LIMIT = 4_000  # files of a repository from which on it is packed
+_ROUNDS = 8  # times that a repository which is too large loses a quarter of its checkpoints
+
+
+def kept_sessions(folder: Path) -> set[str]:
+    """The sessions that have checkpoints of any folder."""
+    return {session for shadow in shadows(folder) for session in shadow.sessions()}
+
+
+def is_due(folder: Path) -> bool:
+    """Whether the last sweep was long ago; if so, this counts as the next."""
+    mark = folder / "swept"
+    try:
+        if time.time() - mark.stat().st_mtime < PAUSE_SECONDS:
+            return False
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mark.touch(0o600)
+    except OSError:
+        return False
+    return True
+
+
+def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
+    """Forget the checkpoints of a session that was deleted; their content goes with a sweep."""
+    for shadow in shadows(folder):
+        if session in shadow.sessions():
+            with shadow.locked(deadline):
+                shadow.drop_session(session)
+
+
+def adopt(folder: Path, source: str, session: str, deadline: Deadline) -> None:
+    """Let a session that was forked have the checkpoints of its source."""
+    for shadow in shadows(folder):
+        if source in shadow.sessions():
+            with shadow.locked(deadline):
+                shadow.copy(source, session)
+
+
+def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadline) -> None:
+    """Forget sessions that are gone, then the oldest checkpoints of what is too large.
+
+    Args:
+        folder: where checkpoints are kept.
+        gone: sessions that there are no more.
+        max_bytes: how large the checkpoints of one folder may be.
+        deadline: when it has to be done; what is left is for the next time.
+
+    Raises:
+        CheckpointTooSlowError: the time is up.
+        WorkspaceError: a repository cannot be read.
+    """
+    program = shutil.which("git")
+    failure: WorkspaceError | None = None
+    for shadow in shadows(folder):
+        try:
+            with shadow.locked(deadline):
+                _sweep(shadow, gone, max_bytes, program, deadline)
+        except WorkspaceError as error:
+            failure = error  # the others are swept all the same
+    if failure is not None:
+        raise failure
+
+
+def _sweep(
+    shadow: Shadow,
+    gone: Collection[str],
+    max_bytes: int,
+    program: str | None,
+    deadline: Deadline,
+) -> None:
+    dropped = shadow.sessions() & set(gone)
+    for session in dropped:
+        shadow.drop_session(session)
+    if not shadow.records():
+        shutil.rmtree(shadow.path, ignore_errors=True)
+        return
+    size, files = _measure(shadow.path / "objects")
+    repository = open_repository(shadow, program)
+    if dropped or files > _LOOSE_LIMIT or size > max_bytes:
+        repository.sweep(deadline)
+        size, _ = _measure(shadow.path / "objects")
+    for _ in range(_ROUNDS):
+        records = shadow.records()
+        if size <= max_bytes or len(records) < 2:
+            return
+        for _, session, checkpoint in records[: max(len(records) // 4, 1)]:
+            shadow.drop(session, checkpoint)
+        repository.sweep(deadline)
+        size, _ = _measure(shadow.path / "objects")
+
+
+def _measure(folder: Path) -> tuple[int, int]:
+    """The bytes and the number of the files in a folder."""
+    size = files = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                size += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - by the thousand
+            except OSError:
+                continue
+            files += 1
+    return size, files

@@ -1,0 +1,157 @@
+"""Runs git so that nothing of the user's has a say: no settings, hooks, filters or attributes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.checkpoints.contract import Deadline
+
+# Beside what the repository's own settings say (`shadow.py`), for whatever may come before them.
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.autocrlf=false",
+    "core.excludesFile=/dev/null",
+    "core.attributesFile=/dev/null",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.allow=never",
+    "safe.bareRepository=all",
+)
+_END_SECONDS = 5.0
+
+
+class SealedGit:
+    """Git over one repository of ours, and over one folder that is not its own.
+
+    Args:
+        program: the git that is run.
+        git_dir: the repository.
+        work_tree: the folder whose files are kept.
+        index: the repository's list of files.
+    """
+
+    def __init__(self, program: str, git_dir: Path, work_tree: bytes, index: Path) -> None:
+        self._program = program
+        self._git_dir = git_dir
+        self._work_tree = work_tree
+        self._index = index
+
+    def command(self, *arguments: str | bytes) -> list[str | bytes]:
+        """A command line."""
+        settings = [word for one in _SETTINGS for word in ("-c", one)]
+        return [self._program, *settings, *arguments]
+
+    def environ(
+        self, command: str | bytes, work_tree: bytes | None = None, index: Path | None = None
+    ) -> dict[str, str]:
+        """The whole environment of a subcommand's process."""
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self._git_dir),
+            "XDG_CONFIG_HOME": str(self._git_dir),
+            "LC_ALL": "C",
+            "GIT_DIR": str(self._git_dir),
+            "GIT_WORK_TREE": os.fsdecode(work_tree or self._work_tree),
+            "GIT_INDEX_FILE": str(index or self._index),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            # A path is a path, whatever is in it. This one command knows no other way than "./".
+            "GIT_LITERAL_PATHSPECS": "0" if command == "check-ignore" else "1",
+        }
+
+    def run(
+        self,
+        *arguments: str | bytes,
+        deadline: Deadline,
+        given: bytes = b"",
+        work_tree: bytes | None = None,
+        index: Path | None = None,
+        codes: Sequence[int] = (0,),
+    ) -> bytes:
+        """Run it to its end; what it printed.
+
+        Args:
+            arguments: the subcommand and what follows it.
+            deadline: when it is ended.
+            given: what it reads.
+            work_tree: another folder than its own.
+            index: another list of files.
+            codes: the exit statuses that are no failure.
+
+        Raises:
+            CheckpointTooSlowError: it took too long, and was ended.
+            WorkspaceError: it failed.
+        """
+        process = self.start(*arguments, work_tree=work_tree, index=index)
+        try:
+            out, err = _ended(process, given, deadline)
+        except BaseException:
+            end(process)
+            raise
+        if process.returncode not in codes:
+            lines = err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
+            raise WorkspaceError(f"git {_name(arguments)} failed: {lines[0][:300]}")
+        return out
+
+    def start(
+        self,
+        *arguments: str | bytes,
+        work_tree: bytes | None = None,
+        index: Path | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start it, in a group of its own, with pipes to all its ends.
+
+        Raises:
+            WorkspaceError: it cannot be started.
+        """
+        try:
+            return subprocess.Popen(
+                self.command(*arguments),
+                cwd=work_tree or self._work_tree,
+                env=self.environ(arguments[0], work_tree, index),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise WorkspaceError(f"git cannot be started: {error.strerror or error}") from None
+
+
+def _ended(
+    process: subprocess.Popen[bytes], given: bytes, deadline: Deadline
+) -> tuple[bytes, bytes]:
+    feed: bytes | None = given
+    while True:
+        try:
+            return process.communicate(feed, timeout=deadline.left())
+        except subprocess.TimeoutExpired:
+            feed = None  # `communicate` has the rest
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with its group, and reap it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_END_SECONDS)
+
+
+def _name(arguments: Sequence[str | bytes]) -> str:
+    first = arguments[0]
+    return first if isinstance(first, str) else os.fsdecode(first)

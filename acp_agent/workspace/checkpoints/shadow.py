@@ -1,0 +1,245 @@
+"""The folder that one project's checkpoints are kept in: its layout, its lock, its records.
+
+It is a git repository without a work tree of its own, so that any git can look into it:
+
+    config, HEAD, objects, info          as git has them
+    refs/checkpoints/SESSION/ID          the tree of a checkpoint
+    checkpoints/SESSION/ID.json          what else is known of it
+    index, state.json                    the files as they were last seen
+    root                                 the folder that it is about
+    restoring.json                       while files are being put back
+    lock                                 locked by whoever uses any of it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.platform.posix import try_lock
+from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, Snapshot
+
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tignorecase = {ignorecase}
+\tautocrlf = false
+\tsafecrlf = false
+\tsymlinks = true
+\tprotectNTFS = false
+\tprotectHFS = false
+\tlogAllRefUpdates = false
+[index]
+\tversion = 2
+[gc]
+\tauto = 0
+"""
+# It goes before every .gitattributes of the project (gitattributes(5)): bytes are kept as they are.
+_ATTRIBUTES = "* -text -crlf -eol -filter -ident -working-tree-encoding\n"
+
+_PAUSE = 0.01  # seconds between two tries to take the lock
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of a checkpoint beside its tree. Paths are in hex: they may be any bytes."""
+
+    tree: str
+    at: float  # seconds since 1970
+    left_out: tuple[tuple[str, str], ...] = ()
+    private: tuple[str, ...] = ()
+
+    def snapshot(self) -> Snapshot:
+        """The checkpoint as it was made."""
+        return Snapshot(
+            tree=self.tree,
+            left_out=tuple(
+                LeftOut(bytes.fromhex(path), why)  # type: ignore[arg-type]  # one that we wrote
+                for path, why in self.left_out
+            ),
+            private=frozenset(map(bytes.fromhex, self.private)),
+        )
+
+
+class Shadow:
+    """The checkpoints of one folder.
+
+    Args:
+        folder: where those of all folders are.
+        root: the session's folder, resolved.
+    """
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
+        self.root = root
+        self.path = folder / f"{name}.git"
+        self.data = folder.parent
+
+    @property
+    def index(self) -> Path:
+        """The list of files as they were last seen."""
+        return self.path / "index"
+
+    @contextmanager
+    def locked(self, deadline: Deadline) -> Iterator[None]:
+        """Have it alone, across processes; made if it is not there.
+
+        Raises:
+            CheckpointTooSlowError: others had it for too long.
+            WorkspaceError: the data folder cannot be written.
+        """
+        descriptor = self._lock(deadline)
+        try:
+            self._mend()
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, deadline: Deadline) -> int:
+        while True:
+            descriptor = None
+            try:
+                self._make()
+                descriptor = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+                while not try_lock(descriptor):
+                    deadline.sleep(_PAUSE)
+                # Whoever had it may have removed all of it, as nothing was kept any more.
+                if os.path.samestat(os.fstat(descriptor), (self.path / "lock").stat()):
+                    found, descriptor = descriptor, None
+                    return found
+            except FileNotFoundError:
+                deadline.check()
+            except OSError as error:
+                raise WorkspaceError(
+                    f"{self.path}: {error.strerror or type(error).__name__}; check the folder"
+                ) from None
+            finally:
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    def _make(self) -> None:
+        if (self.path / "HEAD").exists():
+            return
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in ("objects/info", "objects/pack", "refs", "info", "checkpoints"):
+            (self.path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        self.write(self.path / "root", os.fsencode(self.root))
+        self.write(self.path / "info" / "attributes", _ATTRIBUTES.encode())
+        # Whether the file system tells a name from the same in capitals.
+        ignorecase = "true" if (self.path / "ROOT").exists() else "false"
+        self.write(self.path / "config", _CONFIG.format(ignorecase=ignorecase).encode())
+        self.write(self.path / "HEAD", b"ref: refs/heads/none\n")  # last: with it, it is complete
+
+    def _mend(self) -> None:
+        """Take away what a killed process left: nobody else is here."""
+        for left in self.path.glob("index*.lock"):
+            left.unlink(missing_ok=True)
+        state = self.path / "restoring.json"
+        if state.exists():
+            with contextlib.suppress(OSError, msgspec.DecodeError, ValueError):
+                for name in msgspec.json.decode(state.read_bytes(), type=list[str]):
+                    with contextlib.suppress(OSError):
+                        os.unlink(bytes.fromhex(name))  # noqa: PTH108 - bytes
+            state.unlink(missing_ok=True)
+
+    def restoring(self, temporary: list[bytes]) -> None:
+        """Note the files that a restore makes on its way, for the case that it is killed."""
+        state = self.path / "restoring.json"
+        if temporary:
+            self.write(state, msgspec.json.encode([path.hex() for path in temporary]))
+        else:
+            state.unlink(missing_ok=True)
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write one of its files, all of it or nothing."""
+        _write(path, data, self.path / "writing")  # not beside it, where git looks for references
+
+    # -- records -----------------------------------------------------------------------------
+
+    def keep(self, session: str, checkpoint: str, snapshot: Snapshot) -> None:
+        """Keep a snapshot as a checkpoint of a session."""
+        record = Record(
+            tree=snapshot.tree,
+            at=time.time(),
+            left_out=tuple((one.path.hex(), one.why) for one in snapshot.left_out),
+            private=tuple(sorted(path.hex() for path in snapshot.private)),
+        )
+        self._put(session, checkpoint, record)
+
+    def _put(self, session: str, checkpoint: str, record: Record) -> None:
+        # The record first: one without its tree's reference is never found by its tree alone.
+        self.write(self._record(session, checkpoint), msgspec.json.encode(record))
+        self.write(self._reference(session, checkpoint), f"{record.tree}\n".encode())
+
+    def find(self, session: str, checkpoint: str) -> Snapshot | None:
+        """A checkpoint of a session; None where it is kept no more."""
+        try:
+            text = self._record(session, checkpoint).read_bytes()
+            self._reference(session, checkpoint).stat()
+            return msgspec.json.decode(text, type=Record).snapshot()
+        except (OSError, msgspec.DecodeError, ValueError):
+            return None
+
+    def records(self) -> list[tuple[float, str, str]]:
+        """When each checkpoint was made, its session and its id; the oldest first."""
+        found = []
+        for file in self.path.glob("checkpoints/*/*.json"):
+            with contextlib.suppress(OSError):
+                found.append((file.stat().st_mtime, file.parent.name, file.stem))
+        return sorted(found)
+
+    def sessions(self) -> set[str]:
+        """The sessions that have checkpoints."""
+        return {folder.name for folder in self.path.glob("checkpoints/*") if folder.is_dir()}
+
+    def copy(self, source: str, target: str) -> None:
+        """Let a session have the checkpoints of another one, too."""
+        for file in self.path.glob(f"checkpoints/{source}/*.json"):
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                record = msgspec.json.decode(file.read_bytes(), type=Record)
+                self._put(target, file.stem, record)
+
+    def drop(self, session: str, checkpoint: str) -> None:
+        """Forget a checkpoint."""
+        self._reference(session, checkpoint).unlink(missing_ok=True)
+        self._record(session, checkpoint).unlink(missing_ok=True)
+
+    def drop_session(self, session: str) -> None:
+        """Forget the checkpoints of a session."""
+        for folder in ("refs/checkpoints", "checkpoints"):
+            shutil.rmtree(self.path / folder / session, ignore_errors=True)
+
+    def _record(self, session: str, checkpoint: str) -> Path:
+        return self.path / "checkpoints" / session / f"{checkpoint}.json"
+
+    def _reference(self, session: str, checkpoint: str) -> Path:
+        return self.path / "refs" / "checkpoints" / session / checkpoint
+
+
+def shadows(folder: Path) -> list[Shadow]:
+    """Those of all folders that there are."""
+    found = []
+    for path in sorted(folder.glob("*.git")):
+        with contextlib.suppress(OSError):
+            found.append(Shadow(folder, Path(os.fsdecode((path / "root").read_bytes()))))
+    return found
+
+
+def _write(path: Path, data: bytes, temporary: Path) -> None:
+    """Write a file for its owner alone, all of it or nothing."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    temporary.replace(path)

@@ -1,0 +1,97 @@
+"""A folder with checkpoints, by git or without it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from acp_agent.workspace.checkpoints.contract import Deadline, Rules, Snapshot, shown
+from acp_agent.workspace.checkpoints.keeper import FolderPlan, FolderResult, Keeper
+
+SESSION = "sess_test"
+RULES = Rules()
+
+
+class Checkpoints:
+    """The checkpoints of one folder, made one after the other."""
+
+    def __init__(self, base: Path, root: Path, rules: Rules = RULES, session: str = SESSION):
+        self.base, self.root, self.session = base, root, session
+        self.folder = base / "home" / "checkpoints"
+        self.keeper = Keeper(self.folder, session, [root], rules)
+        self.count = 0
+
+    def keep(self, seconds: float = 30) -> str:
+        """Keep the files as they are; the checkpoint's id."""
+        self.count += 1
+        name = f"ckpt_{self.count}"
+        self.last: Snapshot = self.keeper.keep(name, Deadline(seconds))[self.root]
+        return name
+
+    def plan(self, checkpoint: str) -> FolderPlan:
+        """What going back would change; the files are kept first."""
+        self.keep()
+        (plan,) = self.keeper.plan({self.root: self.last}, checkpoint, Deadline(30))
+        return plan
+
+    def back(self, checkpoint: str) -> FolderResult:
+        """Go back."""
+        plan = self.plan(checkpoint)
+        (result,) = self.keeper.restore([plan], checkpoint, Deadline(30))
+        return result
+
+    def left_out(self) -> dict[str, str]:
+        """What the last checkpoint does not have, and why."""
+        return {shown(one.path): one.why for one in self.last.left_out}
+
+
+def kinds(plan: FolderPlan | FolderResult) -> dict[str, str]:
+    """What is done to which path."""
+    changes = plan.changes if isinstance(plan, FolderPlan) else plan.done
+    return {shown(change.path): change.kind for change in changes}
+
+
+def skipped(plan: FolderPlan | FolderResult) -> dict[str, str]:
+    """What is left as it is, and why."""
+    return {shown(one.path): one.why for one in plan.skipped}
+
+
+def picture(root: Path) -> dict[bytes, tuple[str, bytes]]:
+    """Everything in a folder but repositories' own: what it is, and what is in it."""
+    found: dict[bytes, tuple[str, bytes]] = {}
+    for parent, folders, files in os.walk(os.fsencode(root)):
+        folders[:] = [folder for folder in folders if folder != b".git"]
+        for name in (*files, *folders):
+            path = os.path.join(parent, name)
+            mode = os.lstat(path).st_mode
+            key = os.path.relpath(path, os.fsencode(root))
+            if stat.S_ISLNK(mode):
+                found[key] = ("link", os.readlink(path))
+            elif stat.S_ISREG(mode):
+                kind = "program" if mode & 0o100 else "file"
+                found[key] = (kind, Path(os.fsdecode(path)).read_bytes())
+    return found
+
+
+def put(root: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """A command of git, as the user runs it."""
+    done = subprocess.run(
+        ["git", "-c", "user.name=U", "-c", "user.email=u@example.com", *arguments],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder.parent), "GIT_CONFIG_NOSYSTEM": "1"},
+    )
+    return done.stdout

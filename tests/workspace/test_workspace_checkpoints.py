@@ -1,0 +1,458 @@
+"""A folder's files are kept as they were and come back as they were, by git and without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.workspace.checkpoints import keeper as keepers
+from acp_agent.workspace.checkpoints.contract import Deadline, Rules
+from tests.workspace.checkpoint_folder import (
+    Checkpoints,
+    git,
+    kinds,
+    picture,
+    put,
+    skipped,
+)
+
+
+@pytest.fixture(params=["git", "dulwich"])
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which of the two keeps the files."""
+    if request.param == "dulwich":
+        monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
+    return str(request.param)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def kept(program: str, tmp_path: Path, root: Path) -> Checkpoints:
+    """Checkpoints of an empty folder."""
+    return Checkpoints(tmp_path, root)
+
+
+def test_files_come_back_as_they_were(kept: Checkpoints, root: Path) -> None:
+    put(
+        root, {"a.txt": "one\n", "sub/b.txt": b"\x00\xff\r\n", "sub/c": "", "run.sh": "#!/bin/sh\n"}
+    )
+    (root / "run.sh").chmod(0o755)
+    (root / "link").symlink_to("sub/b.txt")
+    (root / "dangling").symlink_to("/nowhere/at/all")
+    before = picture(root)
+    checkpoint = kept.keep()
+    put(root, {"a.txt": "two\n", "new/deep/file": "new\n"})
+    (root / "sub/c").unlink()
+    (root / "run.sh").chmod(0o644)
+    (root / "link").unlink()
+    (root / "link").symlink_to("a.txt")
+    plan = kept.plan(checkpoint)
+    assert kinds(plan) == {
+        "a.txt": "modify",
+        "link": "modify",
+        "new/deep/file": "delete",
+        "run.sh": "modify",
+        "sub/c": "add",
+    }
+    assert picture(root) != before
+    result = kept.back(checkpoint)
+    assert (kinds(result), skipped(result)) == (kinds(plan), {})
+    assert picture(root) == before
+    assert not (root / "new").exists()
+    assert kinds(kept.plan(checkpoint)) == {}
+
+
+def test_what_a_restore_replaces_is_itself_kept(kept: Checkpoints, root: Path) -> None:
+    put(root, {"a.txt": "one\n"})
+    first = kept.keep()
+    put(root, {"a.txt": "hours of work\n", "b.txt": "more\n"})
+    after = picture(root)
+    kept.back(first)
+    replaced = f"ckpt_{kept.count}"
+    assert picture(root) != after
+    kept.back(replaced)
+    assert picture(root) == after
+
+
+def test_files_and_folders_may_take_each_others_place(kept: Checkpoints, root: Path) -> None:
+    put(root, {"a": "file\n", "b/c": "in a folder\n", "d/e/f": "deep\n"})
+    (root / "g").symlink_to("b")
+    before, first = picture(root), kept.keep()
+    (root / "a").unlink()
+    put(root, {"a/inner": "now a folder\n"})
+    shutil.rmtree(root / "b")
+    put(root, {"b": "now a file\n"})
+    shutil.rmtree(root / "d")
+    (root / "d").symlink_to("a")
+    (root / "g").unlink()
+    put(root, {"g/h": "no link any more\n"})
+    swapped, second = picture(root), kept.keep()
+    kept.back(first)
+    assert picture(root) == before
+    kept.back(second)
+    assert picture(root) == swapped
+
+
+def test_any_name_that_a_file_can_have_is_kept(kept: Checkpoints, root: Path) -> None:
+    names = [
+        b"new\nline",
+        b"tab\t",
+        b"quote\"'",
+        b"back\\slash",
+        b"not utf-8 \xff\xfe",
+        b" space ",
+        b"-n",
+        b":(top)x",
+        b"*",
+        b"[a]",
+        b"!x",
+        b"#y",
+        "über/🦆".encode(),
+        b"aux",
+        b"git~1",
+        b"Case",
+        b"case",
+        b"x" * 250,
+    ]
+    for name in names:
+        path = os.path.join(os.fsencode(root), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(name)
+    before, checkpoint = picture(root), kept.keep()
+    assert len(before) == len(names)
+    assert kept.left_out() == {}
+    for path in list(root.iterdir()):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    kept.back(checkpoint)
+    assert picture(root) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no such files")
+def test_what_is_no_file_and_what_cannot_be_kept_is_left_alone(
+    kept: Checkpoints, root: Path
+) -> None:
+    put(root, {"a": "1", ".GIT/config": "not a repository"})
+    os.mkfifo(root / "pipe")
+    (root / ".gitmodules").symlink_to("a")
+    checkpoint = kept.keep()
+    put(root, {"a": "2"})
+    kept.back(checkpoint)
+    assert (root / "pipe").exists()
+    assert (root / ".GIT/config").read_text() == "not a repository"
+    assert (root / ".gitmodules").is_symlink()
+    assert (root / "a").read_text() == "1"
+
+
+def test_ignored_files_are_neither_kept_nor_touched(kept: Checkpoints, root: Path) -> None:
+    put(root, {".gitignore": "*.log\nbuild/\n/.env\n", "a": "1", "x.log": "log", ".env": "KEY=1"})
+    put(root, {"build/out": "binary", "sub/.gitignore": "secret\n!keep.log\n", "sub/secret": "s"})
+    put(root, {"sub/keep.log": "kept"})
+    checkpoint = kept.keep()
+    put(root, {"a": "2", "x.log": "more", ".env": "KEY=2", "build/out": "other", "sub/secret": "t"})
+    (root / "sub/keep.log").unlink()
+    result = kept.back(checkpoint)
+    assert kinds(result) == {"a": "modify", "sub/keep.log": "add"}
+    assert (root / "x.log").read_text() == "more"
+    assert (root / ".env").read_text() == "KEY=2"
+    ignored = {path.decode() for _, path in kept.keeper.ignored(Deadline(30))}
+    assert ignored == {".env", "build/", "x.log", "sub/secret"}
+
+
+def test_a_file_that_was_ignored_then_is_not_deleted(kept: Checkpoints, root: Path) -> None:
+    put(root, {".gitignore": "local/\n", "local/notes": "mine", "a": "1"})
+    checkpoint = kept.keep()
+    put(root, {".gitignore": "", "b": "by the agent"})
+    result = kept.back(checkpoint)
+    assert (root / "local/notes").read_text() == "mine"
+    assert kinds(result) == {".gitignore": "modify", "b": "delete"}
+    assert skipped(result) == {"local/notes": "it was left out then"}
+
+
+def test_a_file_that_is_ignored_now_is_not_overwritten(kept: Checkpoints, root: Path) -> None:
+    put(root, {"config": "old", "a": "1"})
+    checkpoint = kept.keep()
+    put(root, {".gitignore": "config\n", "config": "nowhere else", "a": "2"})
+    result = kept.back(checkpoint)
+    assert (root / "config").read_text() == "nowhere else"
+    assert skipped(result) == {"config": "it is not kept as it is now"}
+    assert (root / "a").read_text() == "1"
+
+
+def test_huge_files_are_left_out_named_and_not_touched(
+    program: str, tmp_path: Path, root: Path
+) -> None:
+    kept = Checkpoints(tmp_path, root, Rules(max_file_bytes=1000))
+    put(root, {"big": b"x" * 1001, "grows": b"small", "shrinks": b"y" * 5000, "limit": b"z" * 1000})
+    first = kept.keep()
+    assert kept.left_out() == {"big": "size", "shrinks": "size"}
+    put(root, {"big": b"changed" * 1000, "grows": b"w" * 5000, "shrinks": b"s", "limit": b""})
+    before = picture(root)
+    result = kept.back(first)
+    assert kinds(result) == {"limit": "modify"}
+    assert skipped(result) == {
+        "grows": "it cannot be kept as it is now",
+        "shrinks": "the checkpoint does not have it as it was then",
+    }
+    assert picture(root) == before | {b"limit": ("file", b"z" * 1000)}
+
+
+def test_a_file_that_was_changed_since_it_was_kept_is_not_overwritten(
+    kept: Checkpoints, root: Path
+) -> None:
+    put(root, {"a": "1", "b": "1"})
+    checkpoint = kept.keep()
+    put(root, {"a": "2", "b": "2", "c": "2"})
+    plan = kept.plan(checkpoint)
+    put(root, {"a": "saved in this moment", "c": "likewise"})
+    (result,) = kept.keeper.restore([plan], checkpoint, Deadline(30))
+    assert skipped(result) == {"a": "it changed meanwhile", "c": "it changed meanwhile"}
+    assert (root / "a").read_text() == "saved in this moment"
+    assert (root / "b").read_text() == "1"
+
+
+def test_a_symlink_put_in_a_folders_place_leads_no_write_outside(
+    kept: Checkpoints, root: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    put(outside, {"f": "not yours", "other": "x"})
+    put(root, {"sub/f": "1"})
+    checkpoint = kept.keep()
+    put(root, {"sub/f": "2"})
+    plan = kept.plan(checkpoint)
+    shutil.rmtree(root / "sub")
+    (root / "sub").symlink_to(outside)
+    (result,) = kept.keeper.restore([plan], checkpoint, Deadline(30))
+    assert skipped(result) == {"sub/f": "something else is in the place of its folder"}
+    assert picture(outside) == {b"f": ("file", b"not yours"), b"other": ("file", b"x")}
+    # Where the link is part of what was kept it gives way, and what it leads to stays.
+    kept.back(checkpoint)
+    assert (root / "sub/f").read_text() == "1"
+    assert not (root / "sub").is_symlink()
+    assert (outside / "f").read_text() == "not yours"
+
+
+def test_permissions_stay_and_a_private_file_comes_back_private(
+    kept: Checkpoints, root: Path
+) -> None:
+    put(root, {"key": "secret", "page": "1", "gone": "1", "read_only": "1"})
+    for name, mode in (("key", 0o600), ("page", 0o640), ("gone", 0o644), ("read_only", 0o444)):
+        (root / name).chmod(mode)
+    checkpoint = kept.keep()
+    kept.keep()
+    (root / "key").unlink()
+    (root / "gone").unlink()
+    (root / "read_only").chmod(0o644)
+    put(root, {"page": "2", "read_only": "2"})
+    (root / "read_only").chmod(0o444)
+    result = kept.back(checkpoint)
+    assert skipped(result) == {}
+    assert oct((root / "key").stat().st_mode & 0o777) == "0o600"
+    assert oct((root / "page").stat().st_mode & 0o777) == "0o640"
+    assert oct((root / "read_only").stat().st_mode & 0o777) == "0o444"
+    assert (root / "read_only").read_text() == "1"
+
+
+def test_empty_folders_are_left_as_they_are(kept: Checkpoints, root: Path) -> None:
+    (root / "empty/inner").mkdir(parents=True)
+    put(root, {"a": "1"})
+    checkpoint = kept.keep()
+    put(root, {"a": "2", "empty/inner/file": "new"})
+    (root / "another").mkdir()
+    kept.back(checkpoint)
+    assert (root / "another").is_dir()
+    assert (root / "a").read_text() == "1"
+    assert not (root / "empty/inner/file").exists()
+
+
+def test_an_empty_folder_and_all_of_it_deleted(kept: Checkpoints, root: Path) -> None:
+    empty = kept.keep()
+    put(root, {"a/b": "1"})
+    full = kept.keep()
+    kept.back(empty)
+    assert picture(root) == {}
+    kept.back(full)
+    assert picture(root) == {b"a/b": ("file", b"1")}
+
+
+def test_nothing_of_ours_is_for_others_to_read(kept: Checkpoints, root: Path) -> None:
+    put(root, {".env": "KEY=1", "sub/a": "1"})
+    kept.keep()
+    kept.back(kept.keep())
+    assert oct(kept.folder.stat().st_mode & 0o777) == "0o700"
+    (shadow,) = kept.folder.glob("*.git")
+    assert oct(shadow.stat().st_mode & 0o777) == "0o700"
+
+
+def test_our_own_files_are_left_out_where_they_lie_in_the_folder(
+    program: str, tmp_path: Path
+) -> None:
+    kept = Checkpoints(tmp_path, tmp_path)  # whose data is below it
+    put(tmp_path, {"a": "1"})
+    checkpoint = kept.keep()
+    kept.keep()
+    put(tmp_path, {"a": "2"})
+    assert kinds(kept.plan(checkpoint)) == {"a": "modify"}
+    kept.back(checkpoint)
+    assert kept.keeper.has(checkpoint)
+
+
+def test_what_the_user_excludes_is_left_out_from_then_on(
+    program: str, tmp_path: Path, root: Path
+) -> None:
+    put(root, {".env": "KEY=1", "sub/.env": "KEY=2", "a": "1", "private/x": "x"})
+    Checkpoints(tmp_path, root).keep()
+    kept = Checkpoints(tmp_path, root, Rules(exclude=(".env", "/private/")))
+    kept.count = 10
+    checkpoint = kept.keep()
+    put(root, {".env": "other", "a": "2", "private/x": "y"})
+    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+
+
+def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_rules(
+    program: str, tmp_path: Path
+) -> None:
+    repository = tmp_path / "repository"
+    root = repository / "packages/[odd] name"
+    put(repository, {".gitignore": "*.log\n", "outside": "1"})
+    put(root, {"a": "1", "x.log": "log"})
+    git(repository, "init", "-q")
+    kept = Checkpoints(tmp_path, root, Rules(exclude=("/top", "any")))
+    put(root, {"top": "1", "sub/top": "1", "sub/any": "1"})
+    checkpoint = kept.keep()
+    put(root, {"a": "2", "x.log": "more", "top": "2", "sub/top": "2", "sub/any": "2"})
+    put(repository, {"outside": "2"})
+    assert kinds(kept.back(checkpoint)) == {"a": "modify", "sub/top": "modify"}
+    assert (repository / "outside").read_text() == "2"
+    git(root, "init", "-q")  # a repository of its own, from now on with its own rules
+    other = Checkpoints(tmp_path, root)
+    other.count = 10
+    assert kinds(other.plan(checkpoint)) == {
+        "top": "delete",
+        "sub/any": "delete",
+        "x.log": "delete",
+    }
+
+
+def test_a_folder_that_the_repository_around_it_leaves_out_is_kept(
+    program: str, tmp_path: Path
+) -> None:
+    home = tmp_path / "user"
+    root = home / "project"
+    put(home, {".gitignore": "*\n"})
+    put(root, {"a": "1"})
+    git(home, "init", "-q")
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    put(root, {"a": "2"})
+    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+
+
+def test_a_folder_with_too_many_files_is_given_up(program: str, tmp_path: Path, root: Path) -> None:
+    put(root, {f"f{number}": "" for number in range(11)})
+    with pytest.raises(CheckpointTooSlowError, match="more than 10 files"):
+        Checkpoints(tmp_path, root, Rules(max_files=10)).keep()
+    Checkpoints(tmp_path, root, Rules(max_files=11)).keep()
+
+
+def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, root: Path) -> None:
+    put(root, {f"f{number}": "x" * number for number in range(200)})
+    with pytest.raises(CheckpointTooSlowError):
+        kept.keep(seconds=0.0001)
+    given_up = Deadline(60)
+    given_up.give_up()
+    with pytest.raises(CheckpointTooSlowError, match="given up"):
+        kept.keeper.keep("ckpt_x", given_up)
+    checkpoint = kept.keep()
+    put(root, {"f7": "other"})
+    assert kinds(kept.plan(checkpoint)) == {"f7": "modify"}
+
+
+def test_a_checkpoint_that_is_kept_no_more_is_told(kept: Checkpoints, root: Path) -> None:
+    put(root, {"a": "1"})
+    kept.keep()
+    with pytest.raises(WorkspaceError, match="kept no more"):
+        kept.plan("ckpt_unknown")
+    assert not kept.keeper.has("ckpt_unknown")
+
+
+def test_without_git_and_dulwich_it_is_told_what_to_install(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
+    monkeypatch.setattr(keepers.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(WorkspaceError, match="install it"):
+        Checkpoints(tmp_path, root).keep()
+
+
+def test_with_git_there_again_the_same_checkpoints_are_there(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, {"a": "1", "sub/b": "1"})
+    before = picture(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(keepers.shutil, "which", lambda name: None)
+        checkpoint = Checkpoints(tmp_path, root).keep()
+    put(root, {"a": "2", "c": "2"})
+    kept = Checkpoints(tmp_path, root)
+    kept.count = 10
+    kept.back(checkpoint)
+    assert picture(root) == before
+
+
+NAMES = st.sampled_from(["a", "b", "a/c", "a/d", "b/c/d", "B"])
+STEP = st.tuples(NAMES, st.sampled_from(["one", "two", "", None, "link"]))
+
+
+@pytest.mark.parametrize("without", [False, True])
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(states=st.lists(st.lists(STEP, max_size=6), min_size=2, max_size=4), data=st.data())
+def test_any_state_comes_back_from_any_other(
+    states: list[list[tuple[str, str | None]]],
+    data: Any,
+    without: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if without:
+        monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
+    base = tmp_path_factory.mktemp("any")
+    root = base / "project"
+    root.mkdir()
+    kept = Checkpoints(base, root)
+    pictures = {}
+    for steps in states:
+        for name, content in steps:
+            _apply(root, name, content)
+        pictures[kept.keep()] = picture(root)
+    for checkpoint in data.draw(st.permutations(list(pictures))):
+        assert skipped(kept.back(checkpoint)) == {}
+        assert picture(root) == pictures[checkpoint]
+
+
+def _apply(root: Path, name: str, content: str | None) -> None:
+    path = root / name
+    for parent in reversed(path.relative_to(root).parents):
+        place = root / parent
+        if place.is_symlink() or place.is_file():
+            place.unlink()
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    if content == "link":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to("anywhere")
+    elif content is not None:
+        put(root, {name: content})
