@@ -270,10 +270,11 @@ async def test_a_flood_of_pings_from_a_peer_that_reads_nothing_is_not_kept(
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     before = memory(remote)
     flood = masked(b"x" * 125, Opcode.PING) * 1000
-    for _ in range(100):
+    for _ in range(200):
         writer.write(flood)
         await asyncio.wait_for(writer.drain(), 20)
-    assert memory(remote) - before < 5 * 1024 * 1024
+    await asyncio.sleep(0.3)  # what the last of them take
+    assert memory(remote) - before < 8 * 1024 * 1024
     writer.transport.abort()
 
 
@@ -292,7 +293,7 @@ async def test_a_client_that_reads_late_holds_its_turn_back_and_loses_nothing(
         prompt = client.post_prompt(session, "Talk.")
         await model_server.arrived(1)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(model_server.requests[0].answered.wait(), 1.5)
+            await asyncio.wait_for(model_server.requests[0].answered.wait(), 3.0)
         client.may_receive.set()
         assert (await client.result(prompt, timeout=60))["stopReason"] == "end_turn"
         assert client.text(session) == "".join(words)
