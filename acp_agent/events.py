@@ -380,6 +380,42 @@ class LoopNoticed(Event, frozen=True, kw_only=True, tag="loop_noticed"):
     decision: LoopDecision = ""
 
 
+class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
+    """The files of the session's folders were kept as they were.
+
+    That is so before a turn's first write (`turn`) and when such a turn has ended (`turn_end`),
+    before files are put back (`restore`) and after that (`restore_end`). `trees` are the folders
+    with the ids of what they held; `left_out` names some of the files that are not kept, of
+    `left_out_count` in all.
+    """
+
+    checkpoint: str
+    why: Literal["turn", "turn_end", "restore", "restore_end"]
+    trees: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()
+    left_out_count: int = 0
+
+
+class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):
+    """The session went back to how it was before `to`: a message of the user's, or a rewind.
+
+    Where `conversation`, the model is from here on sent what it was sent then, with the words of
+    `to` where it `keeps_words`, and with the `note` behind them; the journal keeps all of it.
+    `restored` is the checkpoint whose files were put back, "" where none were, and `replaced` the
+    one that has what was there until then. `title` says for the user what `to` was.
+    """
+
+    rewind: str
+    to: str
+    conversation: bool = True
+    keeps_words: bool = False
+    note: str = ""
+    restored: str = ""
+    replaced: str = ""
+    changed: int = 0
+    title: str = ""
+
+
 class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
     """A child session of this one began, or is no longer as it was.
 
@@ -482,6 +518,8 @@ AnyEvent = (
     | CompactionSummaryText
     | ContextTrimmed
     | PicturesDescribed
+    | CheckpointMade
+    | Rewound
     | LoopNoticed
     | SubagentChanged
     | SessionMessageSent

@@ -53,6 +53,16 @@ def new_call_id() -> CallId:
     return CallId(f"call_{_time_ordered()}")
 
 
+def new_checkpoint_id() -> str:
+    """A new checkpoint's id."""
+    return f"ckpt_{_time_ordered()}"
+
+
+def new_rewind_id() -> str:
+    """A new rewind's id."""
+    return f"rew_{_time_ordered()}"
+
+
 def new_compaction_id() -> str:
     """A new compaction's id."""
     return f"comp_{_time_ordered()}"

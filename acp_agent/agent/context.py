@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from acp_agent.agent.tokens import text_tokens
+from acp_agent.agent.rewinding import Branches
 from acp_agent.agent.view import Entry, View
 from acp_agent.content import (
     ContentBlock,
@@ -30,6 +31,7 @@ from acp_agent.events import (
     ModelAnswered,
     ModelAsked,
     PicturesDescribed,
+    Rewound,
     SystemPromptWritten,
     ThoughtSealed,
     ToolCalled,
@@ -85,6 +87,7 @@ class Context:
         self.counted: Counted | None = None
         self.refused: dict[str, int] = {}  # by model, the least estimate that was too much for it
         self._view = View()
+        self._branches = Branches()
         self._system_tokens = 0
         self._asked: MessageId | None = None
         self._asked_tokens = 0
@@ -203,6 +206,8 @@ class Context:
                 self._compact(event)
             case ContextTrimmed():
                 self._trim(event)
+            case Rewound() if event.conversation:
+                self._rewind(event)
             case PicturesDescribed():
                 self._pictures.pop(event.of, None)
                 self._view.amend(event.of, event.text)
@@ -266,6 +271,15 @@ class Context:
         if event.status == "completed":
             before = began if event.keep_from is None else self._view.place(event.keep_from)
             self._view.sum_up(before, event.summary)
+
+    def _rewind(self, event: Rewound) -> None:
+        """Go back, and leave behind what was about to be said."""
+        self._end_run()
+        for open_ones in (self._answer, self._calls, self._results):
+            open_ones.clear()
+        self._asked, self._note, self.counted = None, "", None
+        self._branches.go(self._view, event, self._turn)
+        self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
 
     def _trim(self, event: ContextTrimmed) -> None:
         if event.overflow:

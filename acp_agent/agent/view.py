@@ -100,6 +100,28 @@ class View:
         """Where a message stands in `entries`; behind the last one where there is none such."""
         return len(self.entries) if message is None else self._places.get(message, 0)
 
+    def has(self, message: MessageId) -> bool:
+        """Whether a message is among the entries."""
+        return message in self._places
+
+    def copy(self) -> View:
+        """The same as another one, which no change of this one reaches."""
+        other = View()
+        other.become(self)
+        return other
+
+    def become(self, other: View) -> None:
+        """Be what another one is."""
+        if other is self:
+            return
+        self.entries[:] = other.entries
+        self.first, self.cut = other.first, other.cut
+        self._limit, self._summary = other._limit, other._summary
+        self._left_out = other._left_out
+        self._places = dict(other._places)
+        self._before = list(other._before)
+        self._rebuild()
+
     def leave_out(self, before: int) -> None:
         """Send nothing of what stands before this place, but for an earlier part's summary."""
         if before > self.first:

@@ -29,6 +29,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data_dir / "grants.json"
 
     @property
+    def checkpoints_dir(self) -> Path:
+        """The files of projects as they were before they were changed."""
+        return self.data_dir / "checkpoints"
+
+    @property
     def outputs_dir(self) -> Path:
         """Outputs of tools that were too long for the model."""
         return self.data_dir / "outputs"

@@ -54,6 +54,7 @@ async def assemble(
         environ=environ,
         gate=gate,
         outputs=paths.outputs_dir,
+        checkpoints=paths.checkpoints_dir,
         user_instructions=paths.config_file.parent / "AGENTS.md",
         turn_slots=Slots(config.limits.process_turns),
         call_slots=Slots(config.limits.process_calls),

@@ -28,7 +28,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """The parts that sessions are built on, made once and passed in.
 
     `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
-    session keeps outputs too long for the model; `user_instructions` is the user's own AGENTS.md.
+    session keeps outputs too long for the model, and `checkpoints` has files as they were before they
+    were changed; `user_instructions` is the user's own AGENTS.md.
     `turn_slots` and `call_slots` are what turns and calls of all sessions share.
     """
 
@@ -40,6 +41,7 @@ class Services(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     gate: Callable[[], Gate]
     outputs: Path
+    checkpoints: Path
     user_instructions: Path
     turn_slots: Slots
     call_slots: Slots
