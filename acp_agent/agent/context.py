@@ -135,14 +135,21 @@ class Context:
 
     @property
     def unseen_pictures(self) -> dict[str, tuple[ImageBlock, ...]]:
-        """The pictures that are sent and that nobody described, by their message or call."""
+        """The pictures of the last turn that nobody described, by their message or call.
+
+        Those of earlier turns were seen by the model of that time, or described for it.
+        """
         if not self._pictures:
             return {}
-        view = self._view
-        sent: set[str] = {entry.id for entry in view.entries[view.first :] if entry.id is not None}
-        for entry in view.entries[max(view.first, view.cut) :]:
-            sent |= {part.call for part in entry.message.parts if isinstance(part, ToolResult)}
-        return {of: pictures for of, pictures in self._pictures.items() if of in sent}
+        last: set[str] = set()
+        for entry in reversed(self._view.entries):
+            if entry.turn != self._turn:
+                break
+            if entry.id is not None:
+                last.add(entry.id)
+            else:
+                last |= {part.call for part in entry.message.parts if isinstance(part, ToolResult)}
+        return {of: pictures for of, pictures in self._pictures.items() if of in last}
 
     @property
     def awaits_answer(self) -> bool:

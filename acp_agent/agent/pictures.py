@@ -22,8 +22,8 @@ _ANSWER = 4_000  # tokens of the description of the pictures of one message
 async def describe_pictures(host: TurnHost) -> None:
     """Have the pictures described that the session's model is sent and cannot see.
 
-    Each is described once, and counts as part of its message from then on. Where no other model is
-    configured, or it fails, the model is told that a picture stood there.
+    Each is described once, and that counts as part of its message from then on. Where no other
+    model is configured, or it fails, the model is told that a picture stood there.
 
     Raises:
         StoreError: the journal could not be written.
@@ -41,12 +41,11 @@ async def describe_pictures(host: TurnHost) -> None:
             raise
         except AcpAgentError as error:
             why = scrub(str(error), host.secrets)
+            title = "A picture was not looked at."
             await host.emit(
-                NoticeShown(
-                    severity="warning", title="A picture was not looked at.", description=why
-                )
+                NoticeShown(severity="warning", title=title, description=why),
+                PicturesDescribed(of=of, text=f"[{title}]", model=""),  # nor tried again
             )
-            return
 
 
 async def _describe(

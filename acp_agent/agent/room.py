@@ -15,6 +15,7 @@ from acp_agent.events import ContextTrimmed, NoticeShown, UsageReported
 from acp_agent.models.base import ModelInfo
 
 LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, for lack of room."
+TOO_LONG_TITLE = "The conversation was too long for the model; trying again with less of it."
 _WORTH = 500  # tokens; less is not worth being summed up
 
 
@@ -50,15 +51,12 @@ async def make_room_after_overflow(host: TurnHost, model: ModelInfo) -> bool:
     view = host.context.view
     before, used = view.tokens, next_request(host, model)
     limit = host.context_settings.result_characters
-    await host.emit(
-        NoticeShown(
-            severity="warning",
-            title="The conversation was too long for the model; trying again with less of it.",
-        ),
-        trimming.after_overflow(view, model.ref, used, limit),
-    )
+    await host.emit(trimming.after_overflow(view, model.ref, used, limit))
+    if view.tokens >= before:
+        return False
+    await host.emit(NoticeShown(severity="warning", title=TOO_LONG_TITLE))
     await report(host, model)
-    return view.tokens < before
+    return True
 
 
 async def compact_now(host: TurnHost, model: ModelInfo, focus: str) -> str | None:
@@ -103,8 +101,8 @@ async def _shorten(host: TurnHost, model: ModelInfo, room: Room) -> None:
         return
     place = trimming.start_of_kept(view, int(room.recent / factor))
     worth = sum(entry.tokens for entry in view.entries[view.first : place])
-    done = False
-    if settings.compaction and worth >= _WORTH:
+    done, changes = False, view.changes
+    if settings.compaction and worth * factor >= max(_WORTH, 2 * trimming.worth(room)):
         why = await compact(
             host,
             place=place,
@@ -117,8 +115,11 @@ async def _shorten(host: TurnHost, model: ModelInfo, room: Room) -> None:
         if left_out is not None:
             await host.emit(NoticeShown(severity="info", title=LEFT_OUT_TITLE), left_out)
     if next_request(host, model) > room.most:
-        await host.emit(trimming.cut_all_results(limit))
-    await report(host, model)
+        cut = trimming.cut_all_results(view, room, factor, limit)
+        if cut is not None:
+            await host.emit(cut)
+    if view.changes > changes:
+        await report(host, model)
 
 
 def _models(host: TurnHost, model: ModelInfo) -> list[ModelInfo]:

@@ -39,12 +39,18 @@ def start_of_kept(view: View, tokens: int) -> int:
 
 
 def leave_out(view: View, room: Room, used: int, ratio: float, limit: int) -> ContextTrimmed | None:
-    """Leave the oldest turns out, and cut the old results of the others; None: nothing can be."""
+    """Leave the oldest turns out, and cut the old results of the others.
+
+    None where that would help too little to be worth the provider's cache.
+    """
     fixed = used - view.tokens * ratio
     place = start_of_kept(view, max(0, int((room.target - fixed) / ratio)))
     if place <= view.first:
         return None
     before = max(place, _named(view, recent_from(view, int(room.recent / ratio))))
+    saved = sum(entry.tokens for entry in view.entries[view.first : place])
+    if (saved + view.cut_tokens(before, limit)) * ratio < worth(room):
+        return None
     return ContextTrimmed(
         keep_from=view.entries[place].id,
         results_before=view.entries[before].id,
@@ -52,9 +58,16 @@ def leave_out(view: View, room: Room, used: int, ratio: float, limit: int) -> Co
     )
 
 
-def cut_all_results(limit: int) -> ContextTrimmed:
-    """Cut every result so far, the newest too: the last resort."""
+def cut_all_results(view: View, room: Room, ratio: float, limit: int) -> ContextTrimmed | None:
+    """Cut every result so far, the newest too: the last resort. None: it is worth nothing."""
+    if view.cut_tokens(len(view.entries), limit) * ratio < worth(room):
+        return None
     return ContextTrimmed(results_before=None, result_limit=limit)
+
+
+def worth(room: Room) -> int:
+    """How many tokens a change must save. What is not the conversation's may fill a window, too."""
+    return room.most // 20
 
 
 def after_overflow(view: View, model: str, used: int, limit: int) -> ContextTrimmed:

@@ -73,10 +73,22 @@ async def test_where_nobody_can_look_the_model_is_told_of_a_picture_and_the_user
 ) -> None:
     model.summing = lambda request: Failed(kind="bad_request", message="No pictures today.")
     assert await blind.say("What is wrong here?", PICTURE) == "end_turn"
-    assert not blind.editor.of(PicturesDescribed)
+    await blind.say("And now?")
+    assert len(model.summed_up) == 1  # nobody is asked again
+    assert [event.model for event in blind.editor.of(PicturesDescribed)] == [""]
     (warning,) = [n for n in blind.editor.of(NoticeShown) if n.severity == "warning"]
     assert "No pictures today." in warning.description
     assert "cannot see pictures" in model.bodies[-1].decode()
+
+
+async def test_pictures_that_another_model_saw_are_not_described_later(
+    blind: Desk, model: CountingModel
+) -> None:
+    await blind.session.set_option("model", "openai/gpt-5")
+    await blind.say("What is wrong here?", PICTURE)
+    await blind.session.set_option("model", "openai/blind")
+    await blind.say("And what else?")
+    assert not model.summed_up
 
 
 async def test_without_a_vision_model_a_picture_is_refused_with_advice(

@@ -156,6 +156,26 @@ async def test_what_cannot_be_made_shorter_fails_and_says_why(
         with pytest.raises(ModelError, match="too long"):
             await desk.say("Hi.")
         assert len(model.counts) <= 2
+        assert not desk.editor.of(NoticeShown)
+
+
+async def test_a_window_that_is_full_of_other_things_does_not_cost_a_summary_each_time(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = CONFIG.replace("24_000", "12_000")
+    async with open_desk(tmp_path, model_server, config=config, flag="openai/narrow") as desk:
+        (desk.folder / "AGENTS.md").write_text("Follow rule 7. " * 1_800)
+        model = use(desk, CountingModel(60_000, lambda request: "Yes. " * 60), monkeypatch)
+        for number in range(40):
+            await desk.say(f"Turn {number}.")
+        changes = [
+            event
+            for event in await desk.journal()
+            if isinstance(event, ContextTrimmed | CompactionChanged)
+        ]
+        assert len(changes) < 20
+        assert len(model.summed_up) < 8
+        assert "Turn 39." in last_words(model.requests[-1])
 
 
 async def test_a_single_turn_that_is_too_long_keeps_what_the_user_wants_in_it(
@@ -163,21 +183,23 @@ async def test_a_single_turn_that_is_too_long_keeps_what_the_user_wants_in_it(
 ) -> None:
     config = f"{CONFIG}\n[context]\ncompaction = false\n"
     async with open_desk(tmp_path, model_server, config=config, flag="openai/narrow") as desk:
-        (desk.folder / "file.txt").write_text("x y z " * 250)
         steps = iter(range(60))
+        for number in range(60):
+            (desk.folder / f"{number}.txt").write_text(f"{number} x y z " * 250)
 
         def answering(request: ModelRequest) -> str | CallDone:
-            return "Done." if next(steps, None) is None else reads()
+            number = next(steps, None)
+            return "Done." if number is None else reads(f"{number}.txt")
 
         model = use(desk, CountingModel(24_000, answering), monkeypatch)
-        await desk.say("Read it sixty times.")
+        await desk.say("Read all sixty files.")
         assert max(model.counts) <= 24_000
         head = model.requests[-1].messages[0]
         assert isinstance(head, UserSide)
         texts = [part.text for part in head.parts if isinstance(part, UserText)]
         assert texts[0] == LEFT_OUT
         assert texts[1] == SAID_BEFORE
-        assert "Read it sixty times." in texts[2]
+        assert "Read all sixty files." in texts[2]
         assert well_formed(model.requests[-1])
 
 
