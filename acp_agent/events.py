@@ -165,12 +165,14 @@ class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
     """The model's answer is complete, or was cut off where `complete` is false.
 
     The text of an answer that was cut off and then asked for again is kept for the user and left
-    out of what the model is sent (`discarded`).
+    out of what the model is sent (`discarded`). `cost` is what the request cost in US dollars by
+    the prices of its day; None where they were not known.
     """
 
     message: MessageId
     model: str
     usage: Usage = Usage()
+    cost: float | None = None
     complete: bool = True
     discarded: bool = False
 

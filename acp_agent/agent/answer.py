@@ -38,6 +38,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.catalog import cost
 from acp_agent.models.fallback import answering
 from acp_agent.models.retry import RetryPolicy
 from acp_agent.workspace.scrub import scrub
@@ -165,7 +166,10 @@ class _Writer:
                 )
             )
         usage = finished.usage
-        events.append(ModelAnswered(message=self.message, model=self.model.ref, usage=usage))
+        price = cost(self.model, usage) if usage else None
+        events.append(
+            ModelAnswered(message=self.message, model=self.model.ref, usage=usage, cost=price)
+        )
         if usage:
             events.append(
                 UsageReported(

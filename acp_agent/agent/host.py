@@ -180,6 +180,22 @@ class TurnHost(Protocol):
         """Add a request's cost; gives the session's total in US dollars, None where unknown."""
         ...
 
+    async def out_of_budget(self) -> str | None:
+        """Why no further request may be made to the model, in words for the user; None: it may.
+
+        Raises:
+            StoreError: what was spent could not be read.
+        """
+        ...
+
+    async def warn_of_budget(self) -> None:
+        """Let the user know of budgets that are nearly used up, each once.
+
+        Raises:
+            StoreError: what was spent could not be read, or the warning not be written.
+        """
+        ...
+
     def call_slot(self) -> AbstractAsyncContextManager[None]:
         """A place among the calls that run in the process, as soon as there is one."""
         ...

@@ -13,6 +13,7 @@ from acp_agent.errors import ModelError
 from acp_agent.events import AnyEvent, ModelAnswered, Usage, UsageReported
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import Driver, Failed, Finished, ModelInfo, ModelRequest, TextDelta
+from acp_agent.models.catalog import cost
 from acp_agent.models.retry import RetryPolicy, retrying
 
 _RETRIES = 1  # something else can be done where it fails
@@ -89,6 +90,12 @@ async def count_side_request(host: SideHost, model: ModelInfo, usage: Usage, use
     """
     if usage:
         await host.emit(
-            ModelAnswered(message=new_message_id(), model=model.ref, usage=usage, discarded=True),
+            ModelAnswered(
+                message=new_message_id(),
+                model=model.ref,
+                usage=usage,
+                cost=cost(model, usage),
+                discarded=True,
+            ),
             UsageReported(used=used, size=host.model.window, cost=host.charge(model, usage)),
         )

@@ -10,6 +10,7 @@ from acp_agent.agent.answer import ask_model
 from acp_agent.agent.calls import CallRunner
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.loops import heed_loops
+from acp_agent.agent.spoken import spoken
 from acp_agent.events import StopReason
 
 
@@ -20,14 +21,19 @@ async def run_turn(host: TurnHost) -> StopReason:
 
     Returns:
         Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` when no
-        further request is made: a limit was reached, or the model went round in circles.
+        further request is made: a limit or budget was reached, or the model went round in circles.
 
     Raises:
         ModelError: the model's provider failed, and trying again did not help.
         StoreError: the journal could not be written.
     """
     for _ in range(host.limits.model_requests):
+        spent = await host.out_of_budget()
+        if spent is not None:
+            await host.emit(*spoken(spent))
+            break
         answer = await ask_model(host)
+        await host.warn_of_budget()
         if answer.stop == "refusal":
             return "refusal"
         waits_for_user = await CallRunner(host).run(answer.calls)

@@ -48,6 +48,11 @@ COMMANDS = (
     Command(
         name="compact", description="Sum the conversation up, to make room", hint="what matters"
     ),
+    Command(
+        name="budget",
+        description="Show or change what may be spent",
+        hint="turn | session | day  $2 | 500k | none",
+    ),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 
@@ -109,6 +114,10 @@ def _command(name: str, rest: str) -> FoundCommand | None:
             return FoundCommand(answer=_status)
         case "mode" | "model":
             return FoundCommand(answer=lambda session: _option(session, name, rest))
+        case "budget":
+            from acp_agent.session.budget_command import budget_command  # noqa: PLC0415 - rare
+
+            return FoundCommand(answer=lambda session: budget_command(session, rest))
         case "compact":
             return FoundCommand(work=lambda host: _compact(host, rest), wish=rest)
         case "init":

@@ -36,6 +36,7 @@ from acp_agent.session.turns import Turns
 
 if TYPE_CHECKING:  # for sessions that have MCP servers
     from acp_agent.extensions.mcp.config import ServerConfig
+    from acp_agent.session.budget import Budget
     from acp_agent.session.mcp_servers import McpServers
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
@@ -89,6 +90,7 @@ class Session:
         self._background = BackgroundTasks(f"session {session}")
         self._ending = BackgroundTasks(f"the end of session {session}")
         self._mcp: McpServers | None = None
+        self._budget: Budget | None = None
         self._warm = False
         self._closing: asyncio.Task[None] | None = None
 
@@ -195,6 +197,15 @@ class Session:
         """
         if given is not None and given != self.state.given_system_prompt:
             await self.emit(given)
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent."""
+        if self._budget is None:
+            from acp_agent.session.budget import Budget  # noqa: PLC0415 - for prompts only
+
+            self._budget = Budget(self)
+        return self._budget
 
     # -- turns -----------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from acp_agent.agent.context import Context
 from acp_agent.agent.loop_guard import LoopGuard
 from acp_agent.events import (
     AnyEvent,
+    ConfigChanged,
     DirectoriesChanged,
     ModelAnswered,
     SessionForked,
@@ -24,6 +25,7 @@ from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
+from acp_agent.session.spending import Spending
 
 
 class SessionState:
@@ -36,6 +38,11 @@ class SessionState:
         title: the title, where it has one.
         cost: what it cost so far, in US dollars; None where no price is known.
         turn_usage: what the requests of the last turn took so far; None where no model said.
+        spent: what it spent so far; what a fork copied is not its own.
+        spent_in_turn: what its last turn spent so far.
+        last_usage: what the last request took.
+        turns: how many turns began.
+        budget: the budgets that were changed for it, by the option.
         turn_is_open: whether the journal ends in a turn.
         moved: whether an editor opened it with other folders.
         given_system_prompt: the instructions that an editor gave with it.
@@ -50,6 +57,11 @@ class SessionState:
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
+        self.spent = Spending()
+        self.spent_in_turn = Spending()
+        self.last_usage: Usage | None = None
+        self.turns = 0
+        self.budget: dict[str, str] = {}
         self.turn_is_open = False
         self.moved = False
         self.given_system_prompt: SystemPromptGiven | None = None
@@ -70,8 +82,15 @@ class SessionState:
                 case TurnStarted():
                     self.turn_is_open = True
                     self.turn_usage = None
+                    self.spent_in_turn = Spending()
+                    self.turns += 1
                 case ModelAnswered() if event.usage:
                     self.turn_usage = (self.turn_usage or Usage()) + event.usage
+                    self.last_usage = event.usage
+                    self.spent.add(event)
+                    self.spent_in_turn.add(event)
+                case ConfigChanged() if event.option.startswith("budget."):
+                    self.budget[event.option] = event.value
                 case TurnEnded() | TurnInterrupted():
                     self.turn_is_open = False
                 case DirectoriesChanged():
@@ -82,5 +101,6 @@ class SessionState:
                     self.system_prompt_is_due = False
                 case SessionForked():
                     self.sources.append(event.source)
+                    self.spent = Spending()
                 case _:
                     pass

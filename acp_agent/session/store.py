@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from acp_agent.errors import InvalidInputError, SessionError, StoreDamagedError
 from acp_agent.events import AnyEvent, SessionStarted
@@ -30,6 +30,9 @@ from acp_agent.session.store_records import (
     UnknownEvent,
 )
 from acp_agent.session.store_worker import Chain, Worker
+
+if TYPE_CHECKING:
+    from acp_agent.session.store_usage import SpentTotal, UsageRow
 
 __all__ = [
     "ArchiveFilter",
@@ -230,6 +233,26 @@ class Store:
         return SessionPage(
             sessions=sessions, next_cursor=cursor_after(sessions[-1]) if more else None
         )
+
+    async def spent_since(self, at: int) -> SpentTotal:
+        """What requests to models took from a moment on (ms since 1970), in all sessions.
+
+        Raises:
+            StoreError: it could not be read.
+        """
+        from acp_agent.session.store_usage import spent_since  # noqa: PLC0415 - where budgets are
+
+        return await self._worker.do(lambda db: spent_since(db, at))
+
+    async def usage_since(self, at: int) -> Sequence[UsageRow]:
+        """The same by quarters of an hour, models and projects.
+
+        Raises:
+            StoreError: it could not be read.
+        """
+        from acp_agent.session.store_usage import usage_since  # noqa: PLC0415 - for a report only
+
+        return await self._worker.do(lambda db: usage_since(db, at))
 
     async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
         """Leave a session out of lists, or put it into them again.

@@ -9,9 +9,11 @@ import msgspec
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
+    ModelAnswered,
     SessionStarted,
     TitleChanged,
     TurnStarted,
+    Usage,
     UserMessage,
 )
 from acp_agent.session.store_codec import encode_event, repaired
@@ -21,7 +23,7 @@ from acp_agent.session.store_records import UnknownEvent
 class Entry:
     """Events on their way into the journal: their bodies, and what they change in the session."""
 
-    __slots__ = ("at", "bodies", "cwd", "directories", "title", "turns")
+    __slots__ = ("at", "bodies", "cwd", "directories", "title", "turns", "usage")
 
     def __init__(
         self,
@@ -46,6 +48,11 @@ class Entry:
         self.directories: str | None = None
         self.title: str | None = None
         self.turns = 0
+        self.usage = [
+            (repaired(event.model), *_counts(event.usage), event.cost)
+            for event in events
+            if isinstance(event, ModelAnswered) and event.usage
+        ]
         for event in (*behind, *events):
             if isinstance(event, SessionStarted | DirectoriesChanged):
                 self.cwd = repaired(event.cwd)
@@ -57,3 +64,7 @@ class Entry:
                 self.turns += 1
             elif isinstance(event, UserMessage) and event.local and not event.steering:
                 self.turns -= 1  # a command that the agent answers by itself is no conversation
+
+
+def _counts(usage: Usage) -> tuple[int, ...]:
+    return usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning

@@ -126,6 +126,11 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -
         "INSERT INTO events (place, at, body) VALUES (?, ?, CAST(? AS TEXT))",
         [(place + number, at, body) for number, body in enumerate(entry.bodies, 1)],
     )
+    if entry.usage:
+        connection.executemany(
+            "INSERT INTO usage SELECT ?, id, cwd, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ?",
+            [(at, *row, key) for row in entry.usage],
+        )
 
 
 def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
@@ -138,6 +143,8 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
         "DELETE FROM events WHERE place > ? AND place < ?", (first, first + (1 << SEQ_BITS))
     )
     connection.execute("DELETE FROM sessions WHERE key = ?", row)
+    # What was spent stays spent; in which conversation, and where, is forgotten with it.
+    connection.execute("UPDATE usage SET session = '', cwd = '' WHERE session = ?", (session_id,))
     return True
 
 

@@ -42,6 +42,39 @@ MIGRATIONS: tuple[Migration, ...] = (
     ),
     # Whether lists leave the session out: no part of the conversation, and so not in its events.
     ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
+    (
+        # What requests to models took (`store_usage`), `cost` in US dollars, NULL where unknown. No
+        # projection of what is there: a session that is deleted leaves its numbers behind.
+        """
+        CREATE TABLE usage (
+            at INTEGER NOT NULL,
+            session TEXT NOT NULL,
+            cwd TEXT NOT NULL,
+            model TEXT NOT NULL,
+            input INTEGER NOT NULL,
+            output INTEGER NOT NULL,
+            cache_read INTEGER NOT NULL,
+            cache_write INTEGER NOT NULL,
+            reasoning INTEGER NOT NULL,
+            cost REAL
+        )
+        """,
+        "CREATE INDEX usage_by_time ON usage (at)",
+        # Of the sessions that are there already; what a fork copied is older than the fork.
+        """
+        INSERT INTO usage
+        SELECT events.at, id, cwd, json_extract(body, '$.model'),
+            coalesce(json_extract(body, '$.usage.input'), 0),
+            coalesce(json_extract(body, '$.usage.output'), 0),
+            coalesce(json_extract(body, '$.usage.cache_read'), 0),
+            coalesce(json_extract(body, '$.usage.cache_write'), 0),
+            coalesce(json_extract(body, '$.usage.reasoning'), 0),
+            NULL
+        FROM events JOIN sessions ON key = place >> 32
+        WHERE body LIKE '{"event":"model_answered"%' AND events.at >= created_at
+            AND json_extract(body, '$.usage') IS NOT NULL
+        """,
+    ),
 )
 
 

@@ -220,7 +220,8 @@ class Turn:
         if self._cancelled:
             return "cancelled"
         if self._work_instead is not None:
-            told = await self._work_instead(await session.equip())
+            working = await session.equip()
+            told = await working.out_of_budget() or await self._work_instead(working)
             await session.emit(*spoken(told))
             return "end_turn"
         if self._reply:

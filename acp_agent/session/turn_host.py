@@ -169,6 +169,22 @@ class SessionHost:
         cost, before = self._session.services.models.cost(model, usage), self._session.state.cost
         return before if cost is None else (before or 0.0) + cost
 
+    async def out_of_budget(self) -> str | None:
+        """Why no further request may be made to the model; None: it may."""
+        from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
+
+        budget = self._session.budget
+        if not budget.limits:
+            return None
+        return await budget.refusal(self.model, next_request(self, self.model))
+
+    async def warn_of_budget(self) -> None:
+        """Let the user know of budgets that are nearly used up."""
+        budget = self._session.budget
+        if budget.limits:
+            told = await budget.warnings()
+            await self.emit(*(NoticeShown(severity="warning", title=title) for title in told))
+
     @asynccontextmanager
     async def call_slot(self) -> AsyncIterator[None]:
         """A place among the calls that run in the process, as soon as there is one."""

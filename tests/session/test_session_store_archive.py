@@ -98,4 +98,4 @@ async def test_a_journal_from_before_is_taken_over_while_an_older_program_writes
     with pytest.raises(StoreNewerError, match="update acp-agent"):
         open_database(path, migrations=MIGRATIONS[:1])
     with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (2,)
+        assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)

@@ -1,0 +1,189 @@
+"""What may be spent in a turn, a session and a day, and which request would exceed it.
+
+Tokens are those sent and answered, money is US dollars. A day is one of the user's place, and
+counts what all sessions of all processes took. Requests to models without a known price count as
+tokens only.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from acp_agent.config.types import BudgetConfig
+from acp_agent.events import Usage
+from acp_agent.models.base import ModelInfo
+from acp_agent.models.catalog import cost
+from acp_agent.session.spending import Spending
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+Scope = Literal["turn", "session", "day"]
+Unit = Literal["tokens", "cost"]
+SCOPES: tuple[Scope, ...] = ("turn", "session", "day")
+UNITS: tuple[Unit, ...] = ("tokens", "cost")
+OPTION = "budget."  # what the options of a session begin with that change its budgets
+NONE = "none"
+
+NO_PRICE = (
+    "There is no known price for some of these requests: budgets of money do not see them, budgets "
+    "of tokens do."
+)
+_SAYS = {"turn": "of this turn", "session": "of this session", "day": "of today"}
+
+
+class Limit(NamedTuple):
+    """A budget: `most` is a number of tokens or of US dollars."""
+
+    scope: Scope
+    unit: Unit
+    most: float
+
+    def of(self, spent: Spending) -> float:
+        """What is to be held against it."""
+        return spent.tokens if self.unit == "tokens" else spent.cost
+
+    def shown(self, amount: float) -> str:
+        """An amount in its unit, in words."""
+        return f"{amount:,.0f} tokens" if self.unit == "tokens" else dollars(amount)
+
+
+class Budget:
+    """The budgets of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._warned: set[tuple[str, ...]] | None = None
+        self._told_of_prices = False
+
+    @property
+    def limits(self) -> list[Limit]:
+        """The budgets that hold: those of the configuration, changed by what the session has."""
+        config, changed = self._session.services.config.budget, self._session.state.budget
+        limits: list[Limit] = []
+        for scope in SCOPES:
+            for unit in UNITS:
+                own = changed.get(f"{OPTION}{scope}_{unit}")
+                most = _configured(config, scope, unit) if own is None else _amount(own)
+                if most is not None:
+                    limits.append(Limit(scope, unit, most))
+        return limits
+
+    async def spent(self, scope: Scope) -> Spending:
+        """What was spent."""
+        state = self._session.state
+        match scope:
+            case "turn":
+                return state.spent_in_turn
+            case "session":
+                return state.spent
+            case _:
+                total = await self._session.services.store.spent_since(midnight())
+                return Spending(total.tokens, total.cost, total.unpriced)
+
+    async def refusal(self, model: ModelInfo, asked: int) -> str | None:
+        """Why no request of about `asked` tokens may be made to a model; None where one may.
+
+        Raises:
+            StoreError: what the day took could not be read.
+        """
+        limits = self.limits
+        if self._warned is None:
+            # Whoever spent it before was warned then, in this session at least.
+            self._warned = set()
+            await self._due([limit for limit in limits if limit.scope == "session"])
+        for limit in limits:
+            spent = limit.of(await self.spent(limit.scope))
+            more = limit.of(self._estimate(model, asked))
+            of = _SAYS[limit.scope]
+            share = f"{limit.shown(spent)} of {limit.shown(limit.most)}"
+            if spent >= limit.most:
+                why = f"The budget {of} is used up: {share}."
+            elif spent + more > limit.most:
+                why = (
+                    f"The next request would exceed the budget {of}: it takes about "
+                    f"{limit.shown(more)}, and {share} are spent."
+                )
+            else:
+                continue
+            return f"{why} No further request is made to a model. `/budget` shows and changes this."
+        return None
+
+    async def warnings(self) -> list[str]:
+        """What the user is to be told behind an answer, each once.
+
+        Raises:
+            StoreError: what the day took could not be read.
+        """
+        limits = self.limits
+        told = await self._due(limits)
+        for limit in limits:
+            unseen = limit.unit == "cost" and (await self.spent(limit.scope)).unpriced
+            if unseen and not self._told_of_prices:
+                self._told_of_prices = True
+                told.append(NO_PRICE)
+        return told
+
+    async def _due(self, limits: list[Limit]) -> list[str]:
+        """The warnings that are due, which count as given from here on."""
+        if self._warned is None:
+            self._warned = set()
+        part = self._session.services.config.budget.warn_at
+        due: list[str] = []
+        for limit in limits:
+            spent = limit.of(await self.spent(limit.scope))
+            period = {"turn": str(self._session.state.turns), "day": date.today().isoformat()}  # noqa: DTZ011 - the user's own day
+            key = (limit.scope, limit.unit, str(limit.most), period.get(limit.scope, ""))
+            if limit.most and spent >= part * limit.most and key not in self._warned:
+                self._warned.add(key)
+                due.append(
+                    f"{spent / limit.most:.0%} of the budget {_SAYS[limit.scope]} is used: "
+                    f"{limit.shown(spent)} of {limit.shown(limit.most)}."
+                )
+        return due
+
+    def _estimate(self, model: ModelInfo, asked: int) -> Spending:
+        """What a request would take at least: that it is sent, with what is cached already."""
+        last = self._session.state.last_usage
+        cached = 0
+        if last is not None and last.cache_read:
+            cached = min(asked, last.input)
+        usage = Usage(input=asked, cache_read=cached)
+        return Spending(tokens=asked, cost=cost(model, usage) or 0.0)
+
+
+def midnight(now: datetime | None = None) -> int:
+    """When the user's day began, in milliseconds since 1970."""
+    today = (now or datetime.now().astimezone()).date()
+    # Not from the offset of now: on two days of the year midnight had another one.
+    return int(datetime.combine(today, time.min).astimezone().timestamp() * 1000)
+
+
+def dollars(amount: float) -> str:
+    """An amount of US dollars: small ones with the digits that count."""
+    digits = 2 if amount >= 1 or not amount else 4
+    return f"${amount:,.{digits}f}"
+
+
+def _configured(config: BudgetConfig, scope: Scope, unit: Unit) -> float | None:
+    match scope, unit:
+        case "turn", "tokens":
+            return config.turn_tokens
+        case "turn", "cost":
+            return config.turn_cost
+        case "session", "tokens":
+            return config.session_tokens
+        case "session", "cost":
+            return config.session_cost
+        case "day", "tokens":
+            return config.day_tokens
+        case _:
+            return config.day_cost
+
+
+def _amount(value: str) -> float | None:
+    try:
+        return None if value == NONE else float(value)
+    except ValueError:  # of a newer version
+        return None

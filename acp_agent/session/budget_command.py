@@ -1,0 +1,81 @@
+"""`/budget`: shows what was spent and what may be, and changes it for the session."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from acp_agent.events import ConfigChanged
+from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit, dollars
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+HOW = (
+    "Say for instance `/budget turn $2`, `/budget session 500k` (tokens) or `/budget day none`; it "
+    "holds for this session. What holds for all is in the configuration, under `[budget]`."
+)
+_AMOUNT = re.compile(
+    r"(?P<money>\$)?\s*(?P<number>\d{1,12}(?:\.\d{1,6})?)\s*(?P<scale>[kKmM])?\s*"
+    r"(?P<unit>\$|usd|tokens?)?",
+    re.IGNORECASE,
+)
+_SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+async def budget_command(session: Session, rest: str) -> str:
+    """Do what follows `/budget`; gives the answer.
+
+    Raises:
+        StoreError: what was spent could not be read, or the change not be written.
+    """
+    scope, _, amount = rest.strip().partition(" ")
+    if not scope:
+        return await _shown(session)
+    if scope not in SCOPES:
+        return f"There is no budget {scope!r}; there are {', '.join(SCOPES)}. {HOW}"
+    changes = _changes(amount.strip())
+    if changes is None:
+        return f"{amount.strip()!r} is no amount. {HOW}"
+    await session.emit(
+        *(
+            ConfigChanged(option=f"{OPTION}{scope}_{unit}", value=value)
+            for unit, value in changes.items()
+        )
+    )
+    return await _shown(session)
+
+
+def _changes(amount: str) -> dict[Unit, str] | None:
+    """What an amount changes, by the unit; None where it is none."""
+    if amount.lower() in {NONE, "off"}:
+        return dict.fromkeys(UNITS, NONE)
+    found = _AMOUNT.fullmatch(amount)
+    if found is None:
+        return None
+    number = float(found["number"]) * _SCALES[(found["scale"] or "").lower()]
+    if found["money"] or (found["unit"] or "").lower() in {"$", "usd"}:
+        return {"cost": f"{number:g}"}
+    return {"tokens": f"{number:.0f}"}
+
+
+async def _shown(session: Session) -> str:
+    budget = session.budget
+    limits = {(limit.scope, limit.unit): limit for limit in budget.limits}
+    lines: list[str] = []
+    unpriced = False
+    for scope in SCOPES:
+        spent = await budget.spent(scope)
+        unpriced = unpriced or bool(spent.unpriced)
+        parts = [f"{spent.tokens:,} tokens", dollars(spent.cost)]
+        for place, unit in enumerate(UNITS):
+            limit = limits.get((scope, unit))
+            if limit is not None:
+                parts[place] += f" of {limit.shown(limit.most)}"
+        lines.append(f"- {_NAMES[scope]}: {', '.join(parts)}")
+    if unpriced:
+        lines += ["", NO_PRICE]
+    return "\n".join([*lines, "", HOW])
+
+
+_NAMES = {"turn": "The last turn", "session": "This session", "day": "Today, all sessions"}

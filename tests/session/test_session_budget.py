@@ -1,0 +1,199 @@
+"""What may be spent in a turn, a session and a day, and what becomes of a turn beyond that."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from acp_agent.content import TextBlock
+from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage
+from acp_agent.ids import MessageId
+from acp_agent.session.budget import NO_PRICE, dollars, midnight
+from acp_agent.session.session import Session
+from tests.support.model_script import Usage as Took
+from tests.support.model_server import Answer, Call, ModelServer, answer
+from tests.support.open_session import MODEL, Desk, open_desk
+
+READ = Call("list", {"path": "."})
+
+
+def took(*steps: str | Call, sent: int = 1_000, answered: int = 100) -> Answer:
+    """An answer that took so many tokens."""
+    return answer(*steps, usage=Took(input=sent, output=answered))
+
+
+def spoken(desk: Desk) -> str:
+    return "".join(event.text for event in desk.editor.of(AgentText))
+
+
+def notices(desk: Desk) -> list[str]:
+    return [event.title for event in desk.editor.of(NoticeShown)]
+
+
+def budget(**keys: float) -> str:
+    return "[budget]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
+
+
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        (budget(turn_tokens=12_000), "of this turn"),
+        (budget(session_tokens=12_000), "of this session"),
+        (budget(day_tokens=12_000), "of today"),
+        # 5,000 tokens sent and 100 answered cost $0.006 each time.
+        (budget(turn_cost=0.012), "of this turn"),
+        (budget(session_cost=0.012), "of this session"),
+        (budget(day_cost=0.012), "of today"),
+    ],
+)
+async def test_no_request_is_made_beyond_a_budget_and_the_user_is_told_why(
+    config: str, word: str, tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.otherwise = took(READ, sent=5_000)
+        assert await desk.say("Go") == "max_turn_requests"
+        assert len(model_server.requests) == 2
+        assert f"budget {word}" in spoken(desk)
+        assert "/budget" in spoken(desk)
+
+
+async def test_a_request_that_would_exceed_the_budget_is_not_made_at_all(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(turn_tokens=50)) as desk:
+        assert await desk.say("Go") == "max_turn_requests"
+        assert not model_server.requests
+        assert "The next request would exceed the budget of this turn" in spoken(desk)
+
+
+async def test_a_turn_begins_with_the_whole_of_its_budget(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = budget(turn_tokens=8_000)
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.add(took("Hello.", sent=4_000), took("Hello again.", sent=4_000))
+        assert await desk.say("Hi") == "end_turn"
+        assert await desk.say("Hi") == "end_turn"
+
+
+async def test_the_user_is_warned_once_at_four_fifths(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = budget(session_tokens=100_000)
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.add(took("One.", sent=79_000), took("Two."), took("Three."))
+        for _ in range(3):
+            await desk.say("Go on")
+        warnings = [title for title in notices(desk) if "of the budget" in title]
+        assert warnings == [
+            "80% of the budget of this session is used: 80,200 tokens of 100,000 tokens."
+        ]
+
+
+async def test_the_day_counts_what_other_sessions_took_and_deleted_ones(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = budget(day_tokens=20_000)
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.add(took("Done.", sent=25_000))
+        await desk.say("Go")
+        other = await desk.manager.create(str(desk.folder), [], desk.editor)
+        await desk.manager.delete(desk.session.session)
+        assert await _say(desk, other, "Go") == "max_turn_requests"
+        assert len(model_server.requests) == 1
+
+
+async def test_yesterday_does_not_count(tmp_path: Path, model_server: ModelServer) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(day_tokens=20_000)) as desk:
+        store, session = desk.services.store, desk.session.session
+        clock = store._clock
+        store._clock = lambda: midnight() - 1
+        event = ModelAnswered(message=MessageId("m"), model=MODEL, usage=Usage(input=50_000))
+        await store.append(session, [event])
+        store._clock = clock
+        model_server.add(took("Good morning."))
+        assert await desk.say("Go") == "end_turn"
+
+
+async def test_requests_without_a_known_price_count_as_tokens_and_the_user_is_told(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = budget(session_cost=0.001, session_tokens=10_000)
+    async with open_desk(tmp_path, model_server, config=config, flag="openai/blind") as desk:
+        model_server.add(took("One.", sent=6_000), took("Two.", sent=6_000))
+        assert await desk.say("Go") == "end_turn"
+        assert NO_PRICE in notices(desk)
+        assert await desk.say("Go") == "max_turn_requests"
+        assert notices(desk).count(NO_PRICE) == 1
+
+
+async def test_the_command_shows_what_was_spent_and_changes_what_may_be(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(turn_cost=1.0)) as desk:
+        model_server.add(took("Done."))
+        await desk.say("Go")
+        await desk.say("/budget")
+        assert "- The last turn: 1,100 tokens, $0.0020 of $1.00" in spoken(desk)
+        await desk.say("/budget session 1.5k")
+        assert "- This session: 1,100 tokens of 1,500 tokens, $0.0020" in spoken(desk)
+        assert await desk.say("Go") == "max_turn_requests"
+        await desk.say("/budget session none")
+        model_server.add(took("Go on."))
+        assert await desk.say("Go") == "end_turn"
+
+
+@pytest.mark.parametrize("rest", ["week $2", "turn lots", "turn -1", "turn $"])
+async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
+    rest: str, desk: Desk
+) -> None:
+    await desk.say(f"/budget {rest}")
+    assert "Say for instance" in spoken(desk)
+    assert not desk.session.budget.limits
+
+
+async def test_a_changed_budget_holds_when_the_session_is_opened_again(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server) as desk:
+        model_server.add(took("Done."))
+        await desk.say("Go")
+        await desk.say("/budget session 1000")
+        await desk.manager.close(desk.session.session, desk.editor)
+        again = await desk.manager.open(desk.session.session, str(desk.folder), [])
+        again.attach(desk.editor)
+        assert await _say(desk, again, "Go") == "max_turn_requests"
+
+
+async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(session_tokens=9_000)) as desk:
+        model_server.add(took("Done.", sent=6_000))
+        await desk.say("Go")
+        fork = await desk.manager.fork(desk.session.session, str(desk.folder), [], desk.editor)
+        assert fork.state.spent.tokens == 0
+        assert (await desk.services.store.spent_since(0)).tokens == 6_100
+
+
+def test_a_day_begins_at_the_users_own_midnight() -> None:
+    now = datetime(2026, 11, 22, 0, 30).astimezone()
+    assert midnight(now) == int(now.replace(minute=0).timestamp() * 1000)
+
+
+def test_small_amounts_show_the_digits_that_count() -> None:
+    assert [dollars(amount) for amount in (0, 0.00321, 12.5, 1234)] == [
+        "$0.00",
+        "$0.0032",
+        "$12.50",
+        "$1,234.00",
+    ]
+
+
+async def _say(desk: Desk, session: Session, text: str) -> str:
+    said = await session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+    async with asyncio.timeout(20):
+        return await said.turn.result()
