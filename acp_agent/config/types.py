@@ -10,6 +10,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
+ToolDialect = Literal[
+    "auto", "constrained", "deepseek", "fenced", "glm", "hermes", "invoke", "kimi", "llama",
+    "minimax", "mistral", "qwen_coder",
+]  # fmt: skip
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -75,6 +79,14 @@ class ModelConfig(_Table, frozen=True, kw_only=True):
     thought_levels: Annotated[
         list[ThoughtLevel] | None,
         Meta(description="How much it can be told to reason. Empty: not at all."),
+    ] = None
+    tools: Annotated[
+        bool | None,
+        Meta(description="Whether its API takes tools. If not, it is told of them in words."),
+    ] = None
+    tool_dialect: Annotated[
+        ToolDialect | None,
+        Meta(description="How it writes calls of tools where its API does not take them out."),
     ] = None
     price: PriceConfig | None = None
 

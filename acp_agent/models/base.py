@@ -30,6 +30,13 @@ ReasoningControl = Literal[
     "budget", "adaptive", "between_tools", "thinking_level", "thinking_budget",
 ]  # fmt: skip
 
+# How a model writes its tool calls where its API does not take them: `acp_agent.models.dialects`.
+# `auto` looks for all forms; `constrained` has the answer held to a JSON Schema.
+ToolDialect = Literal[
+    "auto", "constrained", "deepseek", "fenced", "glm", "hermes", "invoke", "kimi", "llama",
+    "minimax", "mistral", "qwen_coder",
+]  # fmt: skip
+
 
 class Price(Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens.
@@ -48,7 +55,10 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
-    """What the catalog knows of a model. `id` is what the provider calls it."""
+    """What the catalog knows of a model. `id` is what the provider calls it.
+
+    `tools` says whether its API takes tools, `tool_dialect` that it writes calls as text.
+    """
 
     provider: str
     id: str
@@ -61,6 +71,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     default_thought: ThoughtLevel | None = None
     reasoning: ReasoningControl = "none"
     price: Price | None = None
+    tool_dialect: ToolDialect | None = None
 
     @property
     def ref(self) -> str:
@@ -136,6 +147,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     tools: Sequence[ToolSpec] = ()
     thought_level: ThoughtLevel | None = None
     session: str = ""
+    answer_schema: JsonObject | None = None  # what the answer is held to, where the API can do that
 
 
 class TextDelta(Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from acp_agent.config.types import ModelConfig, PriceConfig
 from acp_agent.errors import ConfigError
 from acp_agent.events import Usage
-from acp_agent.models.base import ModelInfo, Price, ReasoningControl, ThoughtLevel
+from acp_agent.models.base import ModelInfo, Price, ReasoningControl, ThoughtLevel, ToolDialect
 from acp_agent.models.providers import canonical
 
 
@@ -27,6 +27,8 @@ class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reasoning: ReasoningControl = "none"
     thought_levels: tuple[ThoughtLevel, ...] = ()
     default_thought: ThoughtLevel | None = None
+    tools: bool = True
+    tool_dialect: ToolDialect | None = None
     price: Price | None = None
     later: dict[str, Price] = {}
 
@@ -37,6 +39,7 @@ class _CatalogFile(Struct, frozen=True, kw_only=True):
     like: dict[str, str]
     small: dict[str, str]
     models: tuple[_Entry, ...]
+    bundled: tuple[_Entry, ...]
 
 
 class Catalog:
@@ -49,12 +52,14 @@ class Catalog:
             if not provider or not model:
                 raise ConfigError(f'models."{ref}" must be named as "provider/model".')
             full = f"{canonical(provider)}/{model}"
-            known[full] = _changed(known.get(full) or unknown(canonical(provider), model), change)
+            found = known.get(full) or _bundled(full) or unknown(canonical(provider), model)
+            known[full] = _changed(found, change)
         self._known = known
 
     def get(self, provider: str, model: str) -> ModelInfo:
         """What is known of a model; safe assumptions where nothing is."""
-        known = self._known.get(f"{provider}/{model}")
+        ref = f"{provider}/{model}"
+        known = self._known.get(ref) or _bundled(ref)
         return known or self._like(provider, model) or unknown(provider, model)
 
     def _like(self, provider: str, model: str) -> ModelInfo | None:
@@ -120,20 +125,28 @@ def _price_on(entry: _Entry, day: str) -> Price | None:
 @cache
 def _shipped() -> tuple[ModelInfo, ...]:
     today = time.strftime("%Y-%m-%d", time.gmtime())
-    return tuple(
-        ModelInfo(
-            provider=entry.ref.partition("/")[0],
-            id=entry.ref.partition("/")[2],
-            name=entry.name,
-            window=entry.window,
-            max_output=entry.max_output,
-            vision=entry.vision,
-            thought_levels=entry.thought_levels,
-            default_thought=entry.default_thought,
-            reasoning=entry.reasoning,
-            price=_price_on(entry, today),
-        )
-        for entry in _file().models
+    return tuple(_info(entry, today) for entry in _file().models)
+
+
+def _bundled(ref: str) -> ModelInfo | None:
+    """A model that comes with an extra; it is only offered where that is installed."""
+    return next((_info(entry, "") for entry in _file().bundled if entry.ref == ref), None)
+
+
+def _info(entry: _Entry, day: str) -> ModelInfo:
+    return ModelInfo(
+        provider=entry.ref.partition("/")[0],
+        id=entry.ref.partition("/")[2],
+        name=entry.name,
+        window=entry.window,
+        max_output=entry.max_output,
+        vision=entry.vision,
+        tools=entry.tools,
+        thought_levels=entry.thought_levels,
+        default_thought=entry.default_thought,
+        reasoning=entry.reasoning,
+        price=_price_on(entry, day),
+        tool_dialect=entry.tool_dialect,
     )
 
 
@@ -149,11 +162,21 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
         window=change.window or info.window,
         max_output=change.max_output or info.max_output,
         vision=info.vision if change.vision is None else change.vision,
+        tools=info.tools if change.tools is None else change.tools,
+        tool_dialect=_dialect(info, change),
         thought_levels=levels,
         default_thought=info.default_thought if info.default_thought in levels else None,
         reasoning=reasoning,
         price=info.price if change.price is None else _price(change.price),
     )
+
+
+def _dialect(info: ModelInfo, change: ModelConfig) -> ToolDialect | None:
+    """How the model writes calls; one whose API takes no tools must write them somehow."""
+    dialect = change.tool_dialect or info.tool_dialect
+    if dialect is None and change.tools is False:
+        return "fenced"
+    return dialect
 
 
 def _levels(info: ModelInfo, change: ModelConfig) -> tuple[ThoughtLevel, ...]:

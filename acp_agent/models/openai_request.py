@@ -53,6 +53,9 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
             }
             for tool in request.tools
         ]
+    if request.answer_schema is not None:
+        named = {"name": "answer", "strict": True, "schema": request.answer_schema}
+        written["response_format"] = {"type": "json_schema", "json_schema": named}
     messages: list[JsonObject] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import Usage
-from acp_agent.models import catalog
+from acp_agent.models import catalog, local_model
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.models.local import served_models
 from acp_agent.models.providers import (
@@ -160,6 +160,11 @@ class Models:
             known = self._catalog.of(provider.id)
             if provider.id == _LOCAL:
                 known += [self._catalog.get(_LOCAL, name) for name in self._local or ()]
+                known += [
+                    self._catalog.get(_LOCAL, name)
+                    for name in _bundled(provider)
+                    if local_model.installed()
+                ]
             elif not known and provider.default_model:
                 known = [self._catalog.get(provider.id, provider.default_model)]
             offered.update((info.ref, info) for info in known)
@@ -262,13 +267,32 @@ class Models:
         # What was changed makes another driver; the old one serves its streams to their end.
         headers = sorted(provider.headers.items())
         cloud = (provider.platform, provider.region, provider.project, provider.api_version)
-        parts = (provider.id, provider.api, provider.base_url, provider.key, headers, cloud)
+        bundled = info.id in _bundled(provider)
+        if info.tool_dialect == "constrained" and provider.api != "openai":
+            raise ConfigError(
+                f'models."{info.ref}".tool_dialect: only a provider whose api is "openai" can hold '
+                "a model to a schema; choose another dialect."
+            )
+        parts = (
+            provider.id,
+            provider.api,
+            provider.base_url,
+            provider.key,
+            headers,
+            cloud,
+            bundled,
+        )
         name = "\n".join(map(str, parts))
         with self._lock:
             driver = self._drivers.get(name)
             if driver is None:
-                driver = self._drivers[name] = _make(provider)
+                made = _local_driver(provider) if bundled else _make(provider)
+                driver = self._drivers[name] = made
+        if info.tool_dialect is None:
             return driver
+        from acp_agent.models.dialect_driver import DialectDriver  # noqa: PLC0415 - rarely used
+
+        return DialectDriver(driver)
 
     def cost(self, info: ModelInfo, usage: Usage) -> float | None:
         """US dollars that `usage` costs, None where the price is not known."""
@@ -303,6 +327,23 @@ def _check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
     for ref in config.fallback:
         if canonical(ref.partition("/")[0]) not in providers:
             raise ConfigError(f"fallback: there is no provider for {ref!r}.")
+
+
+def _bundled(provider: Provider) -> tuple[str, ...]:
+    """The models of `local` that this program serves by itself.
+
+    Where the user or a client has said where the local server is, its models are meant.
+    """
+    home = next(preset.base_url for preset in presets() if preset.id == _LOCAL)
+    if provider.id != _LOCAL or provider.set_by_client or provider.base_url != home:
+        return ()
+    return (local_model.MODEL,)
+
+
+def _local_driver(provider: Provider) -> Driver:
+    from acp_agent.models.local_driver import LocalDriver  # noqa: PLC0415 - heavy
+
+    return LocalDriver(provider)
 
 
 def _no_key(provider: Provider) -> str:

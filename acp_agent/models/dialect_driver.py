@@ -1,0 +1,108 @@
+"""Models that write their tool calls as text: a driver around any driver.
+
+What the model says goes through a scanner that takes calls and reasoning out. Where the model's
+API takes no tools, tools, calls and results are written into the conversation as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
+
+from msgspec import structs
+
+from acp_agent.models.base import (
+    Driver,
+    Failed,
+    Finished,
+    ModelRequest,
+    StreamEvent,
+    TextDelta,
+)
+
+
+class AnswerReader(Protocol):
+    """Takes the calls out of one answer's text."""
+
+    calls: int
+
+    def feed(self, text: str) -> list[StreamEvent]:
+        """Take a piece of the text; gives what can be told now."""
+        ...
+
+    def end(self, *, cut: bool = False) -> list[StreamEvent]:
+        """The text is over. `cut` where the answer was too long."""
+        ...
+
+
+class DialectDriver:
+    """A `Driver` for the models that have a dialect; any other model's answers pass as they are."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Ask the model. Closing the iterator closes the HTTP response at once."""
+        asked, reader = _prepared(request)
+        stream = self._driver.stream(asked)
+        try:
+            async for batch in stream:
+                events = _read(batch, reader) if reader is not None else batch
+                if events:
+                    yield events
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._driver.aclose()
+
+
+def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]:
+    dialect = request.model.tool_dialect
+    if dialect is None:
+        return request, None
+    # Imported here: nobody else needs it.
+    from acp_agent.models.dialects.tools import Tools  # noqa: PLC0415
+
+    tools = Tools(request.tools)
+    if dialect == "constrained":
+        from acp_agent.models.dialects import constrained  # noqa: PLC0415
+
+        if not request.tools:
+            return request, None
+        return constrained.prepared(request), constrained.Reader(tools)
+    from acp_agent.models.dialects.conversation import without_tools  # noqa: PLC0415
+    from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415
+    from acp_agent.models.dialects.table import forms_of  # noqa: PLC0415
+
+    forms = forms_of(dialect)
+    asked = request if request.model.tools else without_tools(request, forms[0])
+    return asked, Scanner(forms, tools)
+
+
+def _read(batch: Sequence[StreamEvent], reader: AnswerReader) -> list[StreamEvent]:
+    """The batch with its text read. All text that came at once is looked at once."""
+    read: list[StreamEvent] = []
+    said: list[str] = []
+    for event in batch:
+        if isinstance(event, TextDelta):
+            said.append(event.text)
+            continue
+        if said:
+            read.extend(reader.feed("".join(said)))
+            said.clear()
+        match event:
+            case Finished():
+                read.extend(reader.end(cut=event.stop == "max_tokens"))
+                called = reader.calls and event.stop == "end_turn"
+                read.append(structs.replace(event, stop="tool_calls") if called else event)
+            case Failed():
+                read.extend(reader.end(cut=True))
+                read.append(event)
+            case _:
+                read.append(event)
+    if said:
+        read.extend(reader.feed("".join(said)))
+    return read

@@ -1,0 +1,201 @@
+"""Small models that never call a tool by themselves: the answer is held to a JSON Schema.
+
+Whatever the model writes is `{"tool": name, "args": {…}}` or `{"answer": text}`. The server sees
+to that (`response_format`), and the text of an answer is shown while it comes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import structs
+
+from acp_agent.content import JsonObject
+from acp_agent.models.base import (
+    CallDelta,
+    CallDone,
+    CallStarted,
+    ModelRequest,
+    StreamEvent,
+    TextDelta,
+)
+from acp_agent.models.dialects import json_text
+from acp_agent.models.dialects.conversation import without_tools
+from acp_agent.models.dialects.form import NO_END, UNREADABLE
+from acp_agent.models.dialects.tools import Tools
+
+_ANSWER = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
+_OTHER = re.compile(r'\s*(?:\{\s*"(?!answer")[^"]*"|[^\s{]|\{\s*[^\s"]|\{\s*"answer"\s*:\s*[^\s"])')
+_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_LOW = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_STEP = re.compile(r'[^"\\]+|"|\\(?:u([0-9a-fA-F]{4})|[^u])')
+_DEPTH = 8  # of a schema that is sent on; what lies deeper may be anything
+
+# What the servers' grammars understand. The rest of a schema is for people, or checked afterwards.
+_KEPT = {"type", "properties", "required", "items", "enum", "const", "anyOf"}
+
+
+class _Json:
+    """Calls and results as such a model writes and reads them."""
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Writing`. The schema says the rest, and costs the model no context."""
+        listed = "\n".join(
+            f"- {tool.name}({', '.join(tool.parameters.get('properties') or ())}): "
+            f"{tool.description.partition('. ')[0].partition(chr(10))[0].rstrip('.')}."
+            for tool in tools
+        )
+        return (
+            f"Tools:\n{listed}\n"
+            'Use a tool with {"tool": NAME, "args": {…}}. Say something with {"answer": TEXT}.'
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Writing`."""
+        return "\n".join(
+            f'{{"tool": {json_text.encode(name)}, "args": {arguments}}}'
+            for _, name, arguments in calls
+        )
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Writing`."""
+        return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
+
+
+_JSON = _Json()
+
+
+def prepared(request: ModelRequest) -> ModelRequest:
+    """The request with the tools in a schema that the answer is held to."""
+    variants = [
+        _object({"tool": {"enum": [tool.name]}, "args": simplified(tool.parameters)})
+        for tool in request.tools
+    ]
+    variants.append(_object({"answer": {"type": "string"}}))
+    return structs.replace(without_tools(request, _JSON), answer_schema={"anyOf": variants})
+
+
+def simplified(schema: JsonObject) -> JsonObject:
+    """A tool's schema with what the servers' grammars understand, references put in their place."""
+    return _simple(schema, schema, _DEPTH)
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _simple(schema: object, root: JsonObject, depth: int) -> JsonObject:
+    if not isinstance(schema, dict) or depth == 0:
+        return {}
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        found: object = root
+        for step in reference.removeprefix("#/").split("/"):
+            found = found.get(step) if isinstance(found, dict) else None
+        return _simple(found, root, depth - 1)
+    kept: JsonObject = {key: value for key, value in schema.items() if key in _KEPT}
+    if "anyOf" in kept:
+        return {"anyOf": [_simple(one, root, depth - 1) for one in kept["anyOf"]]}
+    if "items" in kept:
+        kept["items"] = _simple(kept["items"], root, depth - 1)
+    properties = kept.get("properties")
+    if isinstance(properties, dict):
+        kept["properties"] = {
+            name: _simple(one, root, depth - 1) for name, one in properties.items()
+        }
+        kept["additionalProperties"] = False
+    return kept
+
+
+class Reader:
+    """One answer. Where the server did not hold the model to the schema, it is text."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.calls = 0
+        self._tools = tools
+        self._state: Literal["begin", "answer", "call", "text", "over"] = "begin"
+        self._pieces: list[str] = []
+        self._held = ""  # half an escape
+
+    def feed(self, text: str) -> list[StreamEvent]:
+        """Take a piece of the text; gives what can be told now."""
+        if self._state == "begin":
+            self._pieces.append(text)
+            text = "".join(self._pieces)
+            if found := _ANSWER.match(text):
+                self._state, self._pieces = "answer", []
+                text = text[found.end() :]
+            elif _OTHER.match(text):
+                self._state = "call" if text.lstrip().startswith("{") else "text"
+                self._pieces = []
+            else:
+                return []
+        if self._state == "over":
+            return []
+        if self._state == "answer":
+            text = self._spoken(text)
+        elif self._state == "call":
+            self._pieces.append(text)
+            text = ""
+        return [TextDelta(text)] if text else []
+
+    def end(self, *, cut: bool = False) -> list[StreamEvent]:
+        """The text is over. `cut` where the answer was too long."""
+        whole = "".join(self._pieces)
+        if self._state == "begin":
+            return [TextDelta(whole)] if whole.strip() else []
+        if self._state != "call":
+            return []
+        name, arguments = self._called(whole)
+        if arguments is None:
+            if cut:
+                return []
+            arguments = f"{NO_END}\n{whole}"
+        self.calls = 1
+        return [
+            CallStarted(index=0, name=name),
+            CallDelta(index=0, text=arguments),
+            CallDone(index=0, name=name, arguments=arguments),
+        ]
+
+    def _called(self, whole: str) -> tuple[str, str | None]:
+        value = json_text.decode(whole)
+        if not isinstance(value, dict):
+            return UNREADABLE, None
+        name, given = value.get("tool"), value.get("args")
+        if not isinstance(name, str) or not isinstance(given, dict):
+            return UNREADABLE, None
+        return name, json_text.encode(given)
+
+    def _spoken(self, text: str) -> str:
+        """The text that a piece of a JSON string says; what is no whole escape waits."""
+        text, said, at = self._held + text, [], 0
+        while step := _STEP.match(text, at):
+            piece, end = step[0], step.end()
+            if piece == '"':
+                self._state, at = "over", len(text)
+                break
+            if step[1]:
+                code = int(step[1], 16)
+                if 0xD800 <= code < 0xDC00:
+                    low = _LOW.match(text, end)
+                    if low is None and len(text) - end < len(piece):
+                        break
+                    if low is not None:
+                        code = 0x10000 + (code - 0xD800) * 0x400 + int(low[1], 16) - 0xDC00
+                        end = low.end()
+                said.append("\N{REPLACEMENT CHARACTER}" if 0xD800 <= code < 0xE000 else chr(code))
+            elif piece.startswith("\\"):
+                said.append(_ESCAPES.get(piece[1], piece[1]))
+            else:
+                said.append(piece)
+            at = end
+        self._held = text[at:]
+        return "".join(said)

@@ -1,0 +1,145 @@
+"""Calls written as JSON objects, `{"name": …, "arguments": {…}}`, and regions that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_agent.models.dialects import json_text
+from acp_agent.models.dialects.form import (
+    MORE,
+    NO_END,
+    SURE,
+    Block,
+    More,
+    Verdict,
+    WrittenCall,
+    after_space,
+    begins,
+    broken,
+)
+from acp_agent.models.dialects.tools import Tools
+
+NAMES = ("name", "tool", "tool_name")
+ARGUMENTS = ("arguments", "parameters", "args", "input")
+_BESIDE = {"type", "id"}  # further keys that a call may have
+_NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
+_NO_NAME = 'The call names no tool. Write {"name": …, "arguments": {…}}.'
+_NO_OBJECT = "The arguments of the call are not a JSON object."
+
+
+def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCall | None:
+    """The call that a JSON object is; None where it is `strict` and may be something else."""
+    value = json_text.decode(written)
+    if value is json_text.NOTHING and written.startswith("{{"):
+        # Qwen2.5's template shows the braces doubled, and the model copies that.
+        value = json_text.decode(written[1:-1])
+    if not isinstance(value, dict):
+        return None if strict else broken(_NO_JSON, written, tools)
+    inner = value.get("function")
+    if isinstance(inner, dict):
+        value = inner
+    name = next((value[key] for key in NAMES if isinstance(value.get(key), str)), "")
+    given: object = next((value[key] for key in ARGUMENTS if key in value), None)
+    if strict and (name not in tools or set(value) - {*NAMES, *ARGUMENTS, *_BESIDE}):
+        return None
+    if not name:
+        return broken(_NO_NAME, written, tools)
+    if isinstance(given, str):
+        given = json_text.decode(given) if given.strip() else None
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        return None if strict else WrittenCall(name=name, arguments=written, problem=_NO_OBJECT)
+    return WrittenCall(name=name, arguments=json_text.encode(given))
+
+
+def read_arguments(name: str, written: str) -> WrittenCall:
+    """The call of a tool whose arguments are JSON."""
+    value = json_text.decode(written) if written.strip() else {}
+    if not isinstance(value, dict):
+        return WrittenCall(name=name, arguments=written, problem=_NO_OBJECT)
+    return WrittenCall(name=name, arguments=json_text.encode(value))
+
+
+def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: bool) -> Verdict:
+    """Calls as JSON objects, or an array of them, between two tags."""
+    at = after_space(text, len(opener))
+    if at == len(text):
+        return None if final else MORE
+    if text[at] not in "{[":
+        return None
+    parts: list[WrittenCall | str] = []
+    while text[at : at + 1] in {"{", "["}:
+        end = json_text.value_end(text, at)
+        if end is None:
+            return _unending(text, at, parts, closer, tools) if final else SURE
+        found = read_calls(text[at:end], tools)
+        inside = text.find(closer, at, end) if any(call.problem for call in found) else -1
+        if inside >= 0:  # quotation marks that do not match hid the end
+            parts.append(broken(_NO_JSON, text[at:inside], tools))
+            return Block(inside + len(closer), tuple(parts))
+        parts.extend(found)
+        at = after_space(text, end)
+        while text[at : at + 1] in {
+            "}",
+            ",",
+            ";",
+        }:  # one brace too many, or a list without brackets
+            at = after_space(text, at + 1)
+    ended = begins(text, at, (closer,), final=final)
+    if isinstance(ended, str):
+        return Block(at + len(closer), tuple(parts))
+    if isinstance(ended, More):
+        return SURE
+    close = text.find(closer, at)
+    if close < 0:
+        if not final:
+            return SURE
+        rest = "" if closer.startswith(text[at:]) else text[at:]
+        return Block(len(text), (*parts, rest) if rest else tuple(parts))
+    return Block(close + len(closer), (*parts, text[at:close]))
+
+
+def read_calls(written: str, tools: Tools, *, strict: bool = False) -> list[WrittenCall]:
+    """The calls in a JSON object, or in an array of them; none where one is something else."""
+    if not written.startswith("["):
+        call = read_call(written, tools, strict=strict)
+        return [] if call is None else [call]
+    values = json_text.decode(written)
+    if not isinstance(values, list):
+        return [] if strict else [broken(_NO_JSON, written, tools)]
+    found = [read_call(json_text.encode(value), tools, strict=strict) for value in values]
+    if not found or None in found:
+        return [] if strict else [broken(_NO_NAME, written, tools)]
+    return [call for call in found if call is not None]
+
+
+def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
+    """Whether the JSON at a place begins as a call of a known tool does, and as little else."""
+    tokens = json_text.first_tokens(text, at, 12)
+    expected: Sequence[str] = tokens[1:] if tokens[:1] == ["["] else tokens
+    if expected[:4] == ["{", '"type"', ":", '"function"']:
+        expected = ["{", *expected[5:]] if expected[4:5] in ([], [","]) else ["?"]
+    wanted = ("{", NAMES, ":", None, ",", ARGUMENTS, ":")
+    for token, want in zip(expected, wanted, strict=False):
+        if want is None:
+            name = json_text.decode(token)
+            if name not in tools:
+                return False
+        elif isinstance(want, str):
+            if token != want:
+                return False
+        elif token.strip('"') not in want or not token.startswith('"'):
+            return False
+    if len(expected) >= len(wanted):
+        return True
+    return False if final else MORE
+
+
+def _unending(
+    text: str, at: int, parts: list[WrittenCall | str], closer: str, tools: Tools
+) -> Block:
+    close = text.find(closer, at)
+    if close < 0:
+        return Block(len(text), (*parts, broken(NO_END, text[at:], tools)))
+    return Block(close + len(closer), (*parts, broken(_NO_JSON, text[at:close], tools)))

@@ -1,0 +1,269 @@
+"""Takes the calls and the reasoning out of an answer's text while it comes.
+
+Text goes on as soon as it can be no part of a tag. What begins as a call is held until it has
+ended; then it is told as a call, or goes on as text where it was none. However the text is cut
+into pieces, the same events come of it, but for the pieces of text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from acp_agent.models.base import (
+    CallDelta,
+    CallDone,
+    CallStarted,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+)
+from acp_agent.models.dialects.code_spans import CodeSpans
+from acp_agent.models.dialects.form import NO_END, Block, Form, More, WrittenCall
+from acp_agent.models.dialects.tools import Tools
+
+_THINK, _THOUGHT = "<think>", "</think>"
+_TAIL = 40  # characters; no end of a call is longer
+_GROWTH = 1.25  # how much longer a block must be before it is looked at again in vain
+
+
+class Scanner:
+    """One answer."""
+
+    def __init__(self, forms: Sequence[Form], tools: Tools) -> None:
+        self.calls = 0  # that could be read
+        self._tools = tools
+        self._by_opener = {
+            opener: tuple(form for form in forms if opener in form.openers)
+            for form in forms
+            for opener in form.openers
+        }
+        self._bare = tuple(form for form in forms if form.bare)
+        self._strays = {stray: form.control for form in forms for stray in form.strays}
+        every = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
+        marks = sorted(every, key=lambda mark: (-len(mark), mark))
+        self._marks = tuple(marks)
+        self._mark = re.compile("|".join(map(re.escape, marks)))
+        self._firsts = re.compile("[" + re.escape("".join({mark[0] for mark in marks})) + "]")
+        self._longest = len(marks[0])
+        self._code = CodeSpans()
+        self._held = ""  # text that may be the beginning of a mark
+        self._blank = ""  # white space that nothing but white space came before
+        self._fresh = True  # nothing has been said, or nothing since a block
+        self._trim = (
+            False  # white space before what is said is not kept: it is that after reasoning
+        )
+        self._index = 0
+        self._thinking = False
+        self._reasoned = False
+        self._told: list[StreamEvent] = []
+        self._said: list[str] = []
+        # What may be a call, and who could read it.
+        self._block: list[str] = []
+        self._size = 0
+        self._tail = ""
+        self._sure = self._due = False
+        self._again = 0
+        self._readers: tuple[Form, ...] = ()
+
+    def feed(self, text: str) -> list[StreamEvent]:
+        """Take a piece of the text; gives what can be told now."""
+        while text:
+            text = self._grow(text) if self._readers else self._scan(self._held + text)
+        return self._give()
+
+    def end(self, *, cut: bool = False) -> list[StreamEvent]:
+        """The text is over: nothing is held any longer. `cut` where the answer was too long."""
+        rest, self._held = self._held, ""
+        while rest or self._readers:
+            if self._readers:
+                self._block.append(rest)
+                whole = "".join(self._block)
+                verdict = self._judge(whole, final=True)
+                assert not isinstance(verdict, More)
+                rest = self._leave(whole, verdict, cut=cut)
+            else:
+                rest = self._scan(rest, final=True, cut=cut)
+        self._blank = ""
+        return self._give()
+
+    def _give(self) -> list[StreamEvent]:
+        self._flush()
+        told, self._told = self._told, []
+        return told
+
+    def _flush(self) -> None:
+        if self._said:
+            text = "".join(self._said)
+            self._said.clear()
+            self._told.append(ThoughtDelta(text) if self._thinking else TextDelta(text))
+
+    def _scan(self, text: str, *, final: bool = False, cut: bool = False) -> str:
+        """Look through text that is in no block; gives that from where a block may begin."""
+        self._held = ""
+        at = 0
+        while at < len(text):
+            if self._thinking:
+                at = self._think(text, at, final=final)
+                continue
+            if self._fresh and self._bare:
+                at = self._skip_blank(text, at)
+                if at == len(text):
+                    return ""
+                if not self._code.inside:
+                    readers = tuple(form for form in self._bare if text[at] in form.bare)
+                    if readers:
+                        self._open(readers)
+                        return text[at:]
+            found = self._mark.search(text, at)
+            if found is None:
+                hold = self._partial(text, at)
+                if final and (not cut or len(text) - hold < 2):
+                    hold = len(text)
+                self._say(text[at:hold])
+                self._held = "" if final else text[hold:]
+                return ""
+            self._say(text[at : found.start()])
+            at = found.end()
+            mark = found[0]
+            if mark == _THINK and self._code.line_start and not self._code.inside:
+                self._flush()
+                self._thinking = self._reasoned = True
+            elif mark == _THOUGHT and not self._reasoned and not self._code.inside:
+                # The template of some models opens the block, and the answer only ends it.
+                self._reasoned = self._fresh = self._trim = True
+                self._blank = ""
+            else:
+                readers = self._may_open(mark)
+                if readers:
+                    self._open(readers)
+                    return text[found.start() :]
+                # What is left of a call that could not be read is not shown.
+                after_call = self._fresh and self._index > 0
+                if not self._strays.get(mark, False) and not (mark in self._strays and after_call):
+                    self._say(mark)
+        return ""
+
+    def _may_open(self, mark: str) -> tuple[Form, ...]:
+        return tuple(
+            form
+            for form in self._by_opener.get(mark, ())
+            if (form.control or not self._code.inside)
+            and (not form.line_start or self._code.line_start)
+        )
+
+    def _think(self, text: str, at: int, *, final: bool) -> int:
+        end = text.find(_THOUGHT, at)
+        if end < 0:
+            hold = len(text) if final else self._partial(text, at)
+            if hold > at:
+                self._said.append(text[at:hold])
+            self._held = text[hold:]
+            return len(text)
+        if end > at:
+            self._said.append(text[at:end])
+        self._flush()
+        self._thinking = False
+        self._fresh = self._trim = True
+        return end + len(_THOUGHT)
+
+    def _partial(self, text: str, start: int) -> int:
+        """Where the end of a text begins that may be the beginning of a mark."""
+        at = max(start, len(text) - self._longest + 1)
+        while found := self._firsts.search(text, at):
+            at = found.start()
+            tail = text[at:]
+            if any(mark.startswith(tail) for mark in self._marks):
+                return at
+            at += 1
+        return len(text)
+
+    def _skip_blank(self, text: str, at: int) -> int:
+        rest = text[at:]
+        blank = rest[: len(rest) - len(rest.lstrip())]
+        self._blank += blank
+        return at + len(blank)
+
+    def _say(self, text: str) -> None:
+        """Text of the answer. White space before the first of it waits until there is more."""
+        if not text:
+            return
+        self._code.take(text)
+        if self._fresh or self._blank:
+            if not text.strip():
+                self._blank += text
+                return
+            text = text.lstrip() if self._trim else self._blank + text
+            self._blank, self._fresh, self._trim = "", False, False
+        self._said.append(text)
+
+    def _open(self, readers: tuple[Form, ...]) -> None:
+        self._readers = readers
+        self._block, self._size, self._tail = [], 0, ""
+        self._sure = self._due = False
+        self._again = 0
+
+    def _grow(self, text: str) -> str:
+        """More of a block; gives what is no part of it any more.
+
+        Once it is a call for certain it is looked at when its end may have come, and each time
+        that it has not, not before the block is a good deal longer.
+        """
+        self._block.append(text)
+        self._size += len(text)
+        sure = self._sure
+        if sure:
+            window = self._tail + text
+            self._tail = window[-_TAIL:]
+            self._due = self._due or any(end in window for end in self._readers[0].ends)
+            if not self._due or self._size < self._again:
+                return ""
+        whole = "".join(self._block)
+        self._block = [whole]
+        self._due = False
+        verdict = self._judge(whole, final=False)
+        if isinstance(verdict, More):
+            self._again = int(self._size * _GROWTH) if sure else 0
+            self._tail = whole[-_TAIL:]
+            return ""
+        return self._leave(whole, verdict, cut=False)
+
+    def _judge(self, whole: str, *, final: bool) -> Block | More | None:
+        for form in self._readers:
+            verdict = form.read(whole, self._tools, final=final)
+            if isinstance(verdict, More) and verdict.sure and not self._sure:
+                self._readers, self._sure = (form,), True
+            if verdict is not None:
+                return verdict
+        return None
+
+    def _leave(self, whole: str, verdict: Block | None, *, cut: bool) -> str:
+        self._readers, self._block = (), []
+        if verdict is None:
+            # The opener is text; what follows it is looked at by itself.
+            mark = self._mark.match(whole)
+            end = mark.end() if mark else 1
+            self._say(whole[:end])
+            return whole[end:]
+        self._blank = ""
+        for part in verdict.parts:
+            if isinstance(part, WrittenCall):
+                self._call(part, cut=cut)
+            else:
+                self._say(part)
+        self._code = CodeSpans()
+        self._fresh, self._trim = True, False
+        return whole[verdict.end :]
+
+    def _call(self, call: WrittenCall, *, cut: bool) -> None:
+        if call.problem == NO_END and cut:
+            return  # as with every API: a call that the answer's limit cut off is not told
+        self._flush()
+        self._blank = ""
+        index, self._index = self._index, self._index + 1
+        self.calls += 1
+        # With a problem it is no JSON, so that nothing can run it, and the model reads why.
+        arguments = f"{call.problem}\n{call.arguments}" if call.problem else call.arguments
+        self._told.append(CallStarted(index=index, name=call.name))
+        self._told.append(CallDelta(index=index, text=arguments))
+        self._told.append(CallDone(index=index, name=call.name, arguments=arguments))

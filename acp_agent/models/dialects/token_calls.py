@@ -1,0 +1,135 @@
+"""Calls between control tokens: DeepSeek's and Kimi's, which differ in what names the tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from acp_agent.models.dialects import json_text
+from acp_agent.models.dialects.form import (
+    NO_END,
+    SURE,
+    Block,
+    CutError,
+    Verdict,
+    WrittenCall,
+    after_space,
+    broken,
+    stands,
+)
+from acp_agent.models.dialects.json_calls import read_arguments
+from acp_agent.models.dialects.tools import Tools
+
+_FENCES = ("```json", "```")
+_BAD = "The arguments of the call are not valid JSON. Write it again."
+
+
+class Tokens(Struct, frozen=True, kw_only=True):
+    """The tokens of one form, and what tells the tool's name from what is before the arguments."""
+
+    open: tuple[str, ...]
+    close: tuple[str, ...]
+    call: str
+    call_end: str
+    arguments: str
+    name: Callable[[str], str]
+
+
+class TokenReader:
+    """Reads the calls of one form. A control token is never text, so everything is a call."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        marks = (*tokens.open, *tokens.close, tokens.call, tokens.call_end, tokens.arguments)
+        self._marks = re.compile("|".join(map(re.escape, marks)))
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form.read`."""
+        tokens = self._tokens
+        opener = next((mark for mark in tokens.open if text.startswith(mark)), "")
+        at = after_space(text, len(opener))
+        parts: list[WrittenCall | str] = []
+        try:
+            while True:
+                mark = stands(text, at, (tokens.call, *tokens.close), final=final)
+                if mark == tokens.call:
+                    call, at = self._one(text, at, tools, final=final)
+                    parts.append(call)
+                    at = after_space(text, at)
+                elif mark is not None:
+                    return Block(at + len(mark), tuple(parts))
+                elif at == len(text) or not opener:
+                    return Block(at, tuple(parts))
+                else:
+                    # Text between calls, or after the last where nothing closes the section.
+                    marks = (tokens.call, *tokens.close)
+                    found = [place for one in marks if (place := text.find(one, at)) >= 0]
+                    if not found and not final:
+                        return SURE
+                    end = min(found, default=len(text))
+                    parts.append(self._marks.sub("", text[at:end]))
+                    at = end
+        except CutError:
+            return SURE
+
+    def _one(self, text: str, at: int, tools: Tools, *, final: bool) -> tuple[WrittenCall, int]:
+        """One call and where it ends."""
+        tokens = self._tokens
+        start = at + len(tokens.call)
+        separator = text.find(tokens.arguments, start)
+        stop = text.find(tokens.call_end, start)
+        if separator < 0 or 0 <= stop < separator:
+            return self._broken(text, start, stop, tools, final=final)
+        name, at = self._name(text, start, separator, final=final)
+        fence = stands(text, at, _FENCES, final=final)
+        if fence == "```" and not final and "```json".startswith(text[at:]):
+            raise CutError
+        if fence is not None:
+            at = after_space(text, at + len(fence))
+        if stands(text, at, (tokens.call_end,), final=final) is not None:
+            return read_arguments(name, ""), at + len(tokens.call_end)
+        end = json_text.value_end(text, at) if text[at : at + 1] == "{" else None
+        if end is None:
+            if text[at : at + 1] in {"", "{"}:
+                return self._broken(text, start, -1, tools, final=final)
+            return self._broken(text, start, text.find(tokens.call_end, at), tools, final=final)
+        close = after_space(text, end)
+        if fence is not None and stands(text, close, ("```",), final=final) is not None:
+            close = after_space(text, close + len("```"))
+        if stands(text, close, (tokens.call_end,), final=final) is not None:
+            return read_arguments(name, text[at:end]), close + len(tokens.call_end)
+        if final and close == len(text):
+            return read_arguments(name, text[at:end]), close
+        return self._broken(text, start, text.find(tokens.call_end, at), tools, final=final)
+
+    def _name(self, text: str, start: int, separator: int, *, final: bool) -> tuple[str, int]:
+        """The tool's name and where the arguments begin."""
+        head = text[start:separator].strip()
+        at = after_space(text, separator + len(self._tokens.arguments))
+        if head != "function" or self._tokens.name(head) != head:
+            return self._tokens.name(head), at
+        # DeepSeek V3 and R1: the kind of tool, then its name on a line, then fenced arguments.
+        line = text.find("\n", at)
+        if at == len(text) or (line < 0 and text[at] != "{"):
+            if not final:
+                raise CutError
+            line = len(text)
+        if text[at : at + 1] == "{":
+            return head, at
+        return text[at:line].strip(), after_space(text, line)
+
+    def _broken(
+        self, text: str, start: int, stop: int, tools: Tools, *, final: bool
+    ) -> tuple[WrittenCall, int]:
+        """A call that cannot be read: up to its end token, or to the end of all."""
+        if stop < 0 and not final:
+            raise CutError
+        end = len(text) if stop < 0 else stop
+        head = text[start:end].partition(self._tokens.arguments)[0].strip()
+        name = self._tokens.name(head)
+        call = broken(NO_END if stop < 0 else _BAD, text[start:end], tools)
+        if name in tools:
+            call = WrittenCall(name=name, arguments=call.arguments, problem=call.problem)
+        return call, end if stop < 0 else stop + len(self._tokens.call_end)

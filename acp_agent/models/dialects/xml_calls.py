@@ -1,0 +1,189 @@
+"""Calls written as tags, with a tag for every argument and its value as bare text.
+
+What is in a value is not escaped in these forms, so a value ends only where its closing tag is
+followed by something that can follow it: a value may have such tags in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from acp_agent.models.dialects import json_text
+from acp_agent.models.dialects.form import (
+    MORE,
+    NO_END,
+    SURE,
+    Block,
+    CutError,
+    Verdict,
+    WrittenCall,
+    after_space,
+    broken,
+    stands,
+)
+from acp_agent.models.dialects.tools import Tools
+
+_LONGEST_TAG = 300
+_STRAY = "There is text between the arguments of the call: it was not run. Write it again."
+
+
+class Tags(Struct, frozen=True, kw_only=True):
+    """The tags of one form. `call` and `argument` are the beginnings of tags with a name in them.
+
+    Attributes:
+        wrappers: the tags around all calls of an answer, opening and closing.
+        call: the beginning of the tag that opens a call, up to its name.
+        call_end: the tag that closes it.
+        argument: the beginning of the tag that opens an argument, up to its name.
+        argument_end: the tag that closes it.
+        quoted: whether names are in quotation marks.
+        framed: whether values stand on lines of their own.
+        bare_call: whether a call may stand without a wrapper.
+    """
+
+    wrappers: tuple[tuple[str, str], ...]
+    call: str
+    call_end: str
+    argument: str
+    argument_end: str
+    quoted: bool = True
+    framed: bool = False
+    bare_call: bool = True
+
+
+class TagReader:
+    """Reads the calls of one form."""
+
+    def __init__(self, tags: Tags) -> None:
+        self._tags = tags
+        name = r'([^"<>\s]{1,128})"' if tags.quoted else r'"?([^"<>\s]{1,128})"?'
+        rest = r'([^<>"]*(?:"[^"<>]*"[^<>"]*)*)>' if tags.quoted else r"(\s*)>"
+        self._call = re.compile(re.escape(tags.call) + name + rest)
+        self._argument = re.compile(re.escape(tags.argument) + name + rest)
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form.read`."""
+        at, closer = 0, ""
+        for opener, end in self._tags.wrappers:
+            if text.startswith(opener):
+                at, closer = after_space(text, len(opener)), end
+        parts: list[WrittenCall | str] = []
+        sure = False
+        try:
+            while True:
+                if closer and parts and stands(text, at, (closer,), final=final):
+                    return Block(at + len(closer), tuple(parts))
+                if not stands(text, at, (self._tags.call,), final=final):
+                    if not parts:
+                        return None
+                    # Anything else between calls is text; calls that nothing closes end here.
+                    later = self._later(text, at, closer, final=final)
+                    if text[at:later].strip():
+                        parts.append(text[at:later].replace(self._tags.call_end, ""))
+                    if later == len(text) or not closer:
+                        return Block(later, tuple(parts))
+                    at = later
+                    continue
+                opened = self._tag(self._call, text, at, final=final)
+                if opened is None:
+                    return Block(at, tuple(parts)) if parts else None
+                if not closer and not parts and opened[1] not in tools:
+                    return None
+                sure = True
+                call, at = self._one(text, opened, tools, final=final)
+                parts.append(call)
+                if not closer:
+                    return Block(at, tuple(parts))
+                at = after_space(text, at)
+                if final and at == len(text):
+                    return Block(at, tuple(parts))
+        except CutError:
+            return SURE if sure else MORE
+
+    def _one(
+        self, text: str, opened: re.Match[str], tools: Tools, *, final: bool
+    ) -> tuple[WrittenCall, int]:
+        """One call and where it ends."""
+        tags, name = self._tags, opened[1]
+        given: dict[str, object] = {}
+        at = after_space(text, opened.end())
+        while True:
+            if stands(text, at, (tags.call_end,), final=final):
+                return (
+                    WrittenCall(name=name, arguments=json_text.encode(given)),
+                    at + len(tags.call_end),
+                )
+            argument = None
+            if stands(text, at, (tags.argument,), final=final):
+                argument = self._tag(self._argument, text, at, final=final)
+            if argument is None:
+                end = text.find(tags.call_end, at)
+                if end < 0 and not final:
+                    raise CutError
+                problem = _STRAY if end >= 0 else NO_END
+                end = len(text) if end < 0 else end + len(tags.call_end)
+                return broken(problem, text[opened.start() : end], tools), end
+            value_end, at = self._value(text, argument.end(), final=final)
+            if value_end < 0:
+                return broken(NO_END, text[opened.start() :], tools), len(text)
+            value = text[argument.end() : value_end]
+            if tags.framed:
+                value = value.removeprefix("\n").removesuffix("\n")
+            given[argument[1]] = _value(tools, name, argument, value)
+
+    def _value(self, text: str, start: int, *, final: bool) -> tuple[int, int]:
+        """Where a value ends, and where what follows it begins; -1 where it has no end."""
+        tags = self._tags
+        at = start
+        while True:
+            end = text.find(tags.argument_end, at)
+            if end < 0:
+                if not final:
+                    raise CutError
+                return -1, len(text)
+            follows = after_space(text, end + len(tags.argument_end))
+            if final and follows == len(text):
+                return end, follows
+            if stands(text, follows, (tags.argument, tags.call_end), final=final):
+                return end, follows
+            at = end + 1
+
+    def _later(self, text: str, at: int, closer: str, *, final: bool) -> int:
+        """Where the next call or the wrapper's end begins."""
+        if not closer:
+            return at
+        found = [place for mark in (self._tags.call, closer) if (place := text.find(mark, at)) >= 0]
+        if not found and not final:
+            raise CutError
+        return min(found, default=len(text))
+
+    def _tag(
+        self, tag: re.Pattern[str], text: str, at: int, *, final: bool
+    ) -> re.Match[str] | None:
+        found = tag.match(text, at, at + _LONGEST_TAG)
+        short = len(text) - at < _LONGEST_TAG and ">" not in text[at:]
+        if found is None and short and not final:
+            raise CutError
+        return found
+
+
+def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> object:
+    if 'string="true"' in argument[2]:
+        return text
+    if 'string="false"' in argument[2]:
+        value = json_text.decode(text)
+        return text if value is json_text.NOTHING else value
+    return tools.typed(name, argument[1], text)
+
+
+def written_values(arguments: str, write: Callable[[str, str], str]) -> str:
+    """The arguments of a call as such tags, each written by `write`: its name and its value."""
+    value = json_text.decode(arguments)
+    given = value if isinstance(value, dict) else {}
+    return "".join(
+        write(name, one if isinstance(one, str) else json_text.encode(one))
+        for name, one in given.items()
+    )
