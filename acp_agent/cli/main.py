@@ -10,6 +10,7 @@ COMMANDS = {
     "logout": "Forget a provider's key",
     "models": "List the models that can be used",
     "sessions": "List, show, export and delete conversations",
+    "usage": "Show what requests to models took, by day, model or project",
     "doctor": "Say what is configured, what works, what is missing and how to mend it",
     "config": "Show the configuration, or where it is",
     "tour": "Show what the agent does, in a small project made for it",

@@ -1,0 +1,242 @@
+"""`acp-agent usage`: what requests to models took, by day, model or project."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_agent.cli.output import guarded, say, say_json, say_table
+from acp_agent.cli.setup import Setup, load_setup
+from acp_agent.cli.usage_plot import Bar, svg, text_bars
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import Usage
+from acp_agent.models.catalog import Catalog, cost
+from acp_agent.session.store import Store
+from acp_agent.session.store_usage import UsageRow
+
+By = Literal["day", "model", "project"]
+
+MOST_DAYS = 3_660
+_EVERY_DAY = 62  # up to so many, days without any request are in the plot, too
+_DELETED = "(deleted sessions)"
+
+
+class Total(Struct, kw_only=True):
+    """What a day, a model or a project took; `unpriced` requests are not in the `cost`."""
+
+    name: str
+    requests: int = 0
+    usage: Usage = Usage()
+    cost: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def cached(self) -> float:
+        """The part of what was sent that came from a provider's cache."""
+        return self.usage.cache_read / self.usage.input if self.usage.input else 0.0
+
+
+def run(argv: list[str]) -> int:
+    """Show what was used; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent usage",
+        description="Show the tokens and US dollars that requests to models took, in all sessions, "
+        "those that run among them.",
+    )
+    parser.add_argument("--days", type=_days, default=30, help="today and the days before it (30)")
+    parser.add_argument(
+        "--by", choices=["day", "model", "project"], default="day", help="what to sum up by (day)"
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--plot", metavar="FILE.svg", type=Path, help="write the bars to a new file"
+    )
+    parser.add_argument("--no-color", action="store_true", help="no colours")
+    options = parser.parse_args(argv)
+    if options.no_color:
+        os.environ["NO_COLOR"] = "1"  # which all that writes to a terminal heeds
+    return guarded(lambda: asyncio.run(_show(options)))
+
+
+def _days(text: str) -> int:
+    days = int(text)
+    if not 1 <= days <= MOST_DAYS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DAYS:,}")
+    return days
+
+
+async def _show(options: argparse.Namespace) -> int:
+    setup = load_setup()
+    today = datetime.now().astimezone().date()
+    first = today - timedelta(days=options.days - 1)
+    totals = totals_by(options.by, await _rows(setup, first), Catalog(setup.config.models))
+    if options.plot is not None:
+        _write_plot(options.plot, _bars(totals, options.by, today), options.by)
+        say(f"The plot is in {options.plot}.")
+        return 0
+    if options.json:
+        say_json(
+            {
+                "from": first.isoformat(),
+                "to": today.isoformat(),
+                "by": options.by,
+                "currency": "USD",
+                "rows": [_as_json(total) for total in totals],
+                "total": _as_json(_sum("total", totals)),
+            }
+        )
+    elif not totals:
+        say(f"No requests were made since {first.isoformat()}.")
+    else:
+        _say_totals(totals, options.by)
+        say()
+        for line in text_bars(_bars(totals, options.by, today)):
+            say(line)
+    return 0
+
+
+async def _rows(setup: Setup, first: date) -> Sequence[UsageRow]:
+    path = setup.paths.sessions_file
+    if not path.exists():  # looking must not make one
+        return []
+    store = await Store.open(path)
+    try:
+        return await store.usage_since(
+            int(datetime.combine(first, time.min).astimezone().timestamp() * 1000)
+        )
+    finally:
+        await store.close()
+
+
+def totals_by(by: By, rows: Iterable[UsageRow], catalog: Catalog) -> list[Total]:
+    """The sums: days in their order, models and projects with the dearest first.
+
+    A request whose price was not kept counts with today's, where there is one now.
+    """
+    totals: dict[str, Total] = {}
+    for row in rows:
+        total = totals.setdefault(name := _name(by, row), Total(name=name))
+        total.requests += row.requests
+        total.usage += row.usage
+        total.cost += row.cost
+        if row.unpriced:
+            provider, _, model = row.model.partition("/")
+            now = cost(catalog.get(provider, model), row.unpriced_usage)
+            if now is None:
+                total.unpriced += row.unpriced
+            else:
+                total.cost += now
+    if by == "day":
+        return sorted(totals.values(), key=lambda total: total.name)
+    return sorted(totals.values(), key=lambda total: (-total.cost, -_tokens(total), total.name))
+
+
+def _name(by: By, row: UsageRow) -> str:
+    match by:
+        case "day":
+            return datetime.fromtimestamp(row.at / 1000).astimezone().date().isoformat()
+        case "model":
+            return row.model
+        case _:
+            home = str(Path.home())
+            inside = row.project == home or row.project.startswith(f"{home}/")
+            return f"~{row.project[len(home) :]}" if inside else row.project or _DELETED
+
+
+def _sum(name: str, totals: Iterable[Total]) -> Total:
+    whole = Total(name=name)
+    for total in totals:
+        whole.requests += total.requests
+        whole.usage += total.usage
+        whole.cost += total.cost
+        whole.unpriced += total.unpriced
+    return whole
+
+
+def _tokens(total: Total) -> int:
+    return total.usage.input + total.usage.output
+
+
+def _say_totals(totals: Sequence[Total], by: By) -> None:
+    headings = [by.upper(), "REQUESTS", "SENT", "CACHED", "ANSWERED", "REASONING", "COST (USD)"]
+    whole = _sum("all", totals)
+    say_table(headings, [_cells(total) for total in (*totals, whole)], numbers=6)
+    if whole.unpriced:
+        say()
+        say(
+            f"+?: there is no known price for {whole.unpriced:,} of the requests; `[models]` in "
+            "the configuration can name one."
+        )
+
+
+def _cells(total: Total) -> list[str]:
+    return [
+        total.name,
+        f"{total.requests:,}",
+        f"{total.usage.input:,}",
+        f"{total.cached:.0%}",
+        f"{total.usage.output:,}",
+        f"{total.usage.reasoning:,}",
+        _money(total),
+    ]
+
+
+def _money(total: Total) -> str:
+    if not total.unpriced:
+        return f"{total.cost:,.4f}"
+    return f"{total.cost:,.4f} +?" if total.cost else "?"
+
+
+def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
+    """Money where any was spent, else tokens."""
+    money = any(total.cost for total in totals)
+    shown = list(totals)
+    if by == "day" and totals:
+        begin = date.fromisoformat(totals[0].name)
+        count = (today - begin).days + 1
+        if count <= _EVERY_DAY:
+            known = {total.name: total for total in totals}
+            days = [(begin + timedelta(days=day)).isoformat() for day in range(count)]
+            shown = [known.get(day) or Total(name=day) for day in days]
+    return [
+        Bar(
+            total.name,
+            total.cost if money else _tokens(total),
+            f"${_money(total)}" if money else f"{_tokens(total):,} tokens",
+        )
+        for total in shown
+    ]
+
+
+def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
+    if path.suffix.lower() != ".svg":
+        raise InvalidInputError(f"--plot: {path.name} must end in .svg", field="plot")
+    try:
+        with path.open("x", encoding="utf-8") as file:  # never over a file that is there
+            file.write(svg(bars, title=f"Usage by {by}"))
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot write {path} ({error.strerror or type(error).__name__})", field="plot"
+        ) from None
+
+
+def _as_json(total: Total) -> dict[str, object]:
+    usage = total.usage
+    return {
+        "name": total.name,
+        "requests": total.requests,
+        "input_tokens": usage.input,
+        "cached_read_tokens": usage.cache_read,
+        "cached_write_tokens": usage.cache_write,
+        "output_tokens": usage.output,
+        "thought_tokens": usage.reasoning,
+        "cost": round(total.cost, 6),
+        "unpriced_requests": total.unpriced,
+    }

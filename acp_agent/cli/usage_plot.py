@@ -1,0 +1,76 @@
+"""Bars, in text and as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+COLUMNS = 80  # of a text's line
+_NAME = 28  # characters of a name; of a longer one its end is shown
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the picture, in pixels
+
+
+class Bar(NamedTuple):
+    """A bar: its name, its length in whatever unit, and what is written behind it."""
+
+    name: str
+    value: float
+    label: str
+
+
+def text_bars(bars: Sequence[Bar]) -> Iterator[str]:
+    """A line a bar, the longest as long as `COLUMNS` allows."""
+    if not bars:
+        return
+    names = [_short(bar.name) for bar in bars]
+    width = max(map(len, names))
+    room = COLUMNS - width - max(len(bar.label) for bar in bars) - 3
+    for name, bar in zip(names, bars, strict=True):
+        drawn = _drawn(_part(bar, bars) * max(1, room))
+        yield f"{name.ljust(width)} │{drawn} {bar.label}".rstrip()
+
+
+def svg(bars: Sequence[Bar], *, title: str) -> str:
+    """The same as a picture."""
+    height = 2 * _MARGIN + _ROW * (len(bars) + 1)
+    lines = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + _RIGHT}" '
+            f'height="{height}" font-family="sans-serif" font-size="13">'
+        ),
+        f"<title>{escape(title)}</title>",
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="{_MARGIN}" y="{_MARGIN + 10}" font-weight="bold">{escape(title)}</text>',
+    ]
+    for place, bar in enumerate(bars, 1):
+        top = _MARGIN + place * _ROW
+        length = _part(bar, bars) * _WIDTH
+        lines += [
+            (
+                f'<text x="{_LEFT - 8}" y="{top + 14}" text-anchor="end">'
+                f"{escape(_short(bar.name))}</text>"
+            ),
+            (
+                f'<rect x="{_LEFT}" y="{top + 2}" width="{length:.1f}" height="{_ROW - 6}" '
+                'fill="#4878a8"/>'
+            ),
+            f'<text x="{_LEFT + length + 6:.1f}" y="{top + 14}">{escape(bar.label)}</text>',
+        ]
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _part(bar: Bar, bars: Sequence[Bar]) -> float:
+    longest = max(bar.value for bar in bars)
+    return bar.value / longest if longest > 0 else 0.0
+
+
+def _drawn(length: float) -> str:
+    eighths = round(length * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def _short(name: str) -> str:
+    name = "".join(char if char.isprintable() else " " for char in name)
+    return name if len(name) <= _NAME else f"…{name[-_NAME + 1 :]}"

@@ -1,0 +1,153 @@
+"""`acp-agent usage`: what requests to models took."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import xml.etree.ElementTree as ET
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from acp_agent.events import ModelAnswered, SessionStarted, Usage
+from acp_agent.ids import SessionId, new_message_id, new_session_id
+from acp_agent.session.store import Store
+from tests.cli.cli_process import acp_agent
+
+HOUR = 3_600_000
+NOON = int(datetime.now().astimezone().replace(hour=12, minute=0).timestamp() * 1000)
+DAY = 24 * HOUR
+
+
+def took(model: str = "openai/gpt-5", cost: float | None = 0.5, **usage: int) -> ModelAnswered:
+    counts = {"input": 1_000, "output": 100} | usage
+    return ModelAnswered(message=new_message_id(), model=model, usage=Usage(**counts), cost=cost)
+
+
+def keep(home: Path, at: int, *events: ModelAnswered, cwd: str = "/work/one") -> SessionId:
+    """A session of a moment in which requests took this."""
+
+    async def write() -> SessionId:
+        store = await Store.open(home / "agent" / "sessions.db", clock=lambda: at)
+        session = new_session_id()
+        await store.create(session, [SessionStarted(cwd=cwd), *events])
+        await store.close()
+        return session
+
+    return asyncio.run(write())
+
+
+def table(home: Path, *arguments: str) -> dict[str, list[str]]:
+    """The table's rows by their names."""
+    done = acp_agent(home, "usage", *arguments)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.split("\n\n")[0].splitlines()
+    return {row.split()[0]: row.split()[1:] for row in rows}
+
+
+def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cache_read=500), took())
+    keep(tmp_path, NOON - DAY, took(reasoning=40))
+    today = datetime.now().astimezone().date()
+    rows = table(tmp_path)
+    assert rows["DAY"] == ["REQUESTS", "SENT", "CACHED", "ANSWERED", "REASONING", "COST", "(USD)"]
+    assert rows[today.isoformat()] == ["2", "2,000", "25%", "200", "0", "1.0000"]
+    assert rows[(today - timedelta(days=1)).isoformat()][4:] == ["40", "0.5000"]
+    assert rows["all"] == ["3", "3,000", "17%", "300", "40", "1.5000"]
+
+
+def test_models_and_projects_come_with_the_dearest_first(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cost=0.1), took("anthropic/claude-x", cost=3.0), cwd="/work/one")
+    keep(tmp_path, NOON, took(cost=9.0), cwd=str(tmp_path / "two"))
+    assert list(table(tmp_path, "--by", "model"))[1:3] == ["openai/gpt-5", "anthropic/claude-x"]
+    assert list(table(tmp_path, "--by", "project"))[1:3] == ["~/two", "/work/one"]
+
+
+def test_days_before_the_asked_for_are_left_out(tmp_path: Path) -> None:
+    keep(tmp_path, NOON - 3 * DAY, took())
+    keep(tmp_path, NOON - 2 * DAY, took())
+    assert table(tmp_path, "--days", "3")["all"][0] == "1"
+
+
+def test_requests_without_a_known_price_are_marked(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took("local/own", cost=None), took())
+    done = acp_agent(tmp_path, "usage", "--by", "model")
+    assert "+?: there is no known price for 1 of the requests" in done.stdout
+    assert next(row.split()[-1] for row in done.stdout.splitlines() if "local/own" in row) == "?"
+
+
+def test_a_price_that_was_not_kept_is_todays(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.toml").write_text(
+        '[models."local/own"]\nprice = { input = 1.0, output = 10.0 }\n'
+    )
+    keep(tmp_path, NOON, took("local/own", cost=None))
+    assert table(tmp_path, "--by", "model")["local/own"][-1] == "0.0020"
+
+
+def test_json_has_every_number_and_the_currency(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cache_read=400, cache_write=10, reasoning=5))
+    told = json.loads(acp_agent(tmp_path, "usage", "--by", "model", "--json").stdout)
+    assert told["currency"] == "USD"
+    assert told["rows"] == [
+        {
+            "name": "openai/gpt-5",
+            "requests": 1,
+            "input_tokens": 1_000,
+            "cached_read_tokens": 400,
+            "cached_write_tokens": 10,
+            "output_tokens": 100,
+            "thought_tokens": 5,
+            "cost": 0.5,
+            "unpriced_requests": 0,
+        }
+    ]
+
+
+def test_the_bars_fit_eighty_columns_and_have_days_without_requests(tmp_path: Path) -> None:
+    keep(tmp_path, NOON - 2 * DAY, took(cost=1.0))
+    keep(tmp_path, NOON, took(cost=123_456.0))
+    done = acp_agent(tmp_path, "usage")
+    bars = [line for line in done.stdout.splitlines() if "│" in line]
+    assert len(bars) == 3
+    assert max(map(len, bars)) == 80
+    assert [line.count("█") > 0 for line in bars] == [False, False, True]
+    assert "\x1b" not in done.stdout
+
+
+def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(), cwd='/work/<one> & "two"')
+    path = tmp_path / "usage.svg"
+    assert acp_agent(tmp_path, "usage", "--by", "project", "--plot", str(path)).returncode == 0
+    texts = [node.text for node in ET.fromstring(path.read_text()).iter() if node.text]
+    assert '/work/<one> & "two"' in texts
+    again = acp_agent(tmp_path, "usage", "--plot", str(path))
+    assert again.returncode == 1
+    assert "cannot write" in again.stderr
+    picture = acp_agent(tmp_path, "usage", "--plot", str(tmp_path / "usage.png"))
+    assert "must end in .svg" in picture.stderr
+
+
+def test_without_any_session_nothing_is_made(tmp_path: Path) -> None:
+    done = acp_agent(tmp_path, "usage")
+    assert "No requests were made since" in done.stdout
+    assert not (tmp_path / "agent" / "sessions.db").exists()
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "many", "99999"])
+def test_a_wrong_number_of_days_is_refused(days: str, tmp_path: Path) -> None:
+    assert acp_agent(tmp_path, "usage", "--days", days).returncode == 2
+
+
+def test_ten_thousand_requests_are_summed_up_while_a_session_runs(tmp_path: Path) -> None:
+    async def use() -> str:
+        store = await Store.open(tmp_path / "agent" / "sessions.db")
+        session = new_session_id()
+        await store.create(session, [SessionStarted(cwd="/work"), *[took() for _ in range(10_000)]])
+        # The store stays open, as in a running agent.
+        done = await asyncio.to_thread(acp_agent, tmp_path, "usage", "--by", "model", "--json")
+        await store.close()
+        return done.stdout
+
+    assert json.loads(asyncio.run(use()))["total"]["requests"] == 10_000

@@ -1,0 +1,77 @@
+"""What requests took is kept for all sessions, and of those that were there before."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from acp_agent.events import ModelAnswered, SessionForked, SessionStarted, Usage
+from acp_agent.ids import MessageId, new_session_id
+from acp_agent.session.store import Store
+from acp_agent.session.store_open import open_database
+from acp_agent.session.store_schema import MIGRATIONS
+from acp_agent.session.store_usage import QUARTER
+
+TOOK = Usage(input=900, output=100, cache_read=300, cache_write=20, reasoning=40)
+BEFORE = 2  # the version of a journal that kept nothing of it
+
+
+def answered(cost: float | None = None) -> ModelAnswered:
+    return ModelAnswered(message=MessageId("m"), model="a/b", usage=TOOK, cost=cost)
+
+
+async def test_what_is_written_is_counted_in_the_same_moment(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "journal.db", clock=lambda: 5 * QUARTER + 7)
+    session = new_session_id()
+    await store.create(session, [SessionStarted(cwd="/w")])
+    await store.append(session, [answered(0.25), answered(), ModelAnswered(message="x", model="")])
+    (row,) = await store.usage_since(0)
+    assert (row.at, row.project, row.model, row.requests) == (5 * QUARTER, "/w", "a/b", 2)
+    assert (row.cost, row.unpriced) == (0.25, 1)
+    assert row.usage == TOOK + TOOK
+    assert row.unpriced_usage == TOOK
+    assert (await store.spent_since(0)).tokens == 2_000
+    assert (await store.spent_since(6 * QUARTER)).tokens == 0
+    await store.close()
+
+
+async def test_a_deleted_session_leaves_its_numbers_without_its_name_and_place(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.db"
+    store = await Store.open(path)
+    session = new_session_id()
+    await store.create(session, [SessionStarted(cwd="/secret/place"), answered(1.0)])
+    await store.delete(session)
+    (row,) = await store.usage_since(0)
+    assert (row.project, row.cost) == ("", 1.0)
+    await store.close()
+    content = path.read_bytes()
+    assert b"/secret/place" not in content
+    assert session.encode() not in content
+
+
+async def test_a_journal_from_before_is_counted_once_without_what_forks_copied(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.db"
+    now = 1_000
+    store = await Store.open(path, clock=lambda: now)
+    source, fork = new_session_id(), new_session_id()
+    await store.create(source, [SessionStarted(cwd="/w"), answered(1.0)])
+    copied = await store.read_all(source)
+    now = 2_000
+    await store.fork(fork, source, copied, [SessionForked(source=source), answered(1.0)])
+    assert (await store.spent_since(0)).tokens == 2_000
+    await store.close()
+    with sqlite3.connect(path) as database:  # as a program of that version left it
+        database.execute("DROP TABLE usage")
+        database.execute(f"PRAGMA user_version = {BEFORE}")
+    database.close()
+    open_database(path, migrations=MIGRATIONS).connection.close()
+    store = await Store.open(path)
+    spent = await store.spent_since(0)
+    assert (spent.tokens, spent.cost, spent.unpriced) == (2_000, 0.0, 2)
+    (row,) = await store.usage_since(0)
+    assert row.usage == TOOK + TOOK
+    await store.close()
