@@ -65,15 +65,15 @@ class Cache:
         return found, len(blocks)
 
 
-def session(turns: int) -> list[list[Message]]:
-    """The messages of each request: five turns, each with parallel calls and a result."""
+def session(turns: int, calls_each: int = 3) -> list[list[Message]]:
+    """The messages of each request: turns, each with parallel calls and their results."""
     requests: list[list[Message]] = []
     said: list[Message] = []
     for turn in range(turns):
         picture = (UserImage(ImageBlock(data="aGk=", mime_type="image/png")),) if turn == 2 else ()
         said.append(UserSide((UserText(f"Question {turn}"), *picture)))
         requests.append(list(said))
-        ids = [CallId(f"call_{turn}_{n}") for n in range(3)]
+        ids = [CallId(f"call_{turn}_{n}") for n in range(calls_each)]
         calls = tuple(AnswerCall(call=id_, name="read", arguments="{}") for id_ in ids)
         said.append(ModelSide((AnswerText("I look."), *calls)))
         said.append(UserSide(tuple(ToolResult(call=id_, text="x") for id_ in ids)))
@@ -112,3 +112,19 @@ async def test_another_session_finds_the_tools_and_the_system_prompt(
     cache = Cache()
     assert cache.read(server.requests[0].json) == (0, 3)
     assert cache.read(server.requests[1].json) == (2, 3)
+
+
+@pytest.mark.parametrize("api", ["bedrock", "vertex"])
+async def test_a_step_of_many_calls_does_not_hide_the_request_before_it(
+    server: ModelServer, api: str
+) -> None:
+    driver = driver_for(api, server)
+    server.otherwise = answer("Yes")
+    for messages in session(2, calls_each=15):  # more blocks than a breakpoint looks back over
+        await gather(driver.stream(ask(*messages, provider=api, tools=[TOOL])))
+    await driver.aclose()
+    cache, before = Cache(), 0
+    for request in server.requests:
+        found, whole = cache.read(request.json)
+        assert found == before
+        before = whole

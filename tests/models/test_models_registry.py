@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -308,3 +309,24 @@ def test_choosing_a_model_loads_no_sdk_no_http_client_and_no_pydantic() -> None:
     loaded = set(done.stdout.split())
     assert "acp_agent" in loaded
     assert not loaded & {"openai", "anthropic", "httpx2", "pydantic", "anyio", "keyring", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "given", "api"),
+    [
+        ("openai", None, None, "openai_responses"),
+        ("openai", "https://gateway.example.com/v1", None, "openai"),
+        ("openai", "https://gateway.example.com/v1", "openai_responses", "openai_responses"),
+        ("openai", None, "openai", "openai"),
+        ("gemini", None, None, "gemini"),
+        ("gemini", "https://proxy.example.com/v1beta", None, "gemini"),
+        ("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", None, "openai"),
+        ("deepseek", "https://proxy.example.com/v1", None, "openai"),
+        ("anthropic", "https://proxy.example.com", None, "anthropic"),
+    ],
+)
+def test_the_newer_apis_are_spoken_at_home_and_elsewhere_where_somebody_says_so(
+    name: str, address: str | None, given: Any, api: str
+) -> None:
+    config = Config(providers={name: ProviderConfig(base_url=address, api=given)})
+    assert provider(models(config), name).api == api
