@@ -18,6 +18,7 @@ from acp_agent.events import (
     CompactionSummaryText,
     ContextTrimmed,
     ModelAnswered,
+    ModelAsked,
     NoticeShown,
     TurnEnded,
     Usage,
@@ -94,9 +95,15 @@ async def test_a_full_context_is_summed_up_and_the_usage_falls(
     assert done.summary.startswith("".join(e.text for e in narrow.editor.of(CompactionSummaryText)))
     assert first_text(model.requests[-1]) == f"{SUMMED_UP}\n\n{done.summary}"
     assert len(model.requests[-1].messages) < len(model.requests[-2].messages) // 2
+    assert "Say more, please" in last_words(model.requests[-1])  # is still to be answered
     told = [event.used for event in narrow.editor.of(UsageReported)]
     assert max(told) > 0.8 * WINDOW
     assert told[-1] < 0.6 * WINDOW
+    journal = await narrow.journal()
+    behind = journal[journal.index(done) :]
+    asked = next(at for at, event in enumerate(behind) if isinstance(event, ModelAsked))
+    (at_once,) = [event for event in behind[:asked] if isinstance(event, UsageReported)]
+    assert at_once.used < 0.6 * WINDOW
     assert max(model.counts) <= WINDOW
 
 

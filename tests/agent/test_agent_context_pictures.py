@@ -61,11 +61,14 @@ async def test_a_picture_that_a_tool_read_is_described_in_its_result(
     blind: Desk, model: CountingModel
 ) -> None:
     (blind.folder / "shot.png").write_bytes(PNG)
-    read = CallDone(index=0, name="read", arguments='{"path": "shot.png"}')
-    model.answering = lambda request: "I see." if results(request) else read
+    read: CallDone | str = CallDone(index=0, name="read", arguments='{"path": "shot.png"}')
+    steps = iter([read, CallDone(index=0, name="list_folder", arguments='{"path": "."}')])
+    model.answering = lambda request: next(steps, "I see.")
     await blind.say("Look at shot.png.")
-    (result,) = results(model.requests[-1])
+    (result,) = results(model.requests[1])
     assert "The button says `Cancle`." in result.text
+    assert len(model.requests) == 3
+    assert len(model.summed_up) == 1
 
 
 async def test_where_nobody_can_look_the_model_is_told_of_a_picture_and_the_user_why(

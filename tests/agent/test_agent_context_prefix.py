@@ -102,6 +102,9 @@ async def test_old_results_are_cut_first_and_the_cut_says_how_to_get_the_rest(
         )
         while not desk.session.context.is_shortened:
             await desk.say("Read it.")
+        offered = ["session_search" in str(request.tools) for request in model.requests]
+        assert offered == sorted(offered)
+        assert (offered[0], offered[-1]) == (False, True)  # only once it is needed
         (trimmed,) = desk.editor.of(ContextTrimmed)
         assert (trimmed.keep_from, trimmed.result_limit) == (None, 2_000)
         sent = [
