@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.loop_guard import LoopGuard, Patience
 from acp_agent.config.types import ContextConfig
 from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
@@ -19,6 +18,7 @@ from acp_agent.permissions.access import Mode
 from acp_agent.permissions.contract import Ask, Choice, Gate
 
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
+    from acp_agent.agent.loop_guard import LoopGuard
     from acp_agent.agent.open_calls import OpenCalls
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
@@ -42,9 +42,11 @@ class Asking(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How far a turn may go; the times are in seconds, `patience` is that with loops.
+    """How far a turn may go; the times are in seconds.
 
-    `refusal_ends_turn` says whether a call that the user refused ends the turn that it is in.
+    `refusal_ends_turn` says whether a call that the user refused ends the turn that it is in, and
+    `loop_rounds` after how many rounds of a loop the model is told, the user asked, the turn ended
+    (0: never).
     """
 
     model_requests: int = 100
@@ -53,7 +55,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     stall: float = 60.0
     concurrent_calls: int = 8
     refusal_ends_turn: bool = False
-    patience: Patience = Patience()
+    loop_rounds: tuple[int, int, int] = (3, 5, 8)
 
 
 class TurnHost(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.agent.host import TurnHost
-from acp_agent.agent.loop_guard import Loop
+from acp_agent.agent.loop_guard import Loop, Patience
 from acp_agent.agent.spoken import spoken
 from acp_agent.errors import ToolError
 from acp_agent.events import LoopDecision, LoopNoticed, NoticeShown, StopReason
@@ -19,7 +19,7 @@ async def heed_loops(host: TurnHost) -> StopReason | None:
     Raises:
         StoreError: the journal could not be written.
     """
-    due = host.loop_guard.due(host.limits.patience, lambda name: _polls(host, name))
+    due = host.loop_guard.due(Patience(*host.limits.loop_rounds), lambda name: _polls(host, name))
     if due is None:
         return None
     step, loop = due

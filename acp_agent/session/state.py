@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.loop_guard import LoopGuard
 from acp_agent.events import (
     AnyEvent,
     ConfigChanged,
@@ -27,6 +27,9 @@ from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.spending import Spending
 
+if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.agent.loop_guard import LoopGuard
+
 
 class SessionState:
     """Follows from a session's events alone. Feed it every event, in order.
@@ -34,7 +37,6 @@ class SessionState:
     Attributes:
         context: what the model is sent.
         settings: what the user chose.
-        loops: whether the model goes round in circles.
         title: the title, where it has one.
         cost: what it cost so far, in US dollars; None where no price is known.
         turn_usage: what the requests of the last turn took so far; None where no model said.
@@ -53,7 +55,7 @@ class SessionState:
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
         self.context = Context()
         self.settings = Settings(services, model)
-        self.loops = LoopGuard()
+        self._loops: LoopGuard | None = None
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
@@ -72,7 +74,6 @@ class SessionState:
         """Bring the state up to further events of the journal."""
         self.context.feed(events)
         self.settings.take(events)
-        self.loops.take(events)
         for event in events:
             match event:
                 case TitleChanged():
@@ -104,3 +105,14 @@ class SessionState:
                     self.spent = Spending()
                 case _:
                     pass
+        if self.turns:  # there are no calls before
+            self.loops.take(events)
+
+    @property
+    def loops(self) -> LoopGuard:
+        """Whether the model goes round in circles."""
+        if self._loops is None:
+            from acp_agent.agent.loop_guard import LoopGuard  # noqa: PLC0415 - not at start
+
+            self._loops = LoopGuard()
+        return self._loops

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
-from acp_agent.agent.loop_guard import LoopGuard, Patience
 from acp_agent.config.types import ContextConfig
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
@@ -19,6 +18,7 @@ from acp_agent.permissions.contract import Ask, Choice, Gate
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.agent.loop_guard import LoopGuard
     from acp_agent.agent.open_calls import OpenCalls
     from acp_agent.session.session import Session
     from acp_agent.session.tools_setup import Equipment
@@ -248,5 +248,5 @@ def _limits(services: Services) -> Limits:
         stall=limits.stall_seconds,
         concurrent_calls=limits.concurrent_calls,
         refusal_ends_turn=limits.refusal_ends_turn,
-        patience=Patience(limits.loop_tell, limits.loop_ask, limits.loop_stop),
+        loop_rounds=(limits.loop_tell, limits.loop_ask, limits.loop_stop),
     )
