@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from acp_agent.agent.tokens import text_tokens
 from acp_agent.agent.rewinding import Branches
+from acp_agent.agent.tokens import text_tokens
 from acp_agent.agent.view import Entry, View
 from acp_agent.content import (
     ContentBlock,
@@ -24,6 +24,7 @@ from acp_agent.content import (
 from acp_agent.events import (
     AgentText,
     AgentThought,
+    BackgroundCommandChanged,
     CompactionChanged,
     ContextTrimmed,
     Event,
@@ -31,6 +32,7 @@ from acp_agent.events import (
     ModelAnswered,
     ModelAsked,
     PicturesDescribed,
+    PromptRepeated,
     Rewound,
     SystemPromptWritten,
     ThoughtSealed,
@@ -99,8 +101,9 @@ class Context:
         self._run_kind: type[AnswerText | AnswerThought] | None = None
         self._calls: list[CallId] = []
         self._results: dict[CallId, ToolResult] = {}
-        self._waiting: list[tuple[UserSide, UserMessage]] = []
+        self._waiting: list[tuple[UserSide, MessageId, bool]] = []
         self._note = ""
+        self._news: list[UserText] = []  # of background commands, for the next message to the model
         self._turn_began_at = 0
 
     def feed(self, events: Iterable[Event]) -> None:
@@ -193,6 +196,8 @@ class Context:
                 self._ended(event)
             case UserMessage():
                 self._say(event)
+            case BackgroundCommandChanged() | PromptRepeated():
+                self._hear(event)
             case TurnStarted():
                 self._turn += 1
                 self._turn_began_at = len(self._view.entries)
@@ -315,12 +320,13 @@ class Context:
         if self._note:
             parts.append(UserText(self._note))
             self._note = ""
+        parts.extend(self._take_news())
         parts.extend(_user_part(block) for block in event.content)
         if event.attached:
             parts.append(UserText(event.attached))
         if shown := _pictures(event.content):
             self._pictures[event.message] = shown
-        self._waiting.append((UserSide(tuple(parts)), event))
+        self._waiting.append((UserSide(tuple(parts)), event.message, not event.steering))
         self._settle()
 
     def _end_turn(self, event: TurnEnded) -> None:
@@ -347,13 +353,42 @@ class Context:
         if self._calls:
             if any(call not in self._results for call in self._calls):
                 return
-            results = UserSide(tuple(self._results[call] for call in self._calls))
+            found = [self._results[call] for call in self._calls]
+            results = UserSide((*found, *self._take_news()))
             self._view.append(results, said=None, turn=self._turn)
             self._calls.clear()
             self._results.clear()
-        for message, said in self._waiting:
-            self._view.append(message, said=said.message, turn=self._turn, opens=not said.steering)
+        for message, said, opens in self._waiting:
+            self._view.append(message, said=said, turn=self._turn, opens=opens)
         self._waiting.clear()
+
+    def _hear(self, event: BackgroundCommandChanged | PromptRepeated) -> None:
+        """Take in what the model is told of by nobody's words or calls."""
+        if isinstance(event, PromptRepeated):
+            parts = (*self._take_news(), UserText(event.text))
+            self._waiting.append((UserSide(parts), event.message, True))
+            self._settle()
+        elif event.status != "running" and not event.heard:
+            self._news.append(UserText(command_news(event)))
+
+    def _take_news(self) -> Sequence[UserText]:
+        """What happened to background commands meanwhile, once."""
+        news, self._news = self._news, []
+        return news
+
+
+def command_news(event: BackgroundCommandChanged) -> str:
+    """What the model is told of the end of a background command."""
+    if event.status == "lost":
+        how = "ended with the agent, which was stopped from outside"
+    elif event.timed_out:
+        how = "was ended, because its time was over"
+    elif event.signal is not None:
+        how = f"ended by {event.signal}"
+    else:
+        how = f"ended with exit code {event.exit_code}"
+    by = " (the user stopped it)" if event.stopped else ""
+    return f"[The background command {event.name}, `{event.command}`, {how}{by}.]"
 
 
 def _pictures(blocks: Iterable[ContentBlock]) -> tuple[ImageBlock, ...]:

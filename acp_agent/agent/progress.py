@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from acp_agent.agent.cleaning import clean_content
 from acp_agent.agent.host import TurnHost
 from acp_agent.content import CallContent, Location
 from acp_agent.events import (
     AgentText,
+    BackgroundCommandChanged,
     ModelAnswered,
     PlanChanged,
     PlanEntry,
@@ -18,7 +21,7 @@ from acp_agent.events import (
     ToolShown,
 )
 from acp_agent.ids import CallId, new_message_id
-from acp_agent.tools.base import Answer, Question
+from acp_agent.tools.base import Answer, CommandEnd, Question
 from acp_agent.workspace.output import invalid_bytes, readable
 from acp_agent.workspace.scrub import scrub
 
@@ -31,7 +34,13 @@ class CallProgress:
         self._host = host
         self._call = call
         self.stop = stop or asyncio.Event()
+        self._goes_on: BackgroundCommandChanged | None = None  # what was said when it went on
         self._held = ""  # the end of the output, while it may be the beginning of a secret
+
+    @property
+    def call(self) -> CallId:
+        """The call's id."""
+        return self._call
 
     async def output(self, text: str) -> None:
         """Show a further piece of a command's output.
@@ -48,7 +57,37 @@ class CallProgress:
         await self._send(text[:cut])
 
     async def flush(self) -> None:
-        """Show what is still held back, when the output has ended."""
+        """Show what is still held back, when the output has ended; not where it goes on."""
+        if self._goes_on is None:
+            await self._flush()
+
+    async def goes_on(self, name: str, command: str) -> None:
+        """Say that the call's command goes on behind it; `output` may be called until its end."""
+        self._goes_on = BackgroundCommandChanged(
+            call=self._call,
+            name=name,
+            status="running",
+            command=scrub(command, self._host.secrets),
+        )
+        await self._host.emit(self._goes_on)
+
+    async def ends(self, end: CommandEnd) -> None:
+        """Say that the command which went on behind the call has ended."""
+        assert self._goes_on is not None
+        await self._flush()
+        await self._host.emit(
+            msgspec.structs.replace(
+                self._goes_on,
+                status="lost" if end.lost else "ended",
+                exit_code=end.exit_code,
+                signal=end.signal,
+                timed_out=end.timed_out,
+                stopped=end.stopped,
+                heard=end.heard,
+            )
+        )
+
+    async def _flush(self) -> None:
         piece, self._held = self._held, ""
         await self._send(piece)
 

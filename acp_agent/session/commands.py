@@ -43,6 +43,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
 COMMANDS = (
     Command(name="help", description="List the commands"),
     Command(name="status", description="Show the model, the mode and what the session cost"),
+    Command(name="jobs", description="List the commands that run in the background"),
     Command(name="mode", description="Show or switch the mode", hint="ask | accept-edits | …"),
     Command(name="model", description="Show or switch the model", hint="provider/name"),
     Command(
@@ -112,6 +113,8 @@ def _command(name: str, rest: str) -> FoundCommand | None:
             return FoundCommand(answer=_help)
         case "status":
             return FoundCommand(answer=_status)
+        case "jobs":
+            return FoundCommand(answer=_jobs)
         case "mode" | "model":
             return FoundCommand(answer=lambda session: _option(session, name, rest))
         case "budget":
@@ -146,6 +149,15 @@ async def _status(session: Session) -> str:
         f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"
         f"- Messages to the model so far: {messages}\n- Cost so far: {cost}"
     )
+
+
+async def _jobs(session: Session) -> str:
+    commands = () if session.background is None else tuple(session.background)
+    if not commands:
+        return "There are no background commands."
+    from acp_agent.tools.background import job_line  # noqa: PLC0415 - brings what only prompts need
+
+    return session.clean("\n".join(job_line(command) for command in commands))
 
 
 async def _compact(host: SessionHost, focus: str) -> str:

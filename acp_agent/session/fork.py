@@ -29,7 +29,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
-from acp_agent.session.interruption import interruption
+from acp_agent.session.interruption import interruption, lost_commands
 from acp_agent.session.store import StoredEvent, UnknownEvent
 from acp_agent.session.titles import fork_title
 
@@ -62,7 +62,7 @@ class Beginning:
         """
         self.copied = stored[: sound_length([item.event for item in stored])]
         known = _known(self.copied)
-        self.added: list[AnyEvent] = []
+        self.added: list[AnyEvent] = [*lost_commands(known)]  # they run for the source alone
         cut = interruption(known)
         if cut is not None:
             self.added.append(cut)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    BackgroundCommandChanged,
     CompactionChanged,
     Event,
     ModelAnswered,
@@ -41,6 +44,18 @@ def closing(events: Sequence[Event]) -> list[AnyEvent]:
         ),
         cut,
     ]
+
+
+def lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
+    """The events that close the background commands which ended with the process that ran them."""
+    running: dict[CallId, BackgroundCommandChanged] = {}
+    for event in events:
+        if isinstance(event, BackgroundCommandChanged):
+            if event.status == "running":
+                running[event.call] = event
+            else:
+                running.pop(event.call, None)
+    return [msgspec.structs.replace(event, status="lost") for event in running.values()]
 
 
 def interruption(events: Iterable[Event]) -> TurnInterrupted | None:

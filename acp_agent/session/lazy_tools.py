@@ -13,6 +13,7 @@ from acp_agent.session.services import Services
 
 if TYPE_CHECKING:  # brings pydantic, which is not needed before a prompt runs
     from acp_agent.session.tools_setup import Equipment
+    from acp_agent.workspace.background_commands import BackgroundCommands
 
 
 class LazyTools:
@@ -44,6 +45,7 @@ class LazyTools:
         self._sources = sources
         self._current: Equipment | None = None
         self._retired: list[Equipment] = []
+        self._background: BackgroundCommands | None = None  # the same, whatever the folders
         self._lock = asyncio.Lock()
 
     async def get(self) -> Equipment:
@@ -63,13 +65,24 @@ class LazyTools:
             self._retired.append(self._current)
             self._current = None
 
+    @property
+    def background(self) -> BackgroundCommands | None:
+        """The commands that go on behind their calls; None before the first prompt."""
+        return self._background
+
     async def aclose(self) -> None:
         """End every process that was started."""
         everything = [*self._retired, *([self._current] if self._current is not None else [])]
         await asyncio.gather(*(one.workspace.processes.aclose() for one in everything))
+        if self._background is not None:
+            await self._background.ended()
 
     def _build(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
         from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic
+        from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
+
+        if self._background is None:
+            self._background = BackgroundCommands()
 
         services = self._services
         services.gate()  # made here, so that what it imports does not hold up the event loop
@@ -83,4 +96,5 @@ class LazyTools:
             environ=services.environ,
             config=services.config,
             secrets=services.secrets.values,
+            background=self._background,
         )

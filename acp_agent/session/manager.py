@@ -11,7 +11,7 @@ from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
 from acp_agent.ids import SessionId, new_session_id
 from acp_agent.session.editor import Editor
-from acp_agent.session.interruption import closing
+from acp_agent.session.interruption import closing, lost_commands
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.store import ArchiveFilter, SessionPage, UnknownEvent
@@ -190,7 +190,7 @@ class SessionManager:
         try:
             stored = await services.store.read_all(session_id)
             known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
-            cut = closing(known)
+            cut = [*lost_commands(known), *closing(known)]
             await services.store.append(session_id, cut)
             known += cut
             session = Session(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # for sessions that have MCP servers
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.session.budget import Budget
     from acp_agent.session.mcp_servers import McpServers
+    from acp_agent.workspace.background_commands import BackgroundCommands
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
 # still starts up, and before most people have written their first prompt.
@@ -267,10 +268,24 @@ class Session:
     def cancel_terminal(self, terminal: str) -> None:
         """Stop the command of a call, whose id is also its terminal's; the call ends with it.
 
+        One that goes on behind its call can be stopped at any time.
+
         Raises:
             InvalidInputError: there is no such command, or it has ended.
         """
-        self.turns.cancel_terminal(terminal)
+        background = self.background
+        if background is None or not background.stop_call(terminal):
+            self.turns.cancel_terminal(terminal)
+
+    @property
+    def background(self) -> BackgroundCommands | None:
+        """The commands that go on behind their calls; None where there never was one."""
+        return self._tools.background
+
+    @property
+    def has_background(self) -> bool:
+        """Whether a command runs behind its call."""
+        return self.background is not None and bool(self.background.running)
 
     async def equip(self) -> SessionHost:
         """What a turn needs, with the tools set up; the first time this imports them."""

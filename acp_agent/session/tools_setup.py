@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from acp_agent.config.types import Config
 from acp_agent.tools.toolset import Toolset, core_tools
+from acp_agent.workspace.background_commands import BackgroundCommands
 from acp_agent.workspace.contract import EditorBuffers, EditorTerminals, Workspace
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
@@ -34,6 +35,7 @@ def equip(
     environ: Mapping[str, str],
     config: Config,
     secrets: Callable[[], Sequence[str]],
+    background: BackgroundCommands,
 ) -> Equipment:
     """Build a session's workspace and the tools over it.
 
@@ -47,6 +49,7 @@ def equip(
         environ: the environment that commands get, before secrets are taken out.
         config: the limits, and which variables hold keys.
         secrets: gives the values that must not be kept.
+        background: the commands that go on behind their calls.
     """
     key_variables = [one.key_env for one in config.providers.values() if one.key_env]
     workspace = Workspace(
@@ -61,6 +64,7 @@ def equip(
         network=GuardedNetwork(),
         outputs=outputs,
         terminals=terminals,
+        background=background,
     )
     return Equipment(
         workspace=workspace,

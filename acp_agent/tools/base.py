@@ -76,8 +76,27 @@ class Answer(Struct, frozen=True, kw_only=True):
     declined: bool = False
 
 
+class CommandEnd(Struct, frozen=True, kw_only=True):
+    """How a command ended that went on behind its call.
+
+    `lost` where nobody knows how; `heard` where another call tells the model of it.
+    """
+
+    exit_code: int | None = None
+    signal: str | None = None
+    timed_out: bool = False
+    stopped: bool = False
+    lost: bool = False
+    heard: bool = False
+
+
 class Progress(Protocol):
     """How a running call shows what it does, and how it reaches the user."""
+
+    @property
+    def call(self) -> str:
+        """The call's id."""
+        ...
 
     @property
     def stop(self) -> asyncio.Event:
@@ -86,6 +105,14 @@ class Progress(Protocol):
 
     async def output(self, text: str) -> None:
         """Show a further piece of a command's output."""
+        ...
+
+    async def goes_on(self, name: str, command: str) -> None:
+        """Say that the call's command goes on behind it; `output` may be called until its end."""
+        ...
+
+    async def ends(self, end: CommandEnd) -> None:
+        """Say that the command which went on behind the call has ended."""
         ...
 
     async def show(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from acp_agent.content import JsonObject, TerminalPart, text_part
-from acp_agent.errors import ToolError
+from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.platform import posix
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import CommandEnd, Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import code, fenced, one_line, shorten
+from acp_agent.workspace.background_commands import BackgroundCommand
 from acp_agent.workspace.contract import CommandResult, EditorTerminals, Workspace
 
 TITLE_LIMIT = 120  # characters of the command in the title
@@ -29,6 +31,9 @@ class ShellParams(ToolParams):
     timeout: Annotated[
         float | None, Field(gt=0, le=MAX_TIMEOUT, description="Seconds until it is ended.")
     ] = None
+    background: Annotated[
+        bool, Field(description="Return at once; it goes on until it ends or is stopped.")
+    ] = False
     description: Annotated[
         str | None, Field(max_length=200, description="What it is for, in a few words.")
     ] = None
@@ -61,9 +66,13 @@ class ShellTool(Tool[ShellParams]):
         title = code(line)
         if params.description and (purpose := one_line(params.description, 80)):
             title += f" ({purpose})"
+        if params.background:
+            self.workspace.background.check_room()
         return Prepared(
             title=title,
-            run=functools.partial(self._run, params),
+            run=functools.partial(
+                self._run_in_background if params.background else self._run, params
+            ),
             access=CommandAccess(
                 params.command,
                 str(self.workspace.cwd),
@@ -90,6 +99,46 @@ class ShellTool(Tool[ShellParams]):
             self.workspace.files.commands_ran()
         return _outcome(result, timeout, in_terminal=terminals is not None)
 
+    async def _run_in_background(self, params: ShellParams, progress: Progress) -> Outcome:
+        """Start it and leave it to itself; here even where commands run in editors' terminals."""
+        workspace = self.workspace
+        command = workspace.background.new(progress.call, params.command)
+
+        async def ended(command: BackgroundCommand) -> None:
+            workspace.files.commands_ran()
+            result = command.result
+            if result is None:
+                await progress.ends(CommandEnd(lost=True, heard=command.heard))
+                return
+            await progress.ends(
+                CommandEnd(
+                    exit_code=result.exit_code,
+                    signal=result.signal,
+                    timed_out=result.timed_out,
+                    stopped=result.stopped and not command.heard,
+                    heard=command.heard,
+                )
+            )
+
+        try:
+            await progress.goes_on(command.name, one_line(params.command, TITLE_LIMIT))
+            await command.start(
+                workspace.processes,
+                workspace.cwd,
+                timeout=params.timeout,
+                on_output=progress.output,
+                on_end=ended,
+            )
+        except (WorkspaceError, asyncio.CancelledError):
+            workspace.background.forget(command)
+            await progress.ends(CommandEnd(lost=True, heard=True))
+            raise
+        return Outcome(
+            text=f"It runs in the background as {command.name}. You are told when it ends; the "
+            "tool `background` has its output and stops it.",
+            raw_output={"background": command.name},
+        )
+
     async def _run_in_editor(
         self, command: str, timeout: float, terminals: EditorTerminals, progress: Progress
     ) -> CommandResult:
@@ -106,11 +155,11 @@ class ShellTool(Tool[ShellParams]):
 
 
 def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Outcome:
-    ending = _ending(result, timeout)
+    how = ending(result, timeout)
     output = result.output.rstrip("\n")
-    shown = f"{fenced(shorten(output, SHOWN_LIMIT), 'console')}\n{ending}" if output else ending
+    shown = f"{fenced(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
     return Outcome(
-        text=f"{output}\n[{ending}]" if output else f"[no output; {ending}]",
+        text=f"{output}\n[{how}]" if output else f"[no output; {how}]",
         failed=result.timed_out or result.exit_code != 0,
         content=None if in_terminal else (text_part(shown),),
         raw_output={
@@ -125,8 +174,10 @@ def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Out
     )
 
 
-def _ending(result: CommandResult, timeout: float) -> str:
-    """How the command ended, in words."""
+def ending(result: CommandResult, timeout: float | None = None) -> str:
+    """How a command ended, in words for the model and the user."""
+    if result.timed_out and timeout is None:
+        return "its time was over and it was ended"
     if result.timed_out:
         return f"timed out after {timeout:g} s and was ended"
     if result.stopped:

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from acp_agent.errors import ToolError
 from acp_agent.tools.ask_user import AskUserTool
+from acp_agent.tools.background import BackgroundTool
 from acp_agent.tools.base import AnyTool
 from acp_agent.tools.described import DescribedTool, GivenArguments
 from acp_agent.tools.edit import EditTool
@@ -173,6 +174,7 @@ def core_tools(workspace: Workspace, *, command_seconds: float = 60.0) -> Toolse
             GlobTool(workspace),
             GrepTool(workspace),
             ShellTool(workspace, default_timeout=command_seconds),
+            BackgroundTool(workspace),
             WebFetchTool(workspace),
             TodoTool(workspace),
             AskUserTool(workspace),

@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from acp_agent.workspace.background_commands import BackgroundCommands
 
 
 class EditorBuffers(Protocol):
@@ -154,6 +156,18 @@ class Files(Protocol):
         ...
 
 
+class CommandWatcher(Protocol):
+    """Follows a command while it runs."""
+
+    def started(self) -> None:
+        """It runs."""
+        ...
+
+    def wrote(self, text: str, file: Path | None) -> None:
+        """It wrote something; `file` is where the whole of its output is, once that is long."""
+        ...
+
+
 class Processes(Protocol):
     """Commands, each in a process group of its own that is reaped with it."""
 
@@ -162,13 +176,15 @@ class Processes(Protocol):
         command: str,
         cwd: Path,
         *,
-        timeout: float,
+        timeout: float | None,
         on_output: Callable[[str], Awaitable[None]],
         stop: asyncio.Event | None = None,
+        watcher: CommandWatcher | None = None,
     ) -> CommandResult:
         """Run a shell command line. Cancelling the call, or `stop`, ends the whole group.
 
-        After `stop` the result is there as after an end of its own.
+        After `stop` the result is there as after an end of its own. `on_output` gets what the user
+        is to see, `watcher` all that comes.
         """
         ...
 
@@ -190,7 +206,11 @@ class Network(Protocol):
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """All that a session may touch. `outputs` is the folder for outputs too long for the model."""
+    """All that a session may touch.
+
+    `outputs` is the folder for outputs too long for the model; `background` has the commands that
+    go on behind their calls.
+    """
 
     cwd: Path
     files: Files
@@ -198,3 +218,4 @@ class Workspace(Struct, frozen=True, kw_only=True):
     network: Network
     outputs: Path
     terminals: EditorTerminals | None = None
+    background: BackgroundCommands = field(default_factory=BackgroundCommands)

@@ -6,8 +6,8 @@ What a command leaves behind:
 - A process that left the group on purpose (a daemon that called setsid) lives on after a command
   that ended by itself, as build daemons want to. It is ended when its command is cancelled or timed
   out, and when the session closes. It is found by a variable in its environment, which only Linux
-  shows, and which a program can erase: there, and when this program itself is killed, the sandbox
-  has to hold it.
+  shows, and which a program can erase: there the sandbox has to hold it.
+- When this program itself is killed, another process ends what it left (`death_watch`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Literal
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
 from acp_agent.workspace.child_output import ChildOutput, within
-from acp_agent.workspace.contract import CommandResult, Processes
+from acp_agent.workspace.contract import CommandResult, CommandWatcher, Processes
+from acp_agent.workspace.death_watch import DeathWatch
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.live import LiveOutput
 from acp_agent.workspace.output import CommandOutput
@@ -109,6 +110,7 @@ class LocalProcesses(Processes):
         self._environ = command_environ(environ, keep=keep, hide=hide)
         self._shell = posix.find_shell(environ.get("PATH"))
         self._mark = uuid.uuid4().hex + "."
+        self._watch = DeathWatch(f"{MARK}={self._mark}")
         self._started = 0
         self._running: set[_Command] = set()
         self._reaping: set[asyncio.Task[None]] = set()
@@ -119,21 +121,25 @@ class LocalProcesses(Processes):
         command: str,
         cwd: Path,
         *,
-        timeout: float,
+        timeout: float | None,
         on_output: Callable[[str], Awaitable[None]],
         stop: asyncio.Event | None = None,
+        watcher: CommandWatcher | None = None,
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
         A cancelled call ends the whole group at once and reaps it in the background. `stop` asks
-        the group to end, as a timeout does, and the result tells what became of it.
+        the group to end, as a timeout does, and the result tells what became of it. A `timeout` of
+        None is none.
 
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
         """
         started = await self._start(command, cwd)
         output = CommandOutput(self._outputs, clean=self._clean)
-        pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output)))
+        if watcher is not None:
+            watcher.started()
+        pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output), watcher))
         try:
             stopped = await _stopped(started, timeout, stop or asyncio.Event())
             if stopped is not None:
@@ -173,10 +179,12 @@ class LocalProcesses(Processes):
             await asyncio.wait(set(self._reaping), timeout=_REAP_LIMIT)
         if self._started:
             await asyncio.to_thread(_end_marked, self._mark)
+        await self._watch.aclose()
 
     async def _start(self, command: str, cwd: Path) -> _Command:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
+        await self._watch.start()
         self._started += 1
         mark = f"{self._mark}{self._started}."
         starting = asyncio.ensure_future(self._spawn(command, cwd, mark))
@@ -194,6 +202,7 @@ class LocalProcesses(Processes):
             raise _cannot_start(command, cwd, error) from None
         if self._closed.is_set():
             posix.end_group(started.group, at_once=True)
+        self._watch.begins(started.group)
         self._running.add(started)
         return started
 
@@ -219,7 +228,21 @@ class LocalProcesses(Processes):
         if not ended:
             posix.end_group(started.group, at_once=True)
             pump.cancel()
-        self._in_background(_clean_up(started, pump, output, ended=ended))
+        self._in_background(self._clean_up(started, pump, output, ended=ended))
+
+    async def _clean_up(
+        self, started: _Command, pump: asyncio.Task[None], output: CommandOutput, *, ended: bool
+    ) -> None:
+        await asyncio.wait({pump}, timeout=_REAP_LIMIT)
+        if pump.done() and not pump.cancelled():
+            pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
+        if not ended:
+            await within(started.reader.exited.wait(), _REAP_LIMIT)
+            await started.end_strays()
+        self._watch.ends(started.group)
+        started.transport.close()
+        if output.path is not None:
+            await asyncio.to_thread(output.close)
 
     async def _end_unwanted(self, starting: asyncio.Future[_Command]) -> None:
         with suppress(OSError, ValueError):
@@ -235,7 +258,7 @@ class LocalProcesses(Processes):
 
 
 async def _stopped(
-    command: _Command, timeout: float, stop: asyncio.Event
+    command: _Command, timeout: float | None, stop: asyncio.Event
 ) -> Literal["timeout", "user"] | None:
     """Wait for a command's end. What ends the wait before that; None where it ended by itself."""
     waits = [asyncio.ensure_future(event.wait()) for event in (command.reader.exited, stop)]
@@ -249,7 +272,9 @@ async def _stopped(
     return "user" if stop.is_set() else "timeout"
 
 
-async def _pump(command: _Command, output: CommandOutput, live: LiveOutput) -> None:
+async def _pump(
+    command: _Command, output: CommandOutput, live: LiveOutput, watcher: CommandWatcher | None
+) -> None:
     """Take a command's output to its readers until its pipe has ended."""
     loop = asyncio.get_running_loop()
     reader = command.reader
@@ -258,29 +283,20 @@ async def _pump(command: _Command, output: CommandOutput, live: LiveOutput) -> N
         while not ended:
             data = await reader.take(live.wait(loop.time()))
             ended = reader.closed.is_set() and not data
-            live.add(output.feed(data, final=ended), loop.time())
+            text = output.feed(data, final=ended)
+            if watcher is not None and text:
+                watcher.wrote(text, output.path)
+            live.add(text, loop.time())
             if ended or live.wait(loop.time()) == 0:
                 await live.flush(loop.time(), final=ended)
             if output.wants_writing:
                 await asyncio.to_thread(output.write)
+                if watcher is not None:
+                    watcher.wrote("", output.path)
     except Exception:
         # Nobody takes the output any more, so the command has nobody to run for.
         posix.end_group(command.group, at_once=True)
         raise
-
-
-async def _clean_up(
-    command: _Command, pump: asyncio.Task[None], output: CommandOutput, *, ended: bool
-) -> None:
-    await asyncio.wait({pump}, timeout=_REAP_LIMIT)
-    if pump.done() and not pump.cancelled():
-        pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
-    if not ended:
-        await within(command.reader.exited.wait(), _REAP_LIMIT)
-        await command.end_strays()
-    command.transport.close()
-    if output.path is not None:
-        await asyncio.to_thread(output.close)
 
 
 def _end_marked(mark: str) -> None:

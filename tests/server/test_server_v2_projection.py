@@ -337,7 +337,8 @@ def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more()
 )
 def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, told: Json) -> None:
     updates = live([TurnStarted(turn=TURN), ended])
-    assert of(updates, "state_update") == [{"state": "running"}, {"state": "idle"} | told]
+    states = [{"state": "running"}, {"state": "idle"} | told]
+    assert of(updates, "state_update") == [state | {"background": []} for state in states]
 
 
 def test_an_end_is_told_once_and_only_of_what_was_told_to_run() -> None:

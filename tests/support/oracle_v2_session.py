@@ -49,6 +49,7 @@ class SessionV2:
         self.left = False  # the client ended the connection
         self.state: str | None = "idle"  # None: not told since the session was opened
         self.background: set[tuple[str, str]] = set()
+        self._lists = False  # the agent says what runs in the background
         self.calls: dict[str, str] = {}  # status by id
         self.terminals: dict[str, _Terminal] = {}
         self.prompts: set[str] = set()  # requests that were not answered
@@ -203,6 +204,9 @@ class SessionV2:
     def _state(self, update: Json) -> None:
         state, reason = update["state"], update.get("stopReason")
         listed = update.get("background")
+        listed_before = self.background
+        require(listed is not None or not self._lists, "P5: a state without its background work")
+        self._lists = self._lists or listed is not None
         if listed is not None:
             items = {(item["type"], _item_id(item)) for item in listed}
             require(len(items) == len(listed), "P5: background work is listed twice")
@@ -210,6 +214,10 @@ class SessionV2:
                 known = {"terminal": self.terminals, "tool_call": self.calls}.get(what)
                 announced = known is None or name in known
                 require(announced, f"P5: the {what} {name} is listed and was not announced")
+            gone = {name for what, name in self.background - items if what == "terminal"}
+            open_ones = {name for name in gone if name in self.terminals}
+            open_ones -= {name for name in open_ones if self.terminals[name].exited}
+            require(not open_ones, f"P5: listed no more before their exit: {open_ones}")
             self.background = items
         self._state_told = True
         before, self.state = self.state, state
@@ -217,7 +225,8 @@ class SessionV2:
             return
         ended = before in {"running", "requires_action"}
         if not ended:
-            require(bool(self.resuming), "P8: idle twice for one piece of work")
+            changed = reason is None and self.background != listed_before
+            require(bool(self.resuming) or changed, "P8: idle twice for one piece of work")
             return
         require(reason is not None, "P8: work ended without a stopReason")
         if self._must_cancel:

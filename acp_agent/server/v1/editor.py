@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.events import (
     AnyEvent,
+    BackgroundCommandChanged,
     ConfigChanged,
     NoticeShown,
     TurnEnded,
@@ -83,9 +84,10 @@ class Editor(ClientEditor):
         """The events in the order in which they are to be shown.
 
         For a client without notices a notice is written as a thought, and thoughts belong to a
-        turn: one that comes between two turns is held back until the next begins.
+        turn: one that comes between two turns is held back until the next begins. The end of a
+        background command is told as a notice where no turn runs, in which the model would say it.
         """
-        for event in events:
+        for event in self._with_background_ends(session, events):
             match event:
                 case NoticeShown() if not (self.client.notices or session in self._in_turn):
                     self._held.setdefault(session, []).append(event)
@@ -98,6 +100,17 @@ class Editor(ClientEditor):
                     yield event
                 case _:
                     yield event
+
+    def _with_background_ends(
+        self, session: SessionId, events: Sequence[AnyEvent]
+    ) -> Iterator[AnyEvent]:
+        for event in events:
+            if not isinstance(event, BackgroundCommandChanged):
+                yield event
+            elif event.status != "running" and session not in self._in_turn:
+                from acp_agent.server.v1.background import ended  # noqa: PLC0415 - rare
+
+                yield ended(event)
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""

@@ -106,6 +106,8 @@ class Projector:
         ]
 
     def _output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
+        if event.call not in self._live_output:
+            return ()  # the command goes on behind its call, to which nothing can be added
         if self._client.terminal_output:
             data = {"terminal_id": event.call, "data": event.text}
             return [_update(event.call, meta={"terminal_output": data})]

@@ -16,13 +16,15 @@ class Activity:
     """Running, idle, or waiting for the user: which it is follows from what it is fed.
 
     The whole session waits for the user only where none of its calls is at work beside the
-    question.
+    question. Every state comes with the commands that run in the background, also where there are
+    none (Prompt Lifecycle, Background Work).
     """
 
     def __init__(self) -> None:
         self._running = False
         self._at_work: set[str] = set()
         self._asking: set[str] = set()
+        self._behind: dict[str, acp.BackgroundTerminal] = {}
         self._told: Literal["running", "requires_action", "idle"] = "idle"
 
     def begins(self) -> Sequence[acp.SessionUpdate]:
@@ -63,17 +65,37 @@ class Activity:
         if self._told == "idle":
             return []
         self._told = "idle"
-        return [_cut() if event is None else _idle(event)]
+        return [self._cut() if event is None else self._idle(event)]
+
+    def goes_behind(self, terminal: str) -> Sequence[acp.SessionUpdate]:
+        """A command goes on behind its call."""
+        self._behind[terminal] = acp.BackgroundTerminal(terminal_id=terminal)
+        return [self._as_told()]
+
+    def left_behind(self, terminal: str) -> Sequence[acp.SessionUpdate]:
+        """A command that went on behind its call has ended."""
+        return [] if self._behind.pop(terminal, None) is None else [self._as_told()]
 
     def now(self) -> acp.SessionUpdate:
         """What the session is doing now, for a client that missed what was told."""
-        match self._state():
+        return self._update(self._state())
+
+    def _as_told(self) -> acp.SessionUpdate:
+        """What was told last, with what runs in the background now."""
+        return self._update(self._told)
+
+    def _update(self, state: Literal["running", "requires_action", "idle"]) -> acp.SessionUpdate:
+        background = self._background()
+        match state:
             case "running":
-                return acp.SessionRunningUpdate()
+                return acp.SessionRunningUpdate(background=background)
             case "requires_action":
-                return acp.SessionRequiresActionUpdate()
+                return acp.SessionRequiresActionUpdate(background=background)
             case "idle":
-                return acp.SessionIdleUpdate()
+                return acp.SessionIdleUpdate(background=background)
+
+    def _background(self) -> Sequence[acp.BackgroundTerminal]:
+        return list(self._behind.values())
 
     def _state(self) -> Literal["running", "requires_action", "idle"]:
         if not self._running:
@@ -88,13 +110,16 @@ class Activity:
         self._told = state
         return [self.now()]
 
+    def _cut(self) -> acp.SessionUpdate:
+        error = turn_error(INTERRUPTED_TITLE, "")
+        return acp.SessionErrorUpdate(error=error, background=self._background())
 
-def _cut() -> acp.SessionUpdate:
-    return acp.SessionErrorUpdate(error=turn_error(INTERRUPTED_TITLE, ""))
-
-
-def _idle(event: TurnEnded) -> acp.SessionUpdate:
-    usage = None if event.usage is None else acp.Usage(**token_counts(event.usage))
-    if event.error:
-        return acp.SessionErrorUpdate(error=turn_error(event.error, event.error_kind), usage=usage)
-    return acp.SessionIdleUpdate(stop_reason=event.stop_reason, usage=usage)
+    def _idle(self, event: TurnEnded) -> acp.SessionUpdate:
+        usage = None if event.usage is None else acp.Usage(**token_counts(event.usage))
+        background = self._background()
+        if event.error:
+            error = turn_error(event.error, event.error_kind)
+            return acp.SessionErrorUpdate(error=error, usage=usage, background=background)
+        return acp.SessionIdleUpdate(
+            stop_reason=event.stop_reason, usage=usage, background=background
+        )

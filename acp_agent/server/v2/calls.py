@@ -11,7 +11,14 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from acp_agent.content import CallContent, Location, text_part
-from acp_agent.events import ToolCalled, ToolEnded, ToolOutput, ToolShown, ToolStarted
+from acp_agent.events import (
+    BackgroundCommandChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+)
 from acp_agent.ids import CallId
 from acp_agent.server.arguments import raw_input
 from acp_agent.server.interrupted import CUT_CALL
@@ -28,7 +35,9 @@ class _OpenCall:
         self.content = event.content
         self.locations = event.locations
         self.title = event.title
-        self.has_terminal = False
+        self.terminal: acp.TerminalUpdate | None = None  # as it began, where it has one
+        self.goes_on = False  # its command, behind it
+        self.exited = False  # its command, before it
 
 
 class Calls:
@@ -36,6 +45,7 @@ class Calls:
 
     def __init__(self) -> None:
         self._open: dict[CallId, _OpenCall] = {}
+        self._behind: dict[CallId, acp.TerminalUpdate] = {}  # how the terminals began
 
     def called(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
         """The model called a tool. As long as the call is open, the user can stop it."""
@@ -60,9 +70,9 @@ class Calls:
         call = self._open.get(event.call)
         if event.cwd is None or call is None:
             return [acp.ToolCallProgress(tool_call_id=event.call, status="in_progress")]
-        call.has_terminal = True
+        call.terminal = terminals.begun(event, call.command)
         return [
-            terminals.begun(event, call.command),
+            call.terminal,
             acp.ToolCallProgress(
                 tool_call_id=event.call,
                 status="in_progress",
@@ -73,7 +83,7 @@ class Calls:
     def output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
         """A command wrote. What a call without a terminal puts out is added to what it shows."""
         call = self._open.get(event.call)
-        if call is None or call.has_terminal:
+        if call is None or call.terminal is not None:
             return [terminals.output(event)]
         return self._shows(event.call, call, (*call.content, text_part(event.text)))
 
@@ -96,8 +106,11 @@ class Calls:
             status = "cancelled" if event.cancelled else "failed"
         updates: list[acp.SessionUpdate] = []
         content: list[acp.ToolCallContent] | None = None
-        if call is not None and call.has_terminal:
-            updates.append(terminals.exited(event))
+        if call is not None and call.goes_on:
+            pass  # the terminal that the call shows stays live
+        elif call is not None and call.terminal is not None:
+            if not call.exited:
+                updates.append(terminals.exited(event))
             ended_by_itself = event.exit_code is not None or event.signal is not None
             if event.content and not ended_by_itself:  # the terminal does not have the reason
                 content = [acp.Terminal(terminal_id=event.call), *shown(event.content)]
@@ -116,6 +129,10 @@ class Calls:
         )
         return updates
 
+    def announced(self) -> Sequence[acp.SessionUpdate]:
+        """The terminals of the commands that go on behind their calls, as they began."""
+        return tuple(self._behind.values())
+
     def cut(self, call: CallId) -> Sequence[acp.SessionUpdate]:
         """A call did not end, but the turn did; nothing where the client was told of an end."""
         known = self._open.pop(call, None)
@@ -126,10 +143,24 @@ class Calls:
         failed = acp.ToolCallProgress(
             tool_call_id=call,
             status="failed",
-            content=[terminal, reason] if known.has_terminal else [reason],
+            content=[terminal, reason] if known.terminal is not None else [reason],
             capabilities=None,
         )
-        return [terminals.lost(call), failed] if known.has_terminal else [failed]
+        runs = known.terminal is not None and not known.goes_on and not known.exited
+        return [terminals.lost(call), failed] if runs else [failed]
+
+    def background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
+        """A command goes on behind its call, or has ended."""
+        call = self._open.get(event.call)
+        if event.status == "running":
+            if call is not None and call.terminal is not None:
+                call.goes_on = True
+                self._behind[event.call] = call.terminal
+            return []
+        self._behind.pop(event.call, None)
+        if call is not None:
+            call.goes_on, call.exited = False, True
+        return [terminals.background_exited(event)]
 
     def cut_all(self) -> Sequence[acp.SessionUpdate]:
         """The turn ended; a call that is open still is one whose end could not be written."""
@@ -148,7 +179,7 @@ class Calls:
         moved = locations is not None and locations != call.locations
         call.locations = call.locations if locations is None else locations
         grown = -1  # it is something else, or the first that is shown
-        if content == before or call.has_terminal:  # which shows all that there is
+        if content == before or call.terminal is not None:  # which shows all that there is
             grown = 0
         elif before and content[: len(before)] == before:
             grown = len(content) - len(before)

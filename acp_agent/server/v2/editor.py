@@ -68,6 +68,11 @@ class Editor(ClientEditor):
         for call in self._filling_in.get(session, ()):  # of which the journal says nothing
             projector.activity.asks(call)
 
+    def announce_background(self, session: SessionId) -> None:
+        """Send the terminals that a client has to know of before a state can list them."""
+        for update in self._projector(session).announced():
+            self.update(session, update)
+
     def show_state(self, session: SessionId) -> None:
         """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
         self.update(session, self._projector(session).activity.now())

@@ -108,11 +108,14 @@ class Handlers:
         replay = _replays(request.replay_from)
 
         async def show(session: Session) -> None:
-            events = await session.history() if replay or session.turn is not None else ()
+            goes_on = session.turn is not None or session.has_background
+            events = await session.history() if replay or goes_on else ()
             if replay:
                 await self._editor.replay(session.session, events)
-            if session.turn is not None:
+            if goes_on:
                 self._editor.catch_up(session.session, events)
+            if session.has_background and not replay:
+                self._editor.announce_background(session.session)
             self._editor.show_state(session.session)
 
         session = await self._operations.open(

@@ -14,6 +14,7 @@ from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    BackgroundCommandChanged,
     CompactionChanged,
     CompactionSummaryText,
     ModelAsked,
@@ -67,6 +68,7 @@ class Projector:
             ToolStarted: self._started,
             ToolShown: self._calls.shown,
             ToolEnded: self._ended,
+            BackgroundCommandChanged: self._background,
             PlanChanged: _plan,
             PlanRemoved: _no_plan,
             UsageReported: _usage,
@@ -84,8 +86,19 @@ class Projector:
         show = self._by_type.get(type(event))
         return () if show is None else show(event)
 
+    def announced(self) -> Sequence[acp.SessionUpdate]:
+        """The terminals of the background, for a client that missed how they began."""
+        return self._calls.announced()
+
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
         return [*self.activity.works(event.call), *self._calls.started(event)]
+
+    def _background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
+        # Announced before it is listed, and ended before it is not any more.
+        told = self._calls.background(event)
+        if event.status == "running":
+            return [*told, *self.activity.goes_behind(event.call)]
+        return [*told, *self.activity.left_behind(event.call)]
 
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         resting = self.activity.rests(event.call, cancelled=event.cancelled)

@@ -1,6 +1,7 @@
 """Commands as terminals that the agent owns and the client only shows.
 
-A call that runs a command has one terminal, whose id is the call's. The protocol wants the bytes
+A call that runs a command has one terminal, whose id is the call's; it stays live where the command
+goes on behind the call. The protocol wants the bytes
 that a terminal would be sent. What the journal keeps of a command is text, with the bytes beside it
 that are not UTF-8, without the escape sequences that steer a terminal and without secrets
 (`workspace.output`, `workspace.scrub`). Its bytes are those, with the line ends that a terminal
@@ -17,7 +18,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from acp_agent.events import ToolEnded, ToolOutput, ToolStarted
+from acp_agent.events import BackgroundCommandChanged, ToolEnded, ToolOutput, ToolStarted
 from acp_agent.ids import CallId
 from protocol.v2 import types as acp
 
@@ -68,6 +69,11 @@ def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
 
 def exited(event: ToolEnded) -> acp.TerminalUpdate:
     """The command ended, in whichever way."""
+    return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
+
+
+def background_exited(event: BackgroundCommandChanged) -> acp.TerminalUpdate:
+    """A command that went on behind its call ended, or was lost."""
     return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
 
 

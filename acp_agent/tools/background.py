@@ -1,0 +1,128 @@
+"""Looks after the commands that run in the background."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import code, fenced, one_line, shorten
+from acp_agent.tools.shell import SHOWN_LIMIT, TITLE_LIMIT, ending
+from acp_agent.tools.touches import NOTHING, Touches
+from acp_agent.workspace.background_commands import BackgroundCommand
+
+MAX_WAIT = 600.0  # seconds
+WAIT = 30.0  # seconds, where the call says nothing
+_STOP_SECONDS = 10.0  # for a command to end that was told to
+
+_TITLES = {
+    "list": "List the background commands",
+    "output": "Read the output of {}",
+    "wait": "Wait for {}",
+    "stop": "Stop {}",
+}
+
+
+class BackgroundParams(ToolParams):
+    """The background tool's parameters."""
+
+    action: Literal["list", "output", "wait", "stop"]
+    id: Annotated[str | None, Field(description="Which command; for all but `list`.")] = None
+    seconds: Annotated[
+        float | None, Field(gt=0, le=MAX_WAIT, description="How long to wait at most.")
+    ] = None
+    until: Annotated[
+        str | None, Field(max_length=200, description="Text of a line; `*` is anything.")
+    ] = None
+
+
+class BackgroundTool(Tool[BackgroundParams]):
+    """Reads, awaits and stops commands that go on behind their calls."""
+
+    name: ClassVar[str] = "background"
+    kind: ClassVar[ToolKind] = "execute"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    polls: ClassVar[bool] = True
+    params: ClassVar[type[BackgroundParams]] = BackgroundParams
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Wait for `npm run dev`"."""
+        title = _TITLES.get(str(arguments.get("action")))
+        if title is None:
+            return self.name
+        name = str(arguments.get("id") or "")
+        try:
+            what = code(one_line(self.workspace.background.get(name).command, TITLE_LIMIT))
+        except ToolError:
+            what = f"the background command {name}"
+        return title.format(what)
+
+    def touches(self, params: BackgroundParams) -> Touches:
+        """No file: what the command does to files was judged when it was started."""
+        del params
+        return NOTHING
+
+    async def prepare(self, params: BackgroundParams) -> Prepared:
+        """Find the command. Nobody has to be asked: it is the session's own, and was allowed."""
+        if params.action == "list":
+            return Prepared(title=self.title({"action": "list"}), run=self._list)
+        if params.id is None:
+            raise ToolError(f"id: which command? `{params.action}` needs one")
+        command = self.workspace.background.get(params.id)
+        return Prepared(
+            title=self.title({"action": params.action, "id": params.id}),
+            run=functools.partial(self._look, params, command),
+        )
+
+    async def _list(self, progress: Progress) -> Outcome:
+        del progress
+        lines = [job_line(command) for command in self.workspace.background]
+        text = "\n".join(lines) or "There are no background commands."
+        return Outcome(text=text, content=(text_part(text),))
+
+    async def _look(
+        self, params: BackgroundParams, command: BackgroundCommand, progress: Progress
+    ) -> Outcome:
+        del progress
+        runs = command.runs
+        matched = False
+        if params.action == "stop":
+            command.heard = command.heard or runs
+            command.stop()
+            await command.wait(_STOP_SECONDS)
+        elif params.action == "wait":
+            command.heard = command.heard or runs
+            try:
+                matched = await command.wait(params.seconds or WAIT, params.until or "")
+            finally:
+                if command.runs:
+                    command.heard = False
+        output = command.take().rstrip("\n")
+        how = _state(command)
+        if matched and command.runs:
+            how += "; a line matched"
+        elif params.action == "wait" and params.until and not matched:
+            how += "; no line matched"
+        shown = f"{fenced(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
+        return Outcome(
+            text=f"{output}\n[{how}]" if output else f"[no new output; {how}]",
+            content=(text_part(shown),),
+        )
+
+
+def job_line(command: BackgroundCommand) -> str:
+    """One command as a line of a list: its name, its command line, how far it is."""
+    return f"- {command.name}: {code(one_line(command.command, TITLE_LIMIT))}, {_state(command)}"
+
+
+def _state(command: BackgroundCommand) -> str:
+    if command.runs:
+        return f"running for {command.seconds:.0f} s"
+    if command.result is None:
+        return f"ended after {command.seconds:.0f} s; {command.failure or 'nobody knows how'}"
+    return f"ended after {command.seconds:.0f} s: {ending(command.result)}"

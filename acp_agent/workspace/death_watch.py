@@ -1,0 +1,110 @@
+"""Ends the commands of a program that was killed, from outside of it.
+
+A program that gets SIGKILL can end nothing any more. So a second process, a small script of the
+system's shell, waits at the other end of a pipe: when the pipe is closed, in whichever way, it ends
+at once the process groups that it was told of, and, on Linux, everything with the mark in its
+environment. It works on every POSIX system and for whole groups, which Linux's PR_SET_PDEATHSIG
+does not: that reaches the shell alone, and goes by the thread that started it.
+
+It cannot help where it is killed too, and elsewhere than on Linux not for a process that left its
+group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+from acp_agent.workspace.child_output import within
+
+_PATIENCE = 2.0  # seconds for the script to end once its pipe is closed
+
+# Signals to this process are not its end: it has to outlive whoever gets them with it.
+_SCRIPT = """
+trap '' TERM INT HUP
+groups=' '
+while read -r what group; do
+  case $what in
+    +) groups="$groups$group " ;;
+    -) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
+    done) exit 0 ;;
+  esac
+done
+for group in $groups; do kill -KILL "-$group" 2>/dev/null; done
+if [ -d /proc/self ]; then
+  for round in 1 2 3; do
+    for place in $(grep -la "$1" /proc/[0-9]*/environ 2>/dev/null); do
+      process=${place#/proc/}
+      process=${process%/environ}
+      [ "$process" = $$ ] || kill -KILL "$process" 2>/dev/null
+    done
+  done
+fi
+"""
+
+
+class DeathWatch:
+    """The watching process of one owner of commands.
+
+    Args:
+        mark: how the variable that all its commands have begins, written `NAME=value`.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self._tried = False
+
+    async def start(self) -> None:
+        """Begin to watch; before the first command, so that none is missed.
+
+        Where no process can be started, the commands run all the same.
+        """
+        async with self._starting:
+            if self._tried:
+                return
+            self._tried = True
+            with contextlib.suppress(OSError):
+                self._process = await asyncio.create_subprocess_exec(
+                    "/bin/sh",
+                    "-c",
+                    _SCRIPT,
+                    "acp-agent-watch",
+                    self._mark,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    cwd="/",
+                    env={"PATH": os.defpath},
+                    start_new_session=True,
+                )
+
+    def begins(self, group: int) -> None:
+        """A command began to run."""
+        self._say(f"+ {group}")
+
+    def ends(self, group: int) -> None:
+        """Nothing of a command is left: its number may be another's soon."""
+        self._say(f"- {group}")
+
+    async def aclose(self) -> None:
+        """There is nothing to watch any more."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.write(b"done\n")
+            process.stdin.close()
+        if not await within(process.wait(), _PATIENCE):
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    def _say(self, line: str) -> None:
+        if self._process is None or self._process.stdin is None:
+            return
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(f"{line}\n".encode())

@@ -1,0 +1,208 @@
+"""Commands that go on behind their calls, as a client of version 1 and the model see them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import StartAgent
+from tests.server.server_session import OPENAI, OpenSession, calls_of, messages
+from tests.server.v2_session import OpenV2, connect
+from tests.support.editor import Editor
+from tests.support.model_server import Call, ModelServer, answer
+
+WAITS = "echo begun; while [ ! -e done ]; do sleep 0.05; done; echo ended"
+
+
+def in_background(command: str) -> Call:
+    return Call("shell", {"command": command, "background": True})
+
+
+def look(action: str, **more: object) -> Call:
+    return Call("background", {"action": action, **more})
+
+
+def result(server: ModelServer) -> str:
+    """The result of the last call that the model was told of."""
+    return str([one for one in messages(server) if one["role"] == "tool"][-1]["content"])
+
+
+async def test_a_command_goes_on_behind_its_call_into_later_turns(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    running, session = await opened()
+    model_server.add(
+        answer(in_background(WAITS)),
+        answer(look("wait", id="1", until="beg*n", seconds=20)),
+        answer("It runs."),
+    )
+    await running.prompt(session, "start it")
+    assert result(model_server).startswith("begun\n[running for ")
+    (workspace_repo / "done").touch()
+    model_server.add(answer(look("wait", id="1", seconds=20)), answer("It ended."))
+    await running.prompt(session, "and now?")
+    assert "ended\n[ended after " in result(model_server)
+    assert "exit code 0" in result(model_server)
+    # The call that started it ended when it returned, and nothing was added to it after that.
+    first, *_ = calls_of(running.updates(session)).values()
+    assert [update.get("status") for update in first][-1] == "completed"
+
+
+async def test_the_model_is_told_with_its_next_request_what_ended_meanwhile(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    running, session = await opened(editor=Editor(offers=frozenset({"notices"})))
+    model_server.add(answer(in_background(WAITS + "; exit 3")), answer("It runs."))
+    await running.prompt(session, "start it")
+    (workspace_repo / "done").touch()
+    notice = await running.expect_update(session, "notice")
+    assert "ended with exit code 3" in notice["title"]
+    model_server.add(answer("I see."))
+    await running.prompt(session, "go on")
+    said = json.dumps(messages(model_server)[-1])
+    assert "The background command 1, `" in said
+    assert "ended with exit code 3" in said
+    # It is said once, and what was sent before stays as it was.
+    model_server.add(answer("Yes."))
+    await running.prompt(session, "well?")
+    before, after = messages(model_server, -2), messages(model_server)
+    assert after[: len(before)] == before
+    assert "background" not in json.dumps(after[-1])
+
+
+async def test_what_ended_within_a_turn_is_told_with_the_results_of_its_calls(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    running, session = await opened()
+    await running.prompt(session, "/mode full")
+    ends = in_background("true")
+    waits = Call("shell", {"command": "sleep 0.5"})
+    model_server.add(answer(ends), answer(waits), answer("I see."))
+    await running.prompt(session, "go")
+    assert "ended with exit code 0" in json.dumps(messages(model_server)[-1])
+
+
+async def test_the_user_is_asked_about_a_background_command_as_about_any_other(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    running, session = await opened(editor=Editor(permission="reject_once"))
+    model_server.add(answer(in_background("touch ran")), answer("Well."))
+    await running.prompt(session, "start it")
+    assert "refused" in result(model_server)
+    assert not (workspace_repo / "ran").exists()
+
+
+async def test_closing_the_session_ends_its_background_commands(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    model_server.add(answer(in_background("trap '' TERM; sleep 1000")), answer("It runs."))
+    await running.prompt(session, "start it")
+    await running.request("session/close", {"sessionId": session})
+    assert running.left_behind().keys() == {running.process.pid}
+
+
+async def test_jobs_lists_what_runs_without_the_model(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    await running.prompt(session, "/jobs")
+    assert "no background commands" in running.text(session)
+    model_server.add(answer(in_background("sleep 1000")), answer("It runs."))
+    await running.prompt(session, "start it")
+    asked = len(model_server.requests)
+    await running.prompt(session, "/jobs")
+    assert "1: `sleep 1000`, running" in running.text(session)
+    assert len(model_server.requests) == asked
+
+
+@pytest.mark.covers("P5", "P8")
+async def test_version_2_has_a_live_terminal_and_lists_it_with_every_state(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    client, session = await opened_v2()
+    model_server.add(answer(in_background(WAITS)), answer("It runs."))
+    assert (await client.prompt(session, "start it"))["stopReason"] == "end_turn"
+    view = client.view(session)
+    ((name, terminal),) = view.terminals.items()
+    listed = [{"type": "terminal", "terminalId": name}]
+    assert view.states[0]["background"] == []
+    assert view.states[-1]["background"] == listed
+    assert terminal.exit_status is None
+    assert view.calls[name]["status"] == "completed"
+    (workspace_repo / "done").touch()
+    view = await client.expect_view(session, lambda view: view.states[-1]["background"] == [])
+    assert view.terminals[name].output == b"begun\r\nended\r\n"
+    assert view.terminals[name].exit_status == {"exitCode": 0}
+    assert view.states[-1]["state"] == "idle"
+    assert "stopReason" not in view.states[-1]
+
+
+@pytest.mark.covers("P7")
+async def test_a_background_command_is_stopped_by_its_terminal_while_nothing_else_runs(
+    opened_v2: OpenV2, model_server: ModelServer
+) -> None:
+    client, session = await opened_v2()
+    model_server.add(answer(in_background("sleep 1000")), answer("It runs."))
+    await client.prompt(session, "start it")
+    (name,) = client.view(session).terminals
+    await client.cancel_terminal(session, name)
+    view = await client.expect_view(session, lambda view: view.states[-1]["background"] == [])
+    assert view.terminals[name].exit_status == {"signal": "SIGTERM"}
+    model_server.add(answer("I see."))
+    await client.prompt(session, "go on")
+    assert "ended by SIGTERM (the user stopped it)" in json.dumps(messages(model_server)[-1])
+
+
+@pytest.mark.covers("P7")
+async def test_cancelling_the_session_leaves_background_commands_running(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    client, session = await opened_v2()
+    model_server.add(answer(in_background(WAITS)), answer(look("wait", id="1", seconds=100)))
+    message = await client.said(client.post_prompt(session, "start it"))
+    await client.expect_view(
+        session, lambda view: sum(c["status"] == "in_progress" for c in view.calls.values()) == 1
+        and len(view.calls) == 2,
+    )  # fmt: skip
+    client.cancel(session)
+    assert (await client.idle(session, message))["stopReason"] == "cancelled"
+    (terminal,) = client.view(session).terminals.values()
+    assert terminal.exit_status is None
+    (workspace_repo / "done").touch()
+    view = await client.expect_view(session, lambda view: view.states[-1]["background"] == [])
+    assert next(iter(view.terminals.values())).exit_status == {"exitCode": 0}
+
+
+@pytest.mark.covers("S4")
+async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
+    agent: StartAgent, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    first = await agent(
+        *OPENAI, editor=Editor(permission="allow_once"), environ=model_server.environ("openai")
+    )
+    await first.initialize()
+    session = await first.new_session(workspace_repo)
+    stubborn = "trap '' TERM; (setsid sleep 1000 &) ; sleep 1000 & echo begun; wait"
+    model_server.add(
+        answer(in_background(stubborn)),
+        answer(look("wait", id="1", until="begun", seconds=20)),
+        answer("It runs."),
+    )
+    await first.prompt(session, "start it")
+    assert len(first.left_behind()) >= 3
+    await first.kill()
+    async with asyncio.timeout(10):
+        while first.left_behind():
+            await asyncio.sleep(0.05)
+    client = await connect(agent, model_server)
+    view = await client.resume(session, workspace_repo, replay=True)
+    (terminal,) = view.terminals.values()
+    assert terminal.exit_status == {}
+    assert view.states[-1]["background"] == []
+    model_server.add(answer("I see."))
+    await client.prompt(session, "go on")
+    assert "ended with the agent" in json.dumps(messages(model_server)[-1])
