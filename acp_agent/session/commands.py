@@ -13,6 +13,7 @@ from acp_agent.errors import InvalidInputError, ToolError
 
 if TYPE_CHECKING:
     from acp_agent.session.mcp_prompts import ServerPrompt
+    from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
     from acp_agent.session.turn import Work
     from acp_agent.session.turn_host import SessionHost
@@ -38,6 +39,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     ask: str | None = None
     work: Work | None = None
     wish: str = ""
+    repetition: Repetition | None = None
 
 
 COMMANDS = (
@@ -53,6 +55,11 @@ COMMANDS = (
         name="budget",
         description="Show or change what may be spent",
         hint="turn | session | day  $2 | 500k | none",
+    ),
+    Command(
+        name="loop",
+        description="Repeat a prompt until the model says that it is done",
+        hint="N prompt",
     ),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
@@ -121,6 +128,8 @@ def _command(name: str, rest: str) -> FoundCommand | None:
             from acp_agent.session.budget_command import budget_command  # noqa: PLC0415 - rare
 
             return FoundCommand(answer=lambda session: budget_command(session, rest))
+        case "loop":
+            return _loop(rest)
         case "compact":
             return FoundCommand(work=lambda host: _compact(host, rest), wish=rest)
         case "init":
@@ -149,6 +158,19 @@ async def _status(session: Session) -> str:
         f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"
         f"- Messages to the model so far: {messages}\n- Cost so far: {cost}"
     )
+
+
+def _loop(rest: str) -> FoundCommand:
+    from acp_agent.session.repetition import USAGE, parse_loop  # noqa: PLC0415 - rarely needed
+
+    repetition = parse_loop(rest)
+    if repetition is None:
+        return FoundCommand(answer=lambda _: _said(USAGE))
+    return FoundCommand(ask=repetition.told, repetition=repetition)
+
+
+async def _said(text: str) -> str:
+    return text
 
 
 async def _jobs(session: Session) -> str:

@@ -98,9 +98,15 @@ class Prompter:
         message = UserMessage(message=new_message_id(), content=content)
         reply: Sequence[AnyEvent] = ()
         work = None if command is None else command.work
+        repetition = None if command is None else command.repetition
         if command is not None and work is not None:
             message = msgspec.structs.replace(message, local=True)
             reply = spoken(WISH_HEARD)
+        elif repetition is not None and self._session.turns.takes_words:
+            from acp_agent.session.repetition import TURN_RUNS  # noqa: PLC0415 - rarely needed
+
+            message, repetition = msgspec.structs.replace(message, local=True), None
+            reply = spoken(TURN_RUNS)
         elif command is not None and command.answer is not None:
             message = msgspec.structs.replace(message, local=True)
             reply = spoken(await command.answer(self._session))
@@ -110,7 +116,9 @@ class Prompter:
             message = msgspec.structs.replace(message, attached=attached)
         withdrawn = cancelled if withdrawable else _never
         turns = self._session.turns
-        turn = await turns.join_or_begin(message, reply, steers, withdrawn=withdrawn, work=work)
+        turn = await turns.join_or_begin(
+            message, reply, steers, withdrawn=withdrawn, work=work, repetition=repetition
+        )
         began = turn.began_with(message.message)
         if command is not None and work is not None and not began:
             turns.compaction_wish = command.wish

@@ -24,6 +24,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId, new_turn_id
 
 if TYPE_CHECKING:
+    from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost
 
@@ -44,6 +45,7 @@ class Turn:
         first: the words that it begins with.
         reply: the agent's own answer to them; empty where the model is to answer.
         work: what it does instead of both; it gives what the agent says in the end.
+        repetition: asks the model, maybe more than once; None: it is asked once.
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class Turn:
         first: UserMessage,
         reply: Sequence[AnyEvent],
         work: Work | None = None,
+        repetition: Repetition | None = None,
     ) -> None:
         self._session = session
         self._first = first
         self._reply = reply
         self._work_instead = work
+        self._repetition = repetition
         self._id = new_turn_id()
         self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
@@ -235,6 +239,8 @@ class Turn:
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
 
         async with host.turn_slot():
+            if self._repetition is not None:
+                return await self._repetition.run(host)
             return await run_turn(host)
 
     def _uncancel(self) -> None:

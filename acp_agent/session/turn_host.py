@@ -20,6 +20,7 @@ from acp_agent.session.services import Services
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
     from acp_agent.agent.loop_guard import LoopGuard
     from acp_agent.agent.open_calls import OpenCalls
+    from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
     from acp_agent.session.tools_setup import Equipment
     from acp_agent.tools.base import Answer, Question
@@ -46,6 +47,8 @@ class SessionHost:
         self.limits = _limits(session.services)
         self.open_calls: OpenCalls = OpenCalls()
         self._told_to_wait = False
+        self.repetition: Repetition | None = None  # of the turn's prompt
+        self._finishing: tuple[Toolset, Toolset] | None = None  # without its end, and with it
 
     @property
     def session(self) -> SessionId:
@@ -92,7 +95,20 @@ class SessionHost:
         mcp = self._session.mcp
         if mcp is not None:
             tools = mcp.toolset(tools, self._equipment.workspace)
-        return self._with_search(tools) if self.context.is_shortened else tools
+        if self.context.is_shortened:
+            tools = self._with_search(tools)
+        return tools if self.repetition is None else self._with_finish(tools, self.repetition)
+
+    def _with_finish(self, tools: Toolset, repetition: Repetition) -> Toolset:
+        if self._finishing is None or self._finishing[0] is not tools:
+            from acp_agent.tools.finish_loop import FinishLoopTool  # noqa: PLC0415 - rarely needed
+
+            def finish() -> None:
+                repetition.finished = True
+
+            tool = FinishLoopTool(self._equipment.workspace, finish)
+            self._finishing = (tools, tools.with_more([tool]))
+        return self._finishing[1]
 
     def _with_search(self, tools: Toolset) -> Toolset:
         if self._searching is None or self._searching[0] is not tools:

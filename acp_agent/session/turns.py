@@ -19,6 +19,7 @@ from acp_agent.session.interruption import closing
 from acp_agent.session.turn import Turn, Work, no_such_call, no_such_terminal
 
 if TYPE_CHECKING:
+    from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
 
 
@@ -47,6 +48,7 @@ class Turns:
         *,
         withdrawn: Callable[[], bool],
         work: Work | None = None,
+        repetition: Repetition | None = None,
     ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
@@ -56,6 +58,7 @@ class Turns:
             steers: which of the two it must be; None: whichever can be.
             withdrawn: whether they are not to be said any more.
             work: what a turn that begins with them does, instead of asking the model.
+            repetition: asks the model in a turn that begins with them, maybe more than once.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see `Session.prompt`.
@@ -75,9 +78,14 @@ class Turns:
             raise PromptCancelledError
         if session.closing:
             raise SessionNotFoundError(session.session)
-        turn = self.current = Turn(session, message, reply, work)
+        turn = self.current = Turn(session, message, reply, work, repetition)
         turn.start(on_end=self._ended)
         return turn
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether what is said now becomes part of a turn that runs."""
+        return self.current is not None and self.current.takes_words
 
     def check(self, steers: bool | None) -> None:
         """Whether what is said now could become part of a turn, or begin one, as it must.
@@ -85,7 +93,7 @@ class Turns:
         Raises:
             TurnRunsError, NoTurnError: see `Session.prompt`.
         """
-        runs = self.current is not None and self.current.takes_words
+        runs = self.takes_words
         if steers is False and runs:
             raise TurnRunsError(f"a turn runs in the session {self._session.session}")
         if steers and not runs:

@@ -1,0 +1,50 @@
+"""Ends the repetition of a prompt. Offered only while one is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+from acp_agent.content import JsonObject
+from acp_agent.events import ToolKind
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.touches import NOTHING, Touches
+from acp_agent.workspace.contract import Workspace
+
+
+class FinishLoopParams(ToolParams):
+    """Nothing is to be said."""
+
+
+class FinishLoopTool(Tool[FinishLoopParams]):
+    """Lets the model say that it is done."""
+
+    name: ClassVar[str] = "finish_loop"
+    kind: ClassVar[ToolKind] = "think"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[FinishLoopParams]] = FinishLoopParams
+
+    def __init__(self, workspace: Workspace, finish: Callable[[], None]) -> None:
+        """Args: finish: called when the model says so."""
+        super().__init__(workspace)
+        self._finish = finish
+
+    def title(self, arguments: JsonObject) -> str:
+        """The same each time."""
+        del arguments
+        return "Finish the loop"
+
+    def touches(self, params: FinishLoopParams) -> Touches:
+        """No file."""
+        del params
+        return NOTHING
+
+    async def prepare(self, params: FinishLoopParams) -> Prepared:
+        """Nothing to look at."""
+        del params
+        return Prepared(title=self.title({}), run=self._run)
+
+    async def _run(self, progress: Progress) -> Outcome:
+        del progress
+        self._finish()
+        return Outcome(text="There will be no further round.")

@@ -1,0 +1,98 @@
+"""`/loop N prompt`: the same prompt again until the model says that it is done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.server.server_session import OpenSession, messages
+from tests.server.v2_session import OpenV2, states
+from tests.support.model_server import Call, ModelServer, Stall, answer
+
+FINISH = Call("finish_loop", {})
+
+
+def offered(server: ModelServer, request: int = -1) -> list[str]:
+    return [tool["function"]["name"] for tool in server.requests[request].json["tools"]]
+
+
+async def test_a_prompt_is_repeated_until_the_model_says_that_it_is_done(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    model_server.add(
+        answer("Mended one."), answer("Mended another."), answer(FINISH), answer("All are mended.")
+    )
+    ended = await running.prompt(session, "/loop 9 mend a test")
+    assert ended["stopReason"] == "end_turn"
+    shown = running.text(session)
+    places = [shown.index(f"Round {number} of 9") for number in (1, 2, 3)]
+    assert places == sorted(places)
+    assert "Round 4" not in shown
+    assert len(model_server.requests) == 4
+    assert "mend a test" in json.dumps(messages(model_server, 1)[-1])
+    for request in range(4):
+        assert "finish_loop" in offered(model_server, request)
+    before, after = messages(model_server, 2), messages(model_server, 3)
+    assert after[: len(before)] == before
+
+
+async def test_it_ends_after_the_rounds_that_were_asked_for_and_says_so(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    model_server.add(answer("One."), answer("Two."))
+    await running.prompt(session, "/loop 2 mend a test")
+    assert len(model_server.requests) == 2
+    assert "ended after 2 rounds" in running.text(session)
+    model_server.add(answer("Hello."))
+    await running.prompt(session, "hi")
+    assert "finish_loop" not in offered(model_server)
+
+
+@pytest.mark.covers("P7")
+async def test_cancelling_ends_all_rounds(opened_v2: OpenV2, model_server: ModelServer) -> None:
+    client, session = await opened_v2()
+    model_server.add(answer("One."), answer("begun", Stall()))
+    message = await client.said(client.post_prompt(session, "/loop 5 mend a test"))
+    await client.expect_view(session, lambda view: "begun" in view.text())
+    client.cancel(session)
+    assert (await client.idle(session, message))["stopReason"] == "cancelled"
+    assert len(model_server.requests) == 2
+    assert states(client, session) == ["running", "idle: cancelled"]
+
+
+async def test_a_round_that_did_not_come_to_its_end_is_the_last(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    model_server.add(answer("Half", stop="length"))
+    ended = await running.prompt(session, "/loop 5 mend a test")
+    assert ended["stopReason"] == "max_tokens"
+    assert len(model_server.requests) == 1
+
+
+@pytest.mark.parametrize("rest", ["", "3", "0 go", "101 go", "x go", "-1 go", "٣ go", "1" * 5000])
+async def test_what_is_no_loop_is_explained_and_not_sent(
+    opened: OpenSession, model_server: ModelServer, rest: str
+) -> None:
+    running, session = await opened()
+    await running.prompt(session, f"/loop {rest}")
+    assert "`/loop N prompt`" in running.text(session)
+    assert model_server.requests == []
+
+
+async def test_a_loop_is_not_begun_in_a_turn_that_runs(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    stall = Stall()
+    model_server.add(answer("begun", stall))
+    running.post_prompt(session, "go")
+    await running.expect_update(session, "agent_message_chunk")
+    second = running.post_prompt(session, "/loop 3 mend a test")
+    await running.expect(lambda _: "begins a turn of its own" in running.text(session))
+    running.notify("session/cancel", {"sessionId": session})
+    assert (await running.result(second))["stopReason"] == "cancelled"
+    assert len(model_server.requests) == 1
