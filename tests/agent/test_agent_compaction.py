@@ -367,7 +367,7 @@ async def test_compact_during_a_turn_comes_before_its_next_request(
             async for batch in super().stream(request):
                 yield batch
 
-    call = CallDone(index=0, name="list_folder", arguments='{"path": "."}')
+    call = CallDone(index=0, name="list", arguments='{"path": "."}')
     model = use(
         narrow,
         Interrupted(WINDOW, lambda request: call if "List" in last_words(request) else LONG),

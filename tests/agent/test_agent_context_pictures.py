@@ -62,7 +62,7 @@ async def test_a_picture_that_a_tool_read_is_described_in_its_result(
 ) -> None:
     (blind.folder / "shot.png").write_bytes(PNG)
     read: CallDone | str = CallDone(index=0, name="read", arguments='{"path": "shot.png"}')
-    steps = iter([read, CallDone(index=0, name="list_folder", arguments='{"path": "."}')])
+    steps = iter([read, CallDone(index=0, name="list", arguments='{"path": "."}')])
     model.answering = lambda request: next(steps, "I see.")
     await blind.say("Look at shot.png.")
     (result,) = results(model.requests[1])
