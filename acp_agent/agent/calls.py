@@ -278,6 +278,7 @@ class CallRunner:
     async def _run(self, call: ProposedCall, prepared: Prepared) -> None:
         cwd = prepared.access.cwd if isinstance(prepared.access, CommandAccess) else None
         stop = None if cwd is None else self._host.open_calls.has_command(call.call)
+        await self._host.keep_files(prepared.access)
         await self._host.emit(ToolStarted(call=call.call, cwd=cwd))
         progress = CallProgress(self._host, call.call, stop)
         try:

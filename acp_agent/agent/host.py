@@ -14,7 +14,7 @@ from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
-from acp_agent.permissions.access import Mode
+from acp_agent.permissions.access import Access, Mode
 from acp_agent.permissions.contract import Ask, Choice, Gate
 
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
@@ -200,6 +200,14 @@ class TurnHost(Protocol):
 
     def call_slot(self) -> AbstractAsyncContextManager[None]:
         """A place among the calls that run in the process, as soon as there is one."""
+        ...
+
+    async def keep_files(self, access: Access) -> None:
+        """Keep the files as they are, once a turn, before the first call that may change any runs.
+
+        Raises:
+            StoreError: the journal could not be written.
+        """
         ...
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:

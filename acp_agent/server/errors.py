@@ -16,6 +16,7 @@ from acp_agent.errors import (
     PromptCancelledError,
     SessionBusyError,
     SessionNotFoundError,
+    TurnRunsError,
 )
 from protocol.jsonrpc.errors import (
     AUTH_REQUIRED,
@@ -59,7 +60,7 @@ def to_rpc_error(error: AcpAgentError, auth_methods: list[dict[str, Any]]) -> Rp
             return RpcError(INVALID_PARAMS, message, data)
         case PromptCancelledError():
             return RpcError(REQUEST_CANCELLED, message)
-        case SessionBusyError():
+        case SessionBusyError() | TurnRunsError():
             return RpcError(INVALID_REQUEST, message)
         case ModelError():
             data = {"provider": error.provider}

@@ -32,13 +32,15 @@ class Command(Struct, frozen=True, kw_only=True):
 class FoundCommand(Struct, frozen=True, kw_only=True):
     """A command in a prompt: one that the agent answers by itself, or asks the model to do.
 
-    `work` takes a turn of its own; where a turn runs already, that turn is told the `wish`.
+    `work` takes a turn of its own; where a turn runs already, that turn is told the `wish`, or the
+    user is told the `refusal`.
     """
 
     answer: Callable[[Session], Awaitable[str]] | None = None
     ask: str | None = None
     work: Work | None = None
     wish: str = ""
+    refusal: str = ""
     repetition: Repetition | None = None
 
 
@@ -60,6 +62,11 @@ COMMANDS = (
         name="loop",
         description="Repeat a prompt until the model says that it is done",
         hint="N prompt",
+    ),
+    Command(
+        name="rewind",
+        description="Go back to how the conversation and the files were",
+        hint="N [files | conversation | both]",
     ),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
@@ -132,6 +139,8 @@ def _command(name: str, rest: str) -> FoundCommand | None:
             return _loop(rest)
         case "compact":
             return FoundCommand(work=lambda host: _compact(host, rest), wish=rest)
+        case "rewind":
+            return _rewind(rest)
         case "init":
             from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
 
@@ -189,6 +198,16 @@ async def _compact(host: SessionHost, focus: str) -> str:
     if why is not None:
         return f"The conversation was not summed up: {why}."
     return "The conversation so far is summed up for the model. You still see all of it."
+
+
+def _rewind(rest: str) -> FoundCommand:
+    from acp_agent.session import rewind_command  # noqa: PLC0415 - rarely needed
+
+    if not rewind_command.goes(rest):
+        return FoundCommand(answer=lambda session: rewind_command.told(session, rest))
+    return FoundCommand(
+        work=lambda host: rewind_command.gone(host, rest), refusal=rewind_command.TURN_RUNS
+    )
 
 
 async def _option(session: Session, name: str, value: str) -> str:

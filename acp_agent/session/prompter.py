@@ -68,6 +68,10 @@ class Prompter:
                 said.turn.cancel()
             return said
 
+    def forget(self) -> None:
+        """Tell the model again what it was told beside the user's words; it may have lost that."""
+        self._notes = Notes()
+
     async def _say(
         self,
         content: tuple[ContentBlock, ...],
@@ -101,7 +105,7 @@ class Prompter:
         repetition = None if command is None else command.repetition
         if command is not None and work is not None:
             message = msgspec.structs.replace(message, local=True)
-            reply = spoken(WISH_HEARD)
+            reply = spoken(command.refusal or WISH_HEARD)
         elif repetition is not None and self._session.turns.takes_words:
             from acp_agent.session.repetition import TURN_RUNS  # noqa: PLC0415 - rarely needed
 
@@ -120,7 +124,7 @@ class Prompter:
             message, reply, steers, withdrawn=withdrawn, work=work, repetition=repetition
         )
         began = turn.began_with(message.message)
-        if command is not None and work is not None and not began:
+        if command is not None and work is not None and not began and not command.refusal:
             turns.compaction_wish = command.wish
         return Said(turn=turn, message=message.message, began=began)
 

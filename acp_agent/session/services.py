@@ -28,8 +28,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """The parts that sessions are built on, made once and passed in.
 
     `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
-    session keeps outputs too long for the model, and `checkpoints` has files as they were before they
-    were changed; `user_instructions` is the user's own AGENTS.md.
+    session keeps outputs too long for the model, `checkpoints` the one of files as they were before
+    they were changed; `user_instructions` is the user's own AGENTS.md.
     `turn_slots` and `call_slots` are what turns and calls of all sessions share.
     """
 

@@ -34,10 +34,12 @@ from acp_agent.session.turn import Turn
 from acp_agent.session.turn_host import SessionHost
 from acp_agent.session.turns import Turns
 
-if TYPE_CHECKING:  # for sessions that have MCP servers
+if TYPE_CHECKING:  # for sessions that have MCP servers, and for turns that write
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.session.budget import Budget
+    from acp_agent.session.checkpoints import Checkpoints
     from acp_agent.session.mcp_servers import McpServers
+    from acp_agent.session.rewinder import Rewinder
     from acp_agent.workspace.background_commands import BackgroundCommands
 
 # What a prompt needs is imported this long after the session was opened: not while the editor
@@ -91,6 +93,8 @@ class Session:
         self._background = BackgroundTasks(f"session {session}")
         self._ending = BackgroundTasks(f"the end of session {session}")
         self._mcp: McpServers | None = None
+        self._checkpoints: Checkpoints | None = None
+        self._rewinder: Rewinder | None = None
         self._budget: Budget | None = None
         self._warm = False
         self._closing: asyncio.Task[None] | None = None
@@ -287,6 +291,33 @@ class Session:
         """Whether a command runs behind its call."""
         return self.background is not None and bool(self.background.running)
 
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The files as they were before turns changed them."""
+        if self._checkpoints is None:
+            from acp_agent.session.checkpoints import Checkpoints  # noqa: PLC0415 - for turns that write
+
+            self._checkpoints = Checkpoints(self)
+        return self._checkpoints
+
+    @property
+    def rewinder(self) -> Rewinder:
+        """What takes the session back to how it was."""
+        if self._rewinder is None:
+            from acp_agent.session.rewinder import Rewinder  # noqa: PLC0415 - rarely needed
+
+            self._rewinder = Rewinder(self, self.checkpoints)
+        return self._rewinder
+
+    def went_back(self) -> None:
+        """What is due when the model is not sent any more what it was sent."""
+        self._prompter.forget()
+
+    def turn_ended(self) -> None:
+        """What is due when a turn has ended."""
+        if self._checkpoints is not None:
+            self._checkpoints.turn_ended()
+
     async def equip(self) -> SessionHost:
         """What a turn needs, with the tools set up; the first time this imports them."""
         return SessionHost(self, await self._tools.get())
@@ -402,6 +433,8 @@ class Session:
             if self.turn is not None:
                 await self.turn.wait()
             await self._background.wait()
+            if self._checkpoints is not None:
+                await self._checkpoints.aclose()
             self._replace_mcp_servers(())
             await asyncio.gather(self._tools.aclose(), self._ending.wait())
             await self._journal.flush()

@@ -13,7 +13,7 @@ from acp_agent.config.types import ContextConfig
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
-from acp_agent.permissions.access import Mode
+from acp_agent.permissions.access import Access, Mode
 from acp_agent.permissions.contract import Ask, Choice, Gate
 from acp_agent.session.services import Services
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.agent.loop_guard import LoopGuard
     from acp_agent.agent.open_calls import OpenCalls
     from acp_agent.session.repetition import Repetition
+    from acp_agent.session.rewinder import Rewinder
     from acp_agent.session.session import Session
     from acp_agent.session.tools_setup import Equipment
     from acp_agent.tools.base import Answer, Question
@@ -225,6 +226,19 @@ class SessionHost:
             yield
         finally:
             slots.give_back()
+
+    def clean(self, text: str) -> str:
+        """`text` without secrets."""
+        return self._session.clean(text)
+
+    async def keep_files(self, access: Access) -> None:
+        """Keep the files as they are before the turn changes any."""
+        await self._session.checkpoints.before(access)
+
+    @property
+    def rewinder(self) -> Rewinder:
+        """What takes the session back to how it was."""
+        return self._session.rewinder
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
         """Let the user decide about a call."""

@@ -107,6 +107,7 @@ class Turns:
 
     def _ended(self) -> None:
         self.current = None
+        self._session.turn_ended()
 
     def cancel_call(self, call: CallId) -> None:
         """Stop one call of the turn that runs; see `Session.cancel_call`."""

@@ -16,6 +16,8 @@ from tests.support.v2_editor import EditorV2
 from tests.support.wire_client import AnswerError
 
 EXPORT = "_acp-agent/session/export"
+LIST = "_acp-agent/checkpoints/list"
+RESTORE = "_acp-agent/checkpoints/restore"
 STEER = "_session/steering"
 
 
@@ -33,15 +35,16 @@ async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent
     first = await agent(*DEMO)
     result = await first.initialize()
     ours = result["agentCapabilities"]["_meta"]["acp-agent"]
-    assert ours == {"methods": [EXPORT], "whileRunning": ["steer", "queue"]}
+    methods = [EXPORT, LIST, RESTORE]
+    assert ours == {"methods": methods, "whileRunning": ["steer", "queue"]}
     steering = {"supported": True}
     assert result["_meta"]["steering"] == steering
     assert result["agentCapabilities"]["_meta"]["steering"] == steering
     second = await agent(*DEMO, editor=EditorV2())
     result = await V2Client(second).initialize()
-    assert result["capabilities"]["_meta"] == {"acp-agent": {"methods": [EXPORT]}}
+    assert result["capabilities"]["_meta"] == {"acp-agent": {"methods": methods}}
     for running, unknown in (
-        (first, "_acp-agent/checkpoints/list"),
+        (first, "_acp-agent/checkpoints/delete"),
         (first, "_acp-agent/session/exports"),
         (second, STEER),
     ):
@@ -49,9 +52,10 @@ async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent
             await running.request(unknown, {})
         assert caught.value.code == -32601
     for running in (first, second):
-        with pytest.raises(AnswerError) as caught:
-            await running.request(EXPORT, {})
-        assert caught.value.code == -32602
+        for method in methods:
+            with pytest.raises(AnswerError) as caught:
+                await running.request(method, {})
+            assert caught.value.code == -32602
 
 
 async def export(running: AgentProcess, session: str, **params: Any) -> list[str]:

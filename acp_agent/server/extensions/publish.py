@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from acp_agent.server.extensions import types
-from acp_agent.server.extensions.methods import EXPORT
+from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
 from acp_agent.server.steering import STEERING
 
 FILE_NAME = "extensions.schema.json"
@@ -20,6 +20,8 @@ FILE_NAME = "extensions.schema.json"
 # Each method with the types of what it takes and gives.
 METHODS: dict[str, tuple[type[types.ExtensionType], type[types.ExtensionType]]] = {
     EXPORT.name: (types.ExportSessionRequest, types.ExportSessionResponse),
+    LIST_CHECKPOINTS.name: (types.ListCheckpointsRequest, types.ListCheckpointsResponse),
+    RESTORE.name: (types.RestoreCheckpointRequest, types.RestoreCheckpointResponse),
     STEERING.name: (types.SteerRequest, types.SteerResponse),
 }
 
@@ -32,7 +34,7 @@ def extensions_schema() -> str:
     """
     described = [one for pair in METHODS.values() for one in pair]
     _, definitions = msgspec.json.schema_components(
-        [*described, types.PromptMarker], ref_template="#/$defs/{name}"
+        [*described, types.PromptMarker, types.ForkMarker], ref_template="#/$defs/{name}"
     )
     for method, (request, response) in METHODS.items():
         for one in (request, response):

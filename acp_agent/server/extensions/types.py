@@ -45,6 +45,92 @@ class ExportSessionResponse(ExtensionType, frozen=True, kw_only=True):
     ] = None
 
 
+class ListCheckpointsRequest(ExtensionType, frozen=True, kw_only=True):
+    """Asks where a session that is open can go back to."""
+
+    session_id: Annotated[str, Meta(description="The session, open on this connection.")]
+
+
+class CheckpointPoint(ExtensionType, frozen=True, kw_only=True):
+    """How the session was right before a message of the user's began a turn, or before a rewind."""
+
+    point_id: Annotated[str, Meta(description="The id of the message, or of the rewind.")]
+    number: Annotated[int, Meta(description="Its number, as /rewind has it.")]
+    kind: Literal["message", "rewind"]
+    title: Annotated[str, Meta(description="The first line of the message.")]
+    at: Annotated[str, Meta(description="When it was, RFC 3339.")]
+    files: Annotated[
+        bool,
+        Meta(description="Whether files are kept; without them none was changed since, or they "
+             "are kept no more."),
+    ]
+    current: Annotated[
+        bool, Meta(description="Whether it is part of the conversation that the model is sent.")
+    ]
+
+
+class ListCheckpointsResponse(ExtensionType, frozen=True, kw_only=True):
+    """The points, the oldest first."""
+
+    points: list[CheckpointPoint]
+
+
+class RestoreCheckpointRequest(ExtensionType, frozen=True, kw_only=True):
+    """Takes a session back to a point, or tells what that would change."""
+
+    session_id: Annotated[
+        str, Meta(description="The session, open on this connection, in which no turn runs.")
+    ]
+    point_id: Annotated[str, Meta(description="The point, as listed.")]
+    what: Annotated[
+        Literal["files", "conversation", "both"],
+        Meta(description="What goes back: the files, what the model is sent, or both."),
+    ]
+    dry_run: Annotated[
+        bool, Meta(description="Tell what would be changed, and change nothing.")
+    ] = False
+
+
+class RestoredFile(ExtensionType, frozen=True, kw_only=True):
+    """A file that is changed."""
+
+    path: Annotated[str, Meta(description="Relative to the session's folder, or absolute.")]
+    change: Literal["add", "modify", "delete"]
+    by_others: Annotated[
+        bool, Meta(description="Whether more than this session changed it since.")
+    ] = False
+
+
+class UntouchedFile(ExtensionType, frozen=True, kw_only=True):
+    """A file that is left as it is."""
+
+    path: Annotated[str, Meta(description="Relative to the session's folder, or absolute.")]
+    reason: Annotated[str, Meta(description="Why, in words.")]
+
+
+class RestoreCheckpointResponse(ExtensionType, frozen=True, kw_only=True):
+    """What was changed, or would be: the first of them, and how many there are."""
+
+    changes: list[RestoredFile]
+    change_count: Annotated[int, Meta(description="All of them; `changes` has 1,000 at most.")]
+    untouched: list[UntouchedFile]
+    rewind_id: Annotated[
+        str | None,
+        Meta(description="The point that undoes it; absent where nothing was done."),
+    ] = None
+
+
+class ForkMarker(ExtensionType, frozen=True, kw_only=True):
+    """What `_meta["acp-agent"]` of a session/fork may say; one of the two."""
+
+    before: Annotated[
+        str | None, Meta(description="The fork has what came before this message.")
+    ] = None
+    through: Annotated[
+        str | None, Meta(description="The fork has everything up to this message, and that.")
+    ] = None
+
+
 class SteerRequest(ExtensionType, frozen=True, kw_only=True):
     """Says something into the turn that runs (version 1 of the protocol).
 

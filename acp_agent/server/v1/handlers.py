@@ -62,7 +62,7 @@ class Handlers:
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_config_option,
             STEERING.name: self.steer,
-            **extension_answers(self._link.core),
+            **extension_answers(self._link.core, operations=self._operations),
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}

@@ -18,6 +18,7 @@ from acp_agent.events import (
     NoticeShown,
     PlanChanged,
     PlanRemoved,
+    Rewound,
     TitleChanged,
     ToolCalled,
     ToolEnded,
@@ -70,6 +71,7 @@ class Projector:
             NoticeShown: self._notice,
             TurnInterrupted: self._interrupted,
             CompactionChanged: self._compaction,
+            Rewound: self._rewound,
         }
         if client.compactions:
             self._by_type[CompactionSummaryText] = summary_chunk
@@ -158,6 +160,11 @@ class Projector:
             return [compaction_update(event)]
         line = compaction_line(event)
         return [] if line is None else [self._note("info", line, "")]
+
+    def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
+        from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
+
+        return [self._note("info", *rewound_note(event))]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         updates: list[acp.SessionUpdate] = []

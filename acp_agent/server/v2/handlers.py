@@ -60,7 +60,7 @@ class Handlers:
             "session/set_config_option": self.set_config_option,
             "tool_call/cancel": self.cancel_tool_call,
             "terminal/cancel": self.cancel_terminal,
-            **extension_answers(self._link.core),
+            **extension_answers(self._link.core, operations=self._operations),
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}

@@ -23,6 +23,7 @@ from acp_agent.events import (
     PermissionDecided,
     PlanChanged,
     PlanRemoved,
+    Rewound,
     SessionMessageSent,
     SessionMessageText,
     SubagentChanged,
@@ -74,6 +75,7 @@ class Projector:
             UsageReported: _usage,
             TitleChanged: _title,
             NoticeShown: _notice,
+            Rewound: _rewound,
             CompactionChanged: _compaction,
             CompactionSummaryText: _compaction,
             SubagentChanged: _subagent,
@@ -162,6 +164,14 @@ def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
 def _notice(event: NoticeShown) -> Sequence[acp.SessionUpdate]:
     description = event.description or None
     return [acp.Notice(severity=event.severity, title=event.title, description=description)]
+
+
+def _rewound(event: Rewound) -> Sequence[acp.SessionUpdate]:
+    from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
+
+    # A message and no notice: it is part of what a replay tells.
+    note = " ".join(rewound_note(event)).strip()
+    return [acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])]
 
 
 def _compaction(event: CompactionChanged | CompactionSummaryText) -> Sequence[acp.SessionUpdate]:

@@ -38,6 +38,11 @@ class Deadline:
         """Let whoever works with it stop at the next look."""
         self._given_up.set()
 
+    @property
+    def given_up(self) -> bool:
+        """Whether it was given up, rather than too slow."""
+        return self._given_up.is_set()
+
     def check(self) -> None:
         """Go on only while there is time."""
         if self._given_up.is_set():

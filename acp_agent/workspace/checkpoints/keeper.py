@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.errors import WorkspaceError
+from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints.contract import (
     Change,
     Deadline,
@@ -30,6 +31,8 @@ NO_GIT = (
     "git is not installed; install it, or the extra `dulwich` of this program, to keep files for "
     "going back"
 )
+AGAIN_SECONDS = 3_600.0  # until a folder that took too long is tried again
+
 _NOT_KEPT = "the checkpoint does not have it as it was then"
 _IGNORED_THEN = "it was left out then"
 
@@ -87,8 +90,8 @@ class Keeper:
             )
         return found
 
-    def keep(self, checkpoint: str, deadline: Deadline) -> dict[Path, Snapshot]:
-        """Keep the files as they are now, as a checkpoint.
+    def keep(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
+        """Keep the files as they are now, as a checkpoint; None: only for as long as they matter.
 
         Raises:
             CheckpointTooSlowError: that takes too long.
@@ -98,8 +101,9 @@ class Keeper:
         for root in self.roots:
             shadow, repository = self._of(root)
             with shadow.locked(deadline):
-                found[root] = repository.snapshot(self._rules, deadline)
-                shadow.keep(self._session, checkpoint, found[root])
+                found[root] = _snapshot(shadow, repository, self._rules, deadline)
+                if checkpoint is not None:
+                    shadow.keep(self._session, checkpoint, found[root])
         return found
 
     def has(self, checkpoint: str) -> bool:
@@ -178,6 +182,19 @@ class Keeper:
                 held.enter_context(shadow.locked(deadline))
                 paths = repository.ignored(deadline)
             yield from map(partial(_pair, root), paths)
+
+
+def _snapshot(shadow: Shadow, repository: Repository, rules: Rules, deadline: Deadline) -> Snapshot:
+    """The files as they are; a folder that took too long is not tried again at once by anyone."""
+    mark = shadow.path / "too-slow"
+    if mark.exists() and time.time() - mark.stat().st_mtime < AGAIN_SECONDS:
+        raise CheckpointTooSlowError("the folder took too long less than an hour ago")
+    try:
+        return repository.snapshot(rules, deadline)
+    except CheckpointTooSlowError:
+        if not deadline.given_up:
+            mark.touch(0o600)
+        raise
 
 
 def _pair(root: Path, path: bytes) -> tuple[Path, bytes]:

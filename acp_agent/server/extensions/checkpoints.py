@@ -1,0 +1,98 @@
+"""`_acp-agent/checkpoints/list` and `/restore`: where a session can go back to, and going there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.server.extensions.types import (
+    CheckpointPoint,
+    ExtensionType,
+    ListCheckpointsRequest,
+    ListCheckpointsResponse,
+    RestoreCheckpointRequest,
+    RestoreCheckpointResponse,
+    RestoredFile,
+    UntouchedFile,
+)
+from acp_agent.server.operations import Operations
+from acp_agent.session.points import Point
+from acp_agent.session.rewinder import Back
+from acp_agent.session.session import Session
+from protocol.codec import typed_json
+
+_LISTED = 1_000  # files of one answer
+
+RequestT = TypeVar("RequestT", bound=ExtensionType)
+
+
+async def list_points(operations: Operations, params: dict[str, Any]) -> ListCheckpointsResponse:
+    """The points of a session.
+
+    Raises:
+        InvalidInputError: the parameters are wrong.
+        SessionNotFoundError: it is not open on this connection.
+        StoreError: it cannot be read.
+    """
+    request = _decoded(params, ListCheckpointsRequest)
+    async with operations.turn_of(request.session_id):
+        session = await operations.get(request.session_id)
+        found = await session.rewinder.points()
+    return ListCheckpointsResponse(points=[_point(session, point) for point in found])
+
+
+async def restore(operations: Operations, params: dict[str, Any]) -> RestoreCheckpointResponse:
+    """Go back, or tell what that would change; see `acp_agent.session.rewinder.Rewinder`.
+
+    Raises:
+        InvalidInputError: the parameters are wrong, or there is no such point.
+        SessionNotFoundError: it is not open on this connection.
+        TurnRunsError: a turn runs in it.
+        WorkspaceError: the files cannot be had.
+        StoreError: the journal cannot be read or written.
+    """
+    request = _decoded(params, RestoreCheckpointRequest)
+    async with operations.turn_of(request.session_id):
+        session = await operations.get(request.session_id)
+        rewinder = session.rewinder
+        if request.dry_run:
+            back = await rewinder.preview(request.point_id, request.what)
+        else:
+            back = await rewinder.go(request.point_id, request.what)
+    return _response(session, back)
+
+
+def _decoded(params: dict[str, Any], kind: type[RequestT]) -> RequestT:
+    try:
+        return typed_json.decode(typed_json.encode(params), kind)
+    except typed_json.InvalidValueError as error:
+        raise InvalidInputError(f"invalid params: {error}", field=error.field or None) from None
+
+
+def _point(session: Session, point: Point) -> CheckpointPoint:
+    at = datetime.fromtimestamp(point.at / 1000, UTC).isoformat(timespec="milliseconds")
+    return CheckpointPoint(
+        point_id=point.id,
+        number=point.number,
+        kind=point.kind,
+        title=session.clean(point.title),
+        at=at.replace("+00:00", "Z"),
+        files=bool(point.files),
+        current=point.current,
+    )
+
+
+def _response(session: Session, back: Back) -> RestoreCheckpointResponse:
+    return RestoreCheckpointResponse(
+        changes=[
+            RestoredFile(path=session.clean(one.path), change=one.change, by_others=one.by_others)
+            for one in back.files.changes[:_LISTED]
+        ],
+        change_count=len(back.files.changes),
+        untouched=[
+            UntouchedFile(path=session.clean(one.path), reason=one.why)
+            for one in back.files.left_alone[:_LISTED]
+        ],
+        rewind_id=back.rewind or None,
+    )

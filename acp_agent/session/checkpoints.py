@@ -1,0 +1,394 @@
+"""A session's files: kept before a turn changes them, compared, put back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from msgspec import Struct
+
+from acp_agent.errors import (
+    AcpAgentError,
+    CheckpointTooSlowError,
+    SessionNotFoundError,
+    WorkspaceError,
+)
+from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
+from acp_agent.ids import SessionId, new_checkpoint_id
+from acp_agent.workspace.checkpoints import prune
+from acp_agent.workspace.checkpoints.contract import Deadline, Kind, Rules, Snapshot, shown
+from acp_agent.workspace.checkpoints.keeper import NO_GIT, FolderPlan, FolderResult, Keeper
+
+if TYPE_CHECKING:
+    from acp_agent.permissions.access import Access
+    from acp_agent.session.session import Session
+
+RESTORE_SECONDS = 120.0
+SWEEP_SECONDS = 120.0
+
+_NAMED = 20  # files left out that an event names
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    """What going back does to a file; `by_others` where more than this session changed it since.
+
+    The path is relative to the session's folder, or absolute where it is in another one.
+    """
+
+    path: str
+    change: Kind
+    by_others: bool = False
+
+
+class LeftAlone(Struct, frozen=True, kw_only=True):
+    """A file that going back does not touch, and why."""
+
+    path: str
+    why: str
+
+
+class FilesBack(Struct, frozen=True, kw_only=True):
+    """What going back changes, or has changed.
+
+    `replaced` is the checkpoint that has what was there until then, "" where nothing was done.
+    """
+
+    changes: tuple[FileChange, ...] = ()
+    left_alone: tuple[LeftAlone, ...] = ()
+    replaced: str = ""
+
+
+class Checkpoints:
+    """Keeps the files of one session's folders, one thing after the other.
+
+    Args:
+        session: whose folders they are.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = asyncio.Lock()
+        self._off = not session.services.config.checkpoints.enabled
+        self._told = False
+        self._due = False
+        self._closing = False
+        self._before: asyncio.Task[None] | None = None  # of the turn that runs
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._restoring: set[asyncio.Task[FilesBack]] = set()
+        self._working: set[Deadline] = set()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether files are kept."""
+        return not self._off
+
+    # -- around the turns --------------------------------------------------------------------
+
+    async def before(self, access: Access) -> None:
+        """Keep the files as they are before the first call of a turn that may write runs.
+
+        Where they cannot be kept the user is told, once, and the call runs all the same.
+        """
+        if self._off:
+            return
+        if self._before is None:
+            from acp_agent.permissions.may_write import may_write  # noqa: PLC0415 - its rules take time
+
+            if not may_write(access):
+                return
+            self._before = self._run(self._keep_before())
+        await asyncio.shield(self._before)
+
+    async def _keep_before(self) -> None:
+        async with self._lock:
+            if self._off:
+                return
+            seconds = self._session.services.config.checkpoints.seconds
+            try:
+                made, _ = await self._keep("turn", Deadline(seconds))
+            except WorkspaceError as error:
+                await self._failed(error)
+                return
+            self._due = True
+            await self._session.emit(made)
+
+    async def _failed(self, error: WorkspaceError) -> None:
+        # What will fail again and costs time is not tried again; the rest may pass by itself.
+        if self._closing or self._before is None:
+            return  # it was given up, with the turn
+        if isinstance(error, CheckpointTooSlowError) or str(error) == NO_GIT:
+            self._off = True
+        if not self._told:
+            self._told = True
+            title = "The files cannot be put back to how they were before this turn"
+            await self._session.emit(
+                NoticeShown(severity="warning", title=title, description=f"{error}.")
+            )
+
+    def turn_ended(self) -> None:
+        """Keep the files as the turn leaves them, where it may have written. Waits for nothing."""
+        if self._before is not None and not self._before.done():
+            self._give_up()
+        self._before = None
+        if self._due and not self._closing:
+            self._due = False
+            self._run(self._keep_end())
+
+    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits for it is told
+
+    def _give_up(self) -> None:
+        for deadline in self._working:
+            deadline.give_up()
+
+    async def _keep_end(self) -> None:
+        try:
+            async with self._lock:
+                seconds = self._session.services.config.checkpoints.seconds
+                made, _ = await self._keep("turn_end", Deadline(seconds))
+                await self._session.emit(made)
+            await self._sweep()
+        except AcpAgentError as error:  # nobody asked for it; only the comparison is less exact
+            _log.warning("the files were not kept at a turn's end: %s", error)
+
+    async def _sweep(self) -> None:
+        """Once a day: forget the checkpoints of sessions that are gone, and the oldest."""
+        services = self._session.services
+        folder = services.checkpoints
+        if not await asyncio.to_thread(prune.is_due, folder):
+            return
+        gone = set()
+        for session in await asyncio.to_thread(prune.kept_sessions, folder):
+            try:
+                await services.store.get(SessionId(session))
+            except SessionNotFoundError:
+                gone.add(session)
+        most = services.config.checkpoints.max_bytes
+        await self._in_thread(
+            Deadline(SWEEP_SECONDS), lambda deadline: prune.sweep(folder, gone, most, deadline)
+        )
+
+    async def settled(self) -> None:
+        """Wait until the files are kept as the last turn left them."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def aclose(self) -> None:
+        """Give up what is under way, and wait for its end; files that go back go on."""
+        self._closing = True
+        if not self._restoring:
+            self._give_up()
+        await self.settled()
+
+    # -- going back --------------------------------------------------------------------------
+
+    async def preview(self, checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
+        """What going back to a checkpoint would change now.
+
+        Raises:
+            WorkspaceError: it is kept no more, or cannot be read.
+        """
+        async with self._lock:
+            deadline = Deadline(RESTORE_SECONDS)
+            now = await self._in_thread(deadline, lambda limit: self._keeper().keep(None, limit))
+            plans, others = await self._plans(now, checkpoint, history, deadline)
+            return self._told_of(plans, others)
+
+    async def restore(self, checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
+        """Put the files back, after they are kept as they are. It goes on to its end.
+
+        Raises:
+            WorkspaceError: the checkpoint is kept no more, or what is there now cannot be kept.
+            StoreError: the journal cannot be written.
+        """
+        task = asyncio.create_task(self._restore(checkpoint, history))
+        self._restoring.add(task)
+        self._tasks.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])  # half of the files are no help to anyone
+            raise
+        finally:
+            self._restoring.discard(task)
+            self._tasks.discard(task)
+
+    async def _restore(self, checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
+        async with self._lock:
+            deadline = Deadline(RESTORE_SECONDS)
+            made, now = await self._keep("restore", deadline)
+            plans, others = await self._plans(now, checkpoint, history, deadline)
+            if not any(plan.changes for plan in plans):
+                return self._told_of(plans, others)
+            await self._session.emit(made)
+            results = await self._in_thread(
+                deadline, lambda limit: self._keeper().restore(plans, checkpoint, limit)
+            )
+            (await self._session.equip()).workspace.files.commands_ran()
+            after, _ = await self._keep("restore_end", Deadline(RESTORE_SECONDS))
+            await self._session.emit(after)
+            return self._told_of(results, others, replaced=made.checkpoint)
+
+    async def _plans(
+        self,
+        now: Mapping[Path, Snapshot],
+        checkpoint: str,
+        history: Sequence[AnyEvent],
+        deadline: Deadline,
+    ) -> tuple[list[FolderPlan], dict[Path, set[bytes]]]:
+        def work(limit: Deadline) -> tuple[list[FolderPlan], dict[Path, set[bytes]]]:
+            keeper = self._keeper()
+            plans = keeper.plan(now, checkpoint, limit)
+            others = {
+                plan.root: keeper.between(
+                    plan.root,
+                    gaps(history, checkpoint, str(plan.root), now[plan.root].tree),
+                    limit,
+                )
+                for plan in plans
+            }
+            return plans, others
+
+        return await self._in_thread(deadline, work)
+
+    def _told_of(
+        self,
+        folders: Sequence[FolderPlan | FolderResult],
+        others: Mapping[Path, set[bytes]],
+        replaced: str = "",
+    ) -> FilesBack:
+        changes: list[FileChange] = []
+        alone: list[LeftAlone] = []
+        for folder in folders:
+            by_others = others.get(folder.root, set())
+            found = folder.changes if isinstance(folder, FolderPlan) else folder.done
+            changes.extend(
+                FileChange(
+                    path=self._name(folder.root, change.path),
+                    change=change.kind,
+                    by_others=change.path in by_others,
+                )
+                for change in found
+            )
+            alone.extend(
+                LeftAlone(path=self._name(folder.root, one.path), why=one.why)
+                for one in folder.skipped
+            )
+        return FilesBack(changes=tuple(changes), left_alone=tuple(alone), replaced=replaced)
+
+    # -- the files ---------------------------------------------------------------------------
+
+    def has(self, checkpoint: str) -> bool:
+        """Whether a checkpoint is still kept. Looks at the disk."""
+        return self._keeper().has(checkpoint)
+
+    async def left_out(self) -> list[LeftAlone]:
+        """What is not kept at the moment, by the projects' ignore files or for another reason."""
+        async with self._lock:
+            deadline = Deadline(RESTORE_SECONDS)
+
+            def work(limit: Deadline) -> list[LeftAlone]:
+                keeper = self._keeper()
+                found = [
+                    LeftAlone(path=self._name(root, path), why="ignored")
+                    for root, path in keeper.ignored(limit)
+                ]
+                for root, snapshot in keeper.keep(None, limit).items():
+                    found += [
+                        LeftAlone(path=self._name(root, one.path), why=one.why)
+                        for one in snapshot.left_out
+                    ]
+                return found
+
+            return await self._in_thread(deadline, work)
+
+    def _keeper(self) -> Keeper:
+        session = self._session
+        settings = session.services.config.checkpoints
+        return Keeper(
+            session.services.checkpoints,
+            session.session,
+            [Path(folder).resolve() for folder in (session.cwd, *session.directories)],
+            Rules(
+                max_file_bytes=settings.max_file_bytes,
+                max_files=settings.max_files,
+                exclude=tuple(settings.exclude),
+            ),
+        )
+
+    async def _keep(
+        self, why: Literal["turn", "turn_end", "restore", "restore_end"], deadline: Deadline
+    ) -> tuple[CheckpointMade, dict[Path, Snapshot]]:
+        name = new_checkpoint_id()
+        found = await self._in_thread(deadline, lambda limit: self._keeper().keep(name, limit))
+        left_out = [
+            self._name(root, one.path)
+            for root, snapshot in found.items()
+            for one in snapshot.left_out
+        ]
+        made = CheckpointMade(
+            checkpoint=name,
+            why=why,
+            trees=tuple((str(root), snapshot.tree) for root, snapshot in found.items()),
+            left_out=tuple(left_out[:_NAMED]),
+            left_out_count=len(left_out),
+        )
+        return made, found
+
+    def _name(self, root: Path, path: bytes) -> str:
+        name = shown(path)
+        return name if root == self._session.cwd.resolve() else f"{root}/{name}"
+
+    async def _in_thread(self, deadline: Deadline, work: Callable[[Deadline], T]) -> T:
+        """Wait for work on the disk; it is given up when nobody waits for it any more."""
+        self._working.add(deadline)
+        try:
+            return await asyncio.to_thread(work, deadline)
+        except asyncio.CancelledError:
+            deadline.give_up()
+            raise
+        finally:
+            self._working.discard(deadline)
+
+
+def gaps(
+    history: Sequence[AnyEvent], checkpoint: str, folder: str, now: str
+) -> list[tuple[str, str]]:
+    """Pairs of trees of a folder between which others than this session's turns changed files.
+
+    From the end of what the session did to the next time that its files were kept, as far as that
+    is known, from a checkpoint on until now.
+    """
+    found: list[tuple[str, str]] = []
+    begun = False
+    ended: str | None = None
+    for event in history:
+        if not isinstance(event, CheckpointMade):
+            continue
+        begun = begun or event.checkpoint == checkpoint
+        tree = dict(event.trees).get(folder)
+        if not begun or tree is None:
+            continue
+        if event.why in {"turn_end", "restore_end"}:
+            ended = tree
+        elif ended is not None:
+            found.append((ended, tree))
+            ended = None
+    if ended is not None:
+        found.append((ended, now))
+    return found

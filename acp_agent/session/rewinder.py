@@ -1,0 +1,164 @@
+"""Takes a session back to a point: its files, what the model is sent, or both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from acp_agent.errors import InvalidInputError, TurnRunsError
+from acp_agent.events import Rewound
+from acp_agent.ids import new_rewind_id
+from acp_agent.session.checkpoints import Checkpoints, FilesBack
+from acp_agent.session.points import Point, find_point, points
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+What = Literal["files", "conversation", "both"]
+
+
+class Back(Struct, frozen=True, kw_only=True):
+    """What going back to a point changes, or has changed. `rewind` is its id once it is done."""
+
+    point: Point
+    what: What
+    files: FilesBack = FilesBack()
+    rewind: str = ""
+
+
+class Rewinder:
+    """Goes back in one session.
+
+    Args:
+        session: the session.
+        checkpoints: its files.
+    """
+
+    def __init__(self, session: Session, checkpoints: Checkpoints) -> None:
+        self._session = session
+        self._checkpoints = checkpoints
+        self._going = asyncio.Lock()
+
+    async def points(self) -> list[Point]:
+        """Where one can go back to; a point whose files are kept no more has none."""
+        await self._checkpoints.settled()
+        found = points(await self._session.dated_history())
+        names = {point.files for point in found if point.files}
+        kept = await asyncio.to_thread(self._kept, names)
+        return [
+            point if not point.files or point.files in kept else _without_files(point)
+            for point in found
+        ]
+
+    def _kept(self, names: set[str]) -> set[str]:
+        return {name for name in names if self._checkpoints.has(name)}
+
+    async def preview(self, wanted: str, what: What) -> Back:
+        """What going back would change. Changes nothing.
+
+        Raises:
+            InvalidInputError: there is no such point.
+            WorkspaceError: the files of that time cannot be had.
+        """
+        point = find_point(await self.points(), wanted)
+        files = FilesBack()
+        if what != "conversation" and point.files:
+            files = await self._checkpoints.preview(point.files, await self._session.history())
+        return Back(point=point, what=what, files=files)
+
+    async def go(
+        self,
+        wanted: str,
+        what: What,
+        *,
+        in_turn: bool = False,
+        keeps_words: bool = False,
+        note: str = "",
+    ) -> Back:
+        """Go back. What is replaced is kept first, and can be gone back to.
+
+        Args:
+            wanted: the point, by id or number.
+            what: what goes back.
+            in_turn: whether it is the turn that runs which asks for it.
+            keeps_words: whether the message of the point itself stays in the conversation.
+            note: what the model is told then.
+
+        Raises:
+            InvalidInputError: there is no such point, or nothing to go back with.
+            TurnRunsError: a turn runs.
+            WorkspaceError: the files of that time cannot be had, or those of now not be kept.
+            StoreError: the journal cannot be written.
+        """
+        if self._session.turn is not None and not in_turn:
+            raise TurnRunsError("a turn runs in the session; stop it before going back")
+        async with self._going:
+            point = find_point(await self.points(), wanted)
+            if what == "files" and not point.files:
+                raise InvalidInputError(
+                    f"point: no files are kept for the point {point.number}", field="point"
+                )
+            files = FilesBack()
+            if what != "conversation" and point.files:
+                history = await self._session.history()
+                files = await self._checkpoints.restore(point.files, history)
+            rewind = new_rewind_id()
+            await self._session.emit(
+                Rewound(
+                    rewind=rewind,
+                    to=point.id,
+                    conversation=what != "files",
+                    keeps_words=keeps_words,
+                    note=note,
+                    restored=point.files if files.replaced else "",
+                    replaced=files.replaced,
+                    changed=len(files.changes) if files.replaced else 0,
+                    title=point.title,
+                )
+            )
+            if what != "files":
+                self._session.went_back()
+            return Back(point=point, what=what, files=files, rewind=rewind)
+
+
+def _without_files(point: Point) -> Point:
+    return Point(
+        number=point.number,
+        id=point.id,
+        kind=point.kind,
+        title=point.title,
+        current=point.current,
+        at=point.at,
+    )
+
+
+def wanted_what(text: str) -> What:
+    """What is to go back, by its name.
+
+    Raises:
+        InvalidInputError: there is nothing of the name.
+    """
+    match text:
+        case "files" | "conversation" | "both":
+            return text
+        case _:
+            raise InvalidInputError(
+                f"what: {text[:40]!r} cannot go back; files, conversation and both can",
+                field="what",
+            )
+
+
+def changed_lines(files: FilesBack, limit: int) -> Sequence[str]:
+    """A line for each change, `limit` at most."""
+    signs = {"add": "+", "modify": "~", "delete": "-"}
+    lines = [
+        f"{signs[change.change]} {change.path}"
+        + (" (changed by others)" if change.by_others else "")
+        for change in files.changes[:limit]
+    ]
+    if len(files.changes) > limit:
+        lines.append(f"… and {len(files.changes) - limit:,} more")
+    return lines

@@ -1,0 +1,283 @@
+"""Going back: files, conversation, or both; and back from there again."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import InvalidInputError, TurnRunsError
+from acp_agent.events import CheckpointMade, ConfigChanged, NoticeShown, Rewound, TitleChanged
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.open_session import Desk, open_desk, presses
+
+
+def writes(path: str, content: str) -> Call:
+    return Call("write", {"path": path, "content": content})
+
+
+async def two_turns(desk: Desk, server: ModelServer) -> None:
+    """A turn that writes one.txt, and one that changes it and makes two.txt."""
+    server.add(answer(writes("one.txt", "1\n")), answer("Written."))
+    await desk.say("Write one")
+    server.add(
+        answer(Call("shell", {"command": "echo 2 > one.txt; echo 2 > two.txt"})), answer("Changed.")
+    )
+    await desk.say("Change one")
+    server.otherwise = answer("Yes.")
+    await desk.session.checkpoints.settled()
+
+
+def files(desk: Desk) -> dict[str, str]:
+    return {path.name: path.read_text() for path in desk.folder.iterdir()}
+
+
+def said(desk: Desk) -> list[str]:
+    """The first lines of what the user's side said in the last request."""
+    return [words.splitlines()[0] for words in desk.words()]
+
+
+async def test_the_files_are_kept_before_a_turns_first_write_and_at_its_end(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(
+        answer(Call("shell", {"command": "ls"}), Call("glob", {"pattern": "*"})),
+        answer("Nothing there."),
+    )
+    await desk.say("Look")
+    model_server.add(
+        answer(writes("a", "1"), writes("b", "1")), answer(writes("c", "1")), answer("Done.")
+    )
+    await desk.say("Write")
+    await desk.session.checkpoints.settled()
+    made = [event for event in await desk.journal() if isinstance(event, CheckpointMade)]
+    assert [event.why for event in made] == ["turn", "turn_end"]
+    assert made[0].trees != made[1].trees
+    assert made[0].trees[0][0] == str(desk.folder.resolve())
+
+
+async def test_conversation_and_files_go_back_and_forth(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    after = files(desk)
+    await desk.say("Three")
+    messages = list(desk.session.context.messages)
+    options, title = desk.session.settings.options(), desk.session.state.title
+
+    await desk.say("/rewind 2 both")
+    assert files(desk) == {"one.txt": "1\n"}
+    await desk.say("Something else")
+    assert said(desk) == ["Write one", "Something else"]
+    (rewound,) = desk.editor.of(Rewound)
+    assert (rewound.title, rewound.changed) == ("Change one", 2)
+    assert desk.session.settings.options() == options
+    assert desk.session.state.title == title
+
+    points = await desk.session.rewinder.points()
+    assert [(point.kind, point.title, point.current) for point in points] == [
+        ("message", "Write one", True),
+        ("message", "Change one", False),
+        ("message", "Three", False),
+        ("rewind", "Change one", True),
+        ("message", "Something else", True),
+    ]
+    await desk.say("/rewind 4 both")  # the undo
+    assert files(desk) == after
+    assert list(desk.session.context.messages) == messages
+    await desk.say("Go on")
+    assert said(desk) == ["Write one", "Change one", "Three", "Go on"]
+
+    await desk.say("/rewind 5 conversation")  # to what was said on the other branch
+    await desk.say("Again")
+    assert said(desk) == ["Write one", "Again"]
+    assert files(desk) == after
+
+
+async def test_after_a_restart_the_model_is_sent_the_same(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    await two_turns(desk, model_server)
+    await desk.say("/rewind 2 conversation")
+    await desk.say("Next")
+    before = list(desk.session.context.messages)
+    session, folder = desk.session.session, str(desk.folder)
+    await desk.manager.close(session, desk.editor)
+    again = await desk.manager.open(session, folder, [])
+    assert list(again.context.messages) == before
+    again.attach(desk.editor)
+    desk._session = again
+    await desk.say("/rewind 1 files")
+    assert files(desk) == {}
+
+
+async def test_files_alone_go_back_and_the_model_still_knows(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    await desk.say("/rewind 2 files")
+    assert files(desk) == {"one.txt": "1\n"}
+    await desk.say("And?")
+    assert said(desk) == ["Write one", "Change one", "And?"]
+
+
+async def test_what_would_change_is_shown_first_with_what_others_changed(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    (desk.folder / "mine.txt").write_text("the user's\n")
+    (desk.folder / "two.txt").write_text("the user's, too\n")
+    before = files(desk)
+    back = await desk.session.rewinder.preview("2", "both")
+    assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
+        ("mine.txt", "delete", True),
+        ("one.txt", "modify", False),
+        ("two.txt", "delete", True),
+    ]
+    assert files(desk) == before
+    await desk.say("/rewind 2")
+    shown = desk.editor.shown[-3].text  # type: ignore[attr-defined]
+    assert "`~ one.txt`" in shown
+    assert "`- mine.txt (changed by others)`" in shown
+    assert "/rewind 2 both" in shown
+    assert files(desk) == before
+    await desk.say("/rewind 2 files")
+    assert files(desk) == {"one.txt": "1\n"}
+    await desk.say("/rewind 3 files")
+    assert files(desk) == before
+
+
+async def test_two_sessions_in_one_folder_see_each_others_changes(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.add(answer(writes("a", "by one")), answer("Done."))
+    await desk.say("One writes")
+    await desk.session.checkpoints.settled()
+    first = desk.session
+    other = await desk.manager.create(str(desk.folder), [], desk.editor)
+    desk._session = other
+    model_server.add(
+        answer(Call("shell", {"command": "echo changed > a; echo new > b"})), answer("Done.")
+    )
+    await desk.say("Other writes")
+    await other.checkpoints.settled()
+    back = await first.rewinder.preview("1", "files")
+    assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
+        ("a", "delete", True),
+        ("b", "delete", True),
+    ]
+    await first.rewinder.go("1", "files")
+    assert files(desk) == {}
+    await other.rewinder.go("1", "files")
+    assert files(desk) == {"a": "by one"}
+
+
+async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: ModelServer) -> None:
+    await two_turns(desk, model_server)
+    stall = Stall()
+    model_server.add(answer("Wait", stall, " for it."))
+    turn = await desk.begin("Think")
+    with pytest.raises(TurnRunsError, match="stop it"):
+        await desk.session.rewinder.go("1", "both")
+    before = files(desk)
+    assert await desk.begin("/rewind 1 both") is turn
+    stall.release()
+    assert await turn.result() == "end_turn"
+    assert "A turn runs." in str(desk.editor.shown)
+    assert files(desk) == before
+    assert desk.editor.of(Rewound) == []
+    assert len(desk.session.context.messages) == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("/rewind 9", "There is no point '9'"),
+        ("/rewind 9 both", "There is no point '9'"),
+        ("/rewind 1 everything", "'everything' cannot go back"),
+        ("/rewind 1 files now", "'files now' cannot go back"),
+        ("/rewind 3 files", "No files are kept for the point 3"),
+    ],
+)
+async def test_what_cannot_be_done_is_told_and_changes_nothing(
+    words: str, told: str, desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    await desk.say("Three")
+    before, messages = files(desk), list(desk.session.context.messages)
+    assert await desk.say(words) == "end_turn"
+    assert told in str(desk.editor.shown[-5:])
+    assert files(desk) == before
+    assert list(desk.session.context.messages) == messages
+
+
+async def test_without_anything_said_there_is_nothing_to_go_back_to(desk: Desk) -> None:
+    await desk.say("/rewind")
+    assert "nothing to go back to" in str(desk.editor.shown)
+    with pytest.raises(InvalidInputError):
+        await desk.session.rewinder.go("1", "both")
+
+
+async def test_files_that_are_not_kept_are_named(tmp_path: Path, model_server: ModelServer) -> None:
+    config = "[checkpoints]\nmax_file_bytes = 1000\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "big").write_text("x" * 2000)
+        await two_turns(desk, model_server)
+        made = [event for event in await desk.journal() if isinstance(event, CheckpointMade)]
+        assert made[0].left_out == ("big",)
+        assert made[0].left_out_count == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [("max_files = 1", "more than 1 files"), ("enabled = false", None)],
+)
+async def test_a_folder_that_cannot_be_kept_is_told_once_and_the_work_goes_on(
+    config: str, told: str | None, tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=f"[checkpoints]\n{config}\n") as desk:
+        (desk.folder / "a").write_text("1")
+        (desk.folder / "b").write_text("1")
+        await two_turns(desk, model_server)
+        assert files(desk)["two.txt"] == "2\n"
+        notices = [one for one in desk.editor.of(NoticeShown) if "put back" in one.title]
+        assert len(notices) == (0 if told is None else 1)
+        assert all((told or "") in one.description for one in notices)
+        assert desk.editor.of(CheckpointMade) == []
+        await desk.say("/rewind 2 both")
+        await desk.say("Next")
+        assert said(desk) == ["Write one", "Next"]
+
+
+async def test_a_cancelled_turn_leaves_no_work_behind(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    for number in range(300):
+        (desk.folder / f"f{number}").write_text("x" * number)
+    desk.editor.decide = presses("allow_once")
+    model_server.add(answer(writes("a", "1")), answer("Done."))
+    turn = await desk.begin("Write")
+    await desk.editor.until_asked()
+    assert await desk.cancel(turn) == "cancelled"
+    await asyncio.wait_for(desk.session.checkpoints.settled(), 10)
+    model_server.add(answer(writes("b", "1")), answer("Done."))
+    assert await desk.say("Write again") == "end_turn"
+    await desk.session.checkpoints.settled()
+    await desk.say("/rewind 2 files")
+    assert not (desk.folder / "b").exists()
+
+
+async def test_a_rewind_keeps_title_and_options_and_writes_no_event_for_them(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    before = len(await desk.journal())
+    await desk.session.rewinder.go("2", "both")
+    added = (await desk.journal())[before:]
+    assert not any(isinstance(event, TitleChanged | ConfigChanged) for event in added)
+    assert [type(event).__name__ for event in added] == [
+        "CheckpointMade",
+        "CheckpointMade",
+        "Rewound",
+    ]
