@@ -95,7 +95,7 @@ async def test_a_full_context_is_summed_up_and_the_usage_falls(
     assert done.summary.startswith("".join(e.text for e in narrow.editor.of(CompactionSummaryText)))
     assert first_text(model.requests[-1]) == f"{SUMMED_UP}\n\n{done.summary}"
     assert len(model.requests[-1].messages) < len(model.requests[-2].messages) // 2
-    assert "Say more, please" in last_words(model.requests[-1])  # is still to be answered
+    assert last_words(model.requests[-1]).startswith("Say more, please")  # still to be answered
     told = [event.used for event in narrow.editor.of(UsageReported)]
     assert max(told) > 0.8 * WINDOW
     assert told[-1] < 0.6 * WINDOW
