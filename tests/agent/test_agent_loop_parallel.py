@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,13 +15,19 @@ from acp_agent.agent.endings import NOT_BEGUN
 from acp_agent.agent.host import Asking
 from acp_agent.content import TextBlock
 from acp_agent.errors import WorkspaceError
-from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolStarted
+from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolKind, ToolStarted
+from acp_agent.permissions.access import McpAccess
 from acp_agent.permissions.contract import Ask
-from acp_agent.tools.touches import EVERYTHING, NOTHING, Touches, conflict
+from acp_agent.session.turn_host import SessionHost
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.toolset import Toolset
+from acp_agent.tools.touches import EVERYTHING, NOTHING, NOTHING_ON_TRUST, Touches, conflict
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, never_answers, open_desk, presses
 
 FULL = 'mode = "full"\n'
+# Nothing is said of loops: what is made one by one may be one.
+ALIKE = f"{FULL}[limits]\nloop_tell = 0\nloop_ask = 0\nloop_stop = 0\n"
 
 
 class MeetingWrites:
@@ -121,12 +128,12 @@ async def test_questions_come_in_the_order_of_the_calls_and_one_at_a_time(
     desk: Desk, model_server: ModelServer
 ) -> None:
     names = [f"f{number}" for number in range(4)]
-    open_questions = 0
+    open_questions = most = 0
 
     async def slowly(asking: Asking, ask: Ask) -> str | None:
-        nonlocal open_questions
+        nonlocal open_questions, most
         open_questions += 1
-        assert open_questions == 1
+        most = max(most, open_questions)
         for _ in range(5):
             await asyncio.sleep(0)
         open_questions -= 1
@@ -135,6 +142,7 @@ async def test_questions_come_in_the_order_of_the_calls_and_one_at_a_time(
     desk.editor.decide = slowly
     model_server.add(answer(*map(write, names)), answer("Done."))
     await desk.say("Write them")
+    assert most == 1
     assert [asking.title for asking in desk.editor.asked] == [f"Create {name}" for name in names]
 
 
@@ -158,6 +166,60 @@ async def test_the_question_about_one_file_does_not_hold_up_a_read_of_another(
     ended = await desk.editor.until(ToolEnded)
     assert "text of b" in ended.result
     await desk.cancel(turn)
+
+
+# -- tools of others -------------------------------------------------------------------------
+
+
+class Believed(Tool[ToolParams]):
+    """A tool of a server that says it changes nothing; its calls wait for so many at once."""
+
+    name: ClassVar[str] = "look"
+    kind: ClassVar[ToolKind] = "read"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[ToolParams]] = ToolParams
+    meeting: ClassVar[asyncio.Barrier | None] = None
+
+    @classmethod
+    def description(cls) -> str:
+        return "Looks."
+
+    def touches(self, params: ToolParams) -> Touches:
+        return NOTHING_ON_TRUST
+
+    async def prepare(self, params: ToolParams) -> Prepared:
+        async def run(_: Progress) -> Outcome:
+            if self.meeting is not None:
+                async with asyncio.timeout(10):
+                    await self.meeting.wait()
+            return Outcome(text="looked")
+
+        access = McpAccess(server="s", tool="look", identity="i", definition="d", read_only=True)
+        return Prepared(title="Look", run=run, access=access)
+
+
+async def test_a_server_is_believed_that_its_tool_only_reads_once_the_user_has_allowed_it_for_good(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def toolset(host: SessionHost) -> Toolset:
+        return host._equipment.toolset.with_more([Believed(host.workspace)])
+
+    monkeypatch.setattr(SessionHost, "toolset", property(toolset))
+    look = Call("look", {})
+    model_server.add(answer(look, look), answer("Done."))
+    await desk.say("Look")
+    order = [
+        type(event) for event in desk.editor.shown if isinstance(event, PermissionAsked | ToolEnded)
+    ]
+    assert order == [PermissionAsked, ToolEnded] * 2  # one by one, while its word is nothing
+    desk.editor.decide = presses("allow_always")
+    model_server.add(answer(look), answer("Done."))
+    await desk.say("Look")
+    monkeypatch.setattr(Believed, "meeting", asyncio.Barrier(2))
+    desk.editor.shown.clear()
+    model_server.add(answer(look, look), answer("Done."))
+    await desk.say("Look twice")
+    assert not any(ended.failed for ended in desk.editor.of(ToolEnded))
 
 
 # -- refusals --------------------------------------------------------------------------------
@@ -249,7 +311,7 @@ async def test_any_calls_leave_the_same_files_and_results_as_one_by_one(
 async def _done(calls: Sequence[Call], *, together: bool) -> tuple[dict[str, str], list[str]]:
     """The files and the results of calls that were made in one answer, or in one answer each."""
     with tempfile.TemporaryDirectory() as folder:
-        async with ModelServer() as server, open_desk(Path(folder), server, config=FULL) as desk:
+        async with ModelServer() as server, open_desk(Path(folder), server, config=ALIKE) as desk:
             for name in ("a", "b"):
                 (desk.folder / name).write_text("one\n")
             (desk.folder / "link").symlink_to("a")

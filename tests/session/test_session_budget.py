@@ -130,6 +130,24 @@ async def test_requests_without_a_known_price_count_as_tokens_and_the_user_is_to
         assert notices(desk).count(NO_PRICE) == 1
 
 
+async def test_side_requests_count_and_are_not_made_beyond_a_budget(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = f'small_model = "{MODEL}"\ntitles = "words"\n' + budget(session_tokens=20_000)
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.add(took("word " * 1_500), took("They said words.", sent=3_000, answered=200))
+        await desk.say("word " * 1_500)
+        await desk.say("/compact")
+        spent = desk.session.state.spent
+        assert (spent.tokens, spent.unpriced) == (4_300, 0)
+        assert spent.cost == pytest.approx(0.004 + 0.003)
+        assert (await desk.services.store.spent_since(0)).cost == pytest.approx(spent.cost)
+        await desk.say("/budget session 4k")
+        await desk.say("/compact")
+        assert len(model_server.requests) == 2
+        assert "The budget of this session is used up" in spoken(desk)
+
+
 async def test_the_command_shows_what_was_spent_and_changes_what_may_be(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
