@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,8 +13,6 @@ from acp_agent.models import catalog, local_model
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.models.local import served_models
 from acp_agent.models.providers import (
-    Api,
-    Platform,
     Provider,
     Secrets,
     canonical,
@@ -24,6 +21,7 @@ from acp_agent.models.providers import (
 )
 
 if TYPE_CHECKING:
+    from acp_agent.models.driver_pool import DriverPool
     from acp_agent.models.endpoints import Endpoint
 
 MODEL_VARIABLE = "ACP_AGENT_MODEL"
@@ -56,7 +54,7 @@ class Models:
         _check_fallbacks(config, self._configured)
         self._providers = self._configured
         self._local: list[str] | None = None  # what the local server serves, None: not known
-        self._drivers: dict[str, Driver] = {}
+        self._pool: DriverPool | None = None
         self._lock = threading.Lock()
 
     def refresh(self, config: Config | None = None) -> None:
@@ -264,30 +262,17 @@ class Models:
             InvalidInputError: there is no such provider.
         """
         provider = self.require(info)
-        # What was changed makes another driver; the old one serves its streams to their end.
-        headers = sorted(provider.headers.items())
-        cloud = (provider.platform, provider.region, provider.project, provider.api_version)
-        bundled = info.id in _bundled(provider)
         if info.tool_dialect == "constrained" and provider.api != "openai":
             raise ConfigError(
                 f'models."{info.ref}".tool_dialect: only a provider whose api is "openai" can hold '
                 "a model to a schema; choose another dialect."
             )
-        parts = (
-            provider.id,
-            provider.api,
-            provider.base_url,
-            provider.key,
-            headers,
-            cloud,
-            bundled,
-        )
-        name = "\n".join(map(str, parts))
         with self._lock:
-            driver = self._drivers.get(name)
-            if driver is None:
-                made = _local_driver(provider) if bundled else _make(provider)
-                driver = self._drivers[name] = made
+            if self._pool is None:
+                from acp_agent.models.driver_pool import DriverPool  # noqa: PLC0415 - for prompts
+
+                self._pool = DriverPool()
+            driver = self._pool.get(provider, bundled=info.id in _bundled(provider))
         if info.tool_dialect is None:
             return driver
         from acp_agent.models.dialect_driver import DialectDriver  # noqa: PLC0415 - rarely used
@@ -301,8 +286,9 @@ class Models:
     async def aclose(self) -> None:
         """Close every driver's connections."""
         with self._lock:
-            drivers, self._drivers = list(self._drivers.values()), {}
-        await asyncio.gather(*(driver.aclose() for driver in drivers), return_exceptions=True)
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.aclose()
 
     async def _first_local(self) -> ModelInfo:
         served = await self._look_for_local()
@@ -340,60 +326,8 @@ def _bundled(provider: Provider) -> tuple[str, ...]:
     return (local_model.MODEL,)
 
 
-def _local_driver(provider: Provider) -> Driver:
-    from acp_agent.models.local_driver import LocalDriver  # noqa: PLC0415 - heavy
-
-    return LocalDriver(provider)
-
-
 def _no_key(provider: Provider) -> str:
     if provider.disabled:
         return f"{provider.name} was disabled by the editor: enable it there, or use another model."
     variable = f" or set {provider.key_env[0]}" if provider.key_env else ""
     return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
-
-
-# What each cloud carries.
-_CARRIED: dict[Platform, tuple[Api, ...]] = {
-    "azure": ("openai", "openai_responses"),
-    "bedrock": ("anthropic",),
-    "vertex": ("anthropic",),
-}
-
-
-def _make(provider: Provider) -> Driver:
-    if provider.platform is not None and provider.api not in _CARRIED[provider.platform]:
-        carried = " or ".join(_CARRIED[provider.platform])
-        raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {carried}.")
-    match provider.api:
-        case "anthropic" if provider.platform in {"bedrock", "vertex"}:
-            from acp_agent.models.anthropic_cloud_driver import (  # noqa: PLC0415 - heavy
-                AnthropicCloudDriver,
-            )
-            from acp_agent.models.clouds import Bedrock, Vertex  # noqa: PLC0415 - for these only
-
-            return AnthropicCloudDriver(
-                provider, Bedrock() if provider.platform == "bedrock" else Vertex()
-            )
-        case "anthropic":
-            from acp_agent.models.anthropic_driver import AnthropicDriver  # noqa: PLC0415 - heavy
-
-            return AnthropicDriver(provider)
-        case "openai":
-            from acp_agent.models.openai_driver import OpenAIDriver  # noqa: PLC0415 - heavy
-
-            return OpenAIDriver(provider)
-        case "openai_responses":
-            from acp_agent.models.openai_responses_driver import (  # noqa: PLC0415 - heavy
-                OpenAIResponsesDriver,
-            )
-
-            return OpenAIResponsesDriver(provider)
-        case "gemini":
-            from acp_agent.models.gemini_driver import GeminiDriver  # noqa: PLC0415 - heavy
-
-            return GeminiDriver(provider)
-        case "demo":
-            from acp_agent.models.demo import DemoDriver  # noqa: PLC0415 - only where it is used
-
-            return DemoDriver()

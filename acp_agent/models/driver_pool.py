@@ -1,0 +1,104 @@
+"""The drivers of a process: one a provider, made when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from acp_agent.errors import ConfigError
+from acp_agent.models.base import Driver
+from acp_agent.models.providers import Api, Platform, Provider
+
+# What each cloud carries.
+_CARRIED: dict[Platform, tuple[Api, ...]] = {
+    "azure": ("openai", "openai_responses"),
+    "bedrock": ("anthropic",),
+    "vertex": ("anthropic",),
+}
+
+
+class DriverPool:
+    """Makes drivers, and keeps them for as long as their providers stay as they are."""
+
+    def __init__(self) -> None:
+        self._drivers: dict[str, Driver] = {}
+
+    def get(self, provider: Provider, *, bundled: bool) -> Driver:
+        """The driver of a provider. Imports the SDK, and is not to be called by two threads.
+
+        A provider that was changed gets another driver; the old one serves its streams to their
+        end.
+
+        Args:
+            provider: whose driver it is.
+            bundled: whether the model is one that this program serves by itself.
+
+        Raises:
+            ConfigError: the provider lacks a setting, or a package that an extra brings.
+        """
+        name = "\n".join(
+            map(
+                str,
+                (
+                    provider.id,
+                    provider.api,
+                    provider.base_url,
+                    provider.key,
+                    sorted(provider.headers.items()),
+                    (provider.platform, provider.region, provider.project, provider.api_version),
+                    bundled,
+                ),
+            )
+        )
+        driver = self._drivers.get(name)
+        if driver is None:
+            driver = self._drivers[name] = _bundled(provider) if bundled else _make(provider)
+        return driver
+
+    async def aclose(self) -> None:
+        """Close every driver's connections."""
+        drivers, self._drivers = list(self._drivers.values()), {}
+        await asyncio.gather(*(driver.aclose() for driver in drivers), return_exceptions=True)
+
+
+def _bundled(provider: Provider) -> Driver:
+    from acp_agent.models.local_driver import LocalDriver  # noqa: PLC0415 - heavy
+
+    return LocalDriver(provider)
+
+
+def _make(provider: Provider) -> Driver:
+    if provider.platform is not None and provider.api not in _CARRIED[provider.platform]:
+        carried = " or ".join(_CARRIED[provider.platform])
+        raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {carried}.")
+    match provider.api:
+        case "anthropic" if provider.platform in {"bedrock", "vertex"}:
+            from acp_agent.models.anthropic_cloud_driver import (  # noqa: PLC0415 - heavy
+                AnthropicCloudDriver,
+            )
+            from acp_agent.models.clouds import Bedrock, Vertex  # noqa: PLC0415 - for these only
+
+            return AnthropicCloudDriver(
+                provider, Bedrock() if provider.platform == "bedrock" else Vertex()
+            )
+        case "anthropic":
+            from acp_agent.models.anthropic_driver import AnthropicDriver  # noqa: PLC0415 - heavy
+
+            return AnthropicDriver(provider)
+        case "openai":
+            from acp_agent.models.openai_driver import OpenAIDriver  # noqa: PLC0415 - heavy
+
+            return OpenAIDriver(provider)
+        case "openai_responses":
+            from acp_agent.models.openai_responses_driver import (  # noqa: PLC0415 - heavy
+                OpenAIResponsesDriver,
+            )
+
+            return OpenAIResponsesDriver(provider)
+        case "gemini":
+            from acp_agent.models.gemini_driver import GeminiDriver  # noqa: PLC0415 - heavy
+
+            return GeminiDriver(provider)
+        case "demo":
+            from acp_agent.models.demo import DemoDriver  # noqa: PLC0415 - only where it is used
+
+            return DemoDriver()
