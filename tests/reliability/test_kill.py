@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.context import INTERRUPTED_NOTE
-from acp_agent.server.interrupted import INTERRUPTED_TITLE
+from acp_agent.server.interrupted import CUT_CALL, INTERRUPTED_TITLE
 from tests.conftest import StartAgent
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
@@ -119,6 +119,44 @@ async def test_a_kill_while_a_permission_is_open_leaves_the_call_failed_and_the_
     last = [update for update in replay if update.get("toolCallId") == edit[0]["toolCallId"]][-1]
     assert last["status"] == "failed"
     assert (workspace_repo / "greeting.py").read_bytes() == before
+
+
+@pytest.mark.covers("S4", "P5")
+@pytest.mark.parametrize("live_terminals", [False, True], ids=["plain", "Zed"])
+async def test_what_a_command_had_put_out_before_a_kill_is_still_to_be_seen(
+    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, live_terminals: bool
+) -> None:
+    client = {"clientCapabilities": {"_meta": {"terminal_output": live_terminals}}}
+    model_server.add(answer(Call("shell", {"command": "echo begun; sleep 300"})))
+    first = await agent(
+        *MODEL, editor=Editor(permission="allow_once"), environ=model_server.environ("openai")
+    )
+    await first.request("initialize", {"protocolVersion": 1} | client)
+    session = await first.new_session(workspace_repo)
+    first.post_prompt(session, "run it")
+    await first.expect_update(session, "tool_call_update", lambda u: "begun\n" in _printed(u))
+    await first.kill()
+
+    second = await agent(*MODEL, environ=model_server.environ("openai"))
+    await second.request("initialize", {"protocolVersion": 1} | client)
+    params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await second.request("session/load", params)
+    last = second.updates(session, "tool_call_update")[-1]
+    assert last["status"] == "failed"
+    *output, reason = last["content"]
+    assert reason["content"]["text"] == CUT_CALL
+    if live_terminals:
+        assert output == [{"type": "terminal", "terminalId": last["toolCallId"]}]
+        assert last["_meta"]["terminal_exit"]["terminal_id"] == last["toolCallId"]
+    else:
+        assert [part["content"]["text"] for part in output] == ["```console\nbegun\n```"]
+
+
+def _printed(update: dict[str, Any]) -> str:
+    """What an update of a call shows of its command's output."""
+    live = update.get("_meta", {}).get("terminal_output", {}).get("data", "")
+    parts = (update.get("content") or ()) if update.get("status") is None else ()
+    return live + "".join(part["content"]["text"] for part in parts)
 
 
 async def test_a_killed_agent_leaves_the_session_free_for_the_next_at_once(

@@ -128,13 +128,7 @@ class Projector:
                 content = None
             else:  # the terminal does not have the reason
                 content = [acp.Terminal(terminal_id=event.call), *content]
-            meta = {
-                "terminal_exit": {
-                    "terminal_id": event.call,
-                    "exit_code": event.exit_code,
-                    "signal": event.signal,
-                }
-            }
+            meta = _terminal_exit(event.call, event.exit_code, event.signal)
         return [
             _update(
                 event.call,
@@ -167,16 +161,29 @@ class Projector:
         return [self._note("info", *rewound_note(event))]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
-        updates: list[acp.SessionUpdate] = []
-        for call in event.calls:
-            self._live_output.pop(call, None)
-            updates.append(_update(call, status="failed", content=shown([text_part(CUT_CALL)])))
+        updates: list[acp.SessionUpdate] = [self._cut(call) for call in event.calls]
         if self._client.notices:
             updates.append(self._note("warning", INTERRUPTED_TITLE, INTERRUPTED_TEXT))
         else:
             note = f"_{INTERRUPTED_TITLE} {INTERRUPTED_TEXT}_"
             updates.append(acp.AgentMessageChunk(content=_text(note), message_id=event.message))
         return updates
+
+    def _cut(self, call: CallId) -> acp.SessionUpdate:
+        """A call did not end, but the turn did; what its command had put out stays to be seen."""
+        reason = shown([text_part(CUT_CALL)])
+        output = self._live_output.pop(call, None)
+        if output is None:
+            return _update(call, status="failed", content=reason)
+        if self._client.terminal_output:
+            return _update(
+                call,
+                status="failed",
+                content=[acp.Terminal(terminal_id=call), *reason],
+                meta=_terminal_exit(call, None, None),
+            )
+        before = shown([text_part(_console(output))]) if output else []
+        return _update(call, status="failed", content=[*before, *reason])
 
 
 def _text(text: str) -> acp.TextContent:
@@ -201,7 +208,13 @@ def _console(text: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"
-    return f"{fence}console\n{text}\n{fence}"
+    ended = "" if text.endswith("\n") else "\n"
+    return f"{fence}console\n{text}{ended}{fence}"
+
+
+def _terminal_exit(call: CallId, exit_code: int | None, signal: str | None) -> dict[str, Any]:
+    ended = {"terminal_id": call, "exit_code": exit_code, "signal": signal}
+    return {"terminal_exit": ended}
 
 
 def _tool_call(event: ToolCalled) -> Sequence[acp.SessionUpdate]:

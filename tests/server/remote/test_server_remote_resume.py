@@ -24,6 +24,8 @@ from tests.server.remote.remote_clients import (
 from tests.server.remote.test_server_remote_routing import request
 from tests.support.editor import Editor
 from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.v2_client import V2Client
+from tests.support.v2_editor import EditorV2
 
 MODEL = ("--model", "openai/gpt-5")
 Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
@@ -96,6 +98,33 @@ async def test_a_question_that_was_open_is_asked_again_of_who_comes_back(
             session, "tool_call_update", lambda u: u.get("status") == "completed"
         )
     assert (project / "made.txt").exists()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_question_is_asked_again_behind_the_call_that_it_is_about(
+    listening: StartListening, project: Path, version: int
+) -> None:
+    """A client that is told of the call after its question would take the question away again."""
+    agent = listening(*DEMO)
+    async with websocket_client(agent, editor=Editor(permission="never")) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        client.post_prompt(session, "$ touch made.txt")
+        await client.expect(lambda m: m.get("method") == "session/request_permission")
+        client.cut()
+    editor = Editor(permission="never") if version == 1 else EditorV2(permission="never")
+    async with websocket_client(agent, editor=editor, joins=True) as client:
+        if version == 1:
+            await load(client, session, project)
+        else:
+            await V2Client(client).initialize()
+            params = {"sessionId": session, "cwd": str(project), "replayFrom": {"type": "start"}}
+            await client.request("session/resume", params, checked=True)
+        asked = await client.expect(lambda m: m.get("method") == "session/request_permission")
+        before = client.messages[: client.messages.index(asked)]
+        told = [one["params"]["update"] for one in before if one.get("method") == "session/update"]
+        subject = asked["params"].get("toolCall") or asked["params"]["subject"]
+        assert subject["toolCallId"] in {update.get("toolCallId") for update in told}
 
 
 async def test_a_session_goes_from_a_websocket_to_http_and_back(
