@@ -40,6 +40,10 @@ _CHANGES: tuple[ToolKind, ...] = ("edit", "delete", "move")
 _WAITS = r"(?:^|[;&|({\"\s])(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*\s)?-\w*[fF])\b"
 
 
+_Call = tuple[ToolCalled, ToolEnded]
+_HEEDED = {ToolCalled, ToolEnded, UserMessage, LoopNoticed, TurnEnded, TurnInterrupted}
+
+
 class Step(NamedTuple):
     """A call that ended; two that are equal made no difference."""
 
@@ -83,48 +87,63 @@ class LoopGuard:
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
+        self._new: list[_Call] = []  # those that are no steps yet: most are never looked at
         self._count = 0  # of all steps ever
-        self._open: dict[CallId, tuple[ToolCalled, ToolEnded | None]] = {}
-        self._last = CallId("")
+        self._open: dict[CallId, ToolCalled] = {}  # in the order in which they were made
+        self._ends: dict[CallId, ToolEnded] = {}
         self._words_at = 0  # the count of steps when the user spoke last
+        self._last = CallId("")
         self._noticed: LoopNoticed | None = None
         self._noticed_at = 0
 
     def take(self, events: Iterable[Event]) -> None:
         """Take further events in."""
         for event in events:
-            match event:
-                case ToolCalled():
-                    self._open[event.call] = (event, None)
-                case ToolEnded() if event.call in self._open:
-                    self._ended(event)
-                case UserMessage() if not event.local:
+            kind = type(event)
+            if kind in _HEEDED:
+                self._take(event)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case ToolCalled():
+                self._open[event.call] = event
+            case ToolEnded() if event.call in self._open:
+                self._ends[event.call] = event
+                if len(self._ends) == len(self._open):
+                    self._ended()
+            case UserMessage() if not event.local:
+                self._heard_words()
+            case LoopNoticed():
+                self._noticed, self._noticed_at = event, self._count
+                if event.decision == "said":
                     self._heard_words()
-                case LoopNoticed():
-                    self._noticed, self._noticed_at = event, self._count
-                    if event.decision == "said":
-                        self._heard_words()
-                case TurnEnded() | TurnInterrupted():
-                    self._open.clear()
-                case _:
-                    pass
+            case TurnEnded() | TurnInterrupted():
+                self._open.clear()
+                self._ends.clear()
+            case _:
+                pass
 
     def _heard_words(self) -> None:
         self._words_at, self._noticed = self._count, None
 
-    def _ended(self, event: ToolEnded) -> None:
+    def _ended(self) -> None:
         """Calls of one answer count in their order, however they end: so when all have."""
-        self._open[event.call] = (self._open[event.call][0], event)
-        if any(end is None for _, end in self._open.values()):
-            return
-        for called, end in self._open.values():
-            if end is not None and not end.cancelled:  # what the user stopped is nobody's loop
-                self._steps.append(_step(called, end))
+        for call, called in self._open.items():
+            end = self._ends[call]
+            if not end.cancelled:  # what the user stopped is nobody's loop
+                self._new.append((called, end))
                 self._count += 1
-                self._last = called.call
+                self._last = call
         self._open.clear()
-        if len(self._steps) > 2 * _KEPT:
-            del self._steps[:-_KEPT]
+        self._ends.clear()
+        if len(self._new) > 2 * _KEPT:
+            del self._new[:-_KEPT]
+
+    def _look(self) -> None:
+        """Make steps of what has ended since the last time."""
+        self._steps += [_step(called, ended) for called, ended in self._new]
+        self._new.clear()
+        del self._steps[:-_KEPT]
 
     def due(
         self, patience: Patience, polls: Callable[[str], bool] = lambda _: False
@@ -140,6 +159,7 @@ class LoopGuard:
         steps = patience.steps()
         if not steps:
             return None
+        self._look()
         loop = self._loop(polls, forgiven=max(0, steps[0][1] - 1))
         if loop is None:
             return None
