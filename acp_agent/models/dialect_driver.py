@@ -47,9 +47,8 @@ class DialectDriver:
         stream = self._driver.stream(asked)
         try:
             async for batch in stream:
-                events = _read(batch, reader) if reader is not None else batch
-                if events:
-                    yield events
+                # An empty batch says that the model is at work: a long call is told at its end.
+                yield _read(batch, reader) if reader is not None else batch
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()

@@ -15,7 +15,7 @@ from acp_agent.models import local_model
 from acp_agent.models.base import Failed, ModelRequest, StreamEvent
 from acp_agent.models.local_process import LocalProcess
 from acp_agent.models.openai_driver import OpenAIDriver
-from acp_agent.models.providers import Provider
+from acp_agent.models.providers import Dialect, Provider
 from acp_agent.models.sdk import openai_client
 
 
@@ -73,7 +73,10 @@ class LocalDriver:
             await self._stop()
             self._process = await LocalProcess.start(self._path)
             at = structs.replace(
-                self._provider, name="The local model", base_url=f"{self._process.address}/v1"
+                self._provider,
+                name="The local model",
+                base_url=f"{self._process.address}/v1",
+                dialect=Dialect(),  # with a limit: a small model may never come to an end
             )
             self._driver = OpenAIDriver(at)
             return self._driver

@@ -61,7 +61,8 @@ class _Json:
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Writing`."""
-        return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
+        told = "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
+        return f'{told}\n\nIf that is enough, answer now with {{"answer": TEXT}}.'
 
 
 _JSON = _Json()

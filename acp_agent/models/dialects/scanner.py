@@ -19,7 +19,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
 )
 from acp_agent.models.dialects.code_spans import CodeSpans
-from acp_agent.models.dialects.form import NO_END, Block, Form, More, WrittenCall
+from acp_agent.models.dialects.form import NO_END, Block, Form, More, WrittenCall, begins
 from acp_agent.models.dialects.tools import Tools
 
 _THINK, _THOUGHT = "<think>", "</think>"
@@ -110,7 +110,11 @@ class Scanner:
                 at = self._skip_blank(text, at)
                 if at == len(text):
                     return ""
-                if not self._code.inside:
+                marked = begins(text, at, self._marks, final=final)
+                if isinstance(marked, More):
+                    self._held = text[at:]
+                    return ""
+                if marked is None and not self._code.inside:
                     readers = tuple(form for form in self._bare if text[at] in form.bare)
                     if readers:
                         self._open(readers)

@@ -1,0 +1,90 @@
+"""Dialects against text that nobody would write, cut anywhere."""
+
+import itertools
+import json
+import re
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from acp_agent.models.dialects.table import FORMS
+from tests.models.dialect_reading import Seen, read
+
+DIALECTS = [*FORMS, "auto"]
+COMMON = [
+    "<think>", "</think>", "`", "```", "~~~", "\n", "```json\n", "\n```\n", "{", "}", "[", "]",
+    '"name"', '"read"', ": ", ", ", '"arguments"', '"parameters"', '{"path": "x"}', "some text ",
+    "<", "｜", "<|", '"', "\\", " ", "read", "nope", "\u2581", "\U0001f600",
+]  # fmt: skip
+CALL = (0, "read", '{"path": "a", "limit": 3}')
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def fragments(dialect: str) -> list[str]:
+    """The tags of a dialect, whole calls, and halves of them."""
+    found: list[str] = []
+    for name in FORMS if dialect == "auto" else (dialect,):
+        form = FORMS[name]
+        whole = form.calls([CALL])
+        found += [*form.openers, *form.ends, *form.strays, whole, whole[: len(whole) // 2]]
+        found += [part for part in re.split(r"(<[^>]*>|\[[A-Z_/]+\]|\n)", whole) if part]
+    return found
+
+
+def cut(text: str, places: list[int]) -> list[str]:
+    """The text in pieces that end at the places."""
+    ends = sorted({place % (len(text) + 1) for place in places} | {0, len(text)})
+    return [text[a:b] for a, b in itertools.pairwise(ends)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(data=st.data(), limit=st.booleans())
+@FEW
+def test_the_same_comes_of_a_text_however_it_is_cut(
+    dialect: str, data: st.DataObject, limit: bool
+) -> None:
+    parts = st.lists(st.sampled_from([*fragments(dialect), *COMMON]) | st.text(max_size=5))
+    text = "".join(data.draw(parts))
+    whole = read(dialect, text, cut=limit)
+    places = data.draw(st.lists(st.integers(0, 10_000), max_size=30))
+    assert read(dialect, *cut(text, places), cut=limit) == whole
+    assert read(dialect, *text, cut=limit) == whole
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(noise=st.binary(max_size=300))
+@FEW
+def test_random_bytes_are_text_and_nothing_of_them_is_lost(dialect: str, noise: bytes) -> None:
+    text = noise.decode("utf-8", "replace")
+    told = read(dialect, text)
+    assert "".join(words for _, words in told) == text if text.strip() else told == []
+
+
+NAMES = st.sampled_from(["path", "content"])
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+BETWEEN = st.text(st.sampled_from("abc .,\n"), max_size=20)
+
+
+@pytest.mark.parametrize("dialect", FORMS)
+@given(
+    arguments=st.lists(st.dictionaries(NAMES, TEXTS), min_size=1, max_size=4),
+    before=BETWEEN,
+    places=st.lists(st.integers(0, 10_000), max_size=20),
+)
+@FEW
+def test_calls_come_back_as_they_were_written_and_no_tag_shows(
+    dialect: str, arguments: list[dict[str, str]], before: str, places: list[int]
+) -> None:
+    form = FORMS[dialect]
+    before = "" if dialect == "llama" else before + "\n"  # its calls are the whole answer
+    calls = [(number, "write", json.dumps(one)) for number, one in enumerate(arguments)]
+    told = read(dialect, *cut(before + form.calls(calls), places))
+    called: list[Any] = [json.loads(one[2]) for one in told if one[0] == "call"]
+    assert called == arguments
+    assert shown(told).strip() == before.strip()
+
+
+def shown(told: Seen) -> str:
+    return "".join(words for kind, words, *_ in told if kind == "text")
