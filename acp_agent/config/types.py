@@ -257,6 +257,10 @@ class Config(_Table, frozen=True, kw_only=True):
         Literal["auto", "en", "zh"],
         Meta(description="The language of titles and messages. auto: the system's."),
     ] = "auto"
+    steering: Annotated[
+        Literal["steer", "queue"],
+        Meta(description="What becomes of a prompt while a turn runs: it joins in, or waits."),
+    ] = "steer"
     providers: Annotated[dict[str, ProviderConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )

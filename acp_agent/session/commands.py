@@ -72,6 +72,17 @@ COMMANDS = (
 )
 
 
+_AT_ONCE = {"help", "status", "jobs", "mode", "model"}
+
+
+def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
+    """Whether a prompt is a command that the agent answers by itself, in a turn too."""
+    for block in content:
+        if isinstance(block, TextBlock) and block.text.strip().startswith("/"):
+            return block.text.split(maxsplit=1)[0].removeprefix("/") in _AT_ONCE
+    return False
+
+
 async def find_command(
     content: Sequence[ContentBlock],
     prompts: Sequence[ServerPrompt] = (),
@@ -163,9 +174,11 @@ async def _status(session: Session) -> str:
     )
     cost = "unknown" if session.state.cost is None else f"${session.state.cost:.4f}"
     messages = len(session.context.messages)
+    waiting = session.queue.waiting
+    queued = f"\n- Prompts that wait: {waiting}" if waiting else ""
     return (
         f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"
-        f"- Messages to the model so far: {messages}\n- Cost so far: {cost}"
+        f"- Messages to the model so far: {messages}\n- Cost so far: {cost}{queued}"
     )
 
 

@@ -24,6 +24,7 @@ from acp_agent.session.commands import COMMANDS, Command
 from acp_agent.session.editor import Editor
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
+from acp_agent.session.prompt_queue import PromptQueue
 from acp_agent.session.prompter import Prompter, Said
 from acp_agent.session.seat import Seat
 from acp_agent.session.services import Services
@@ -89,6 +90,7 @@ class Session:
         )
         self._prompter = Prompter(self)
         self.turns = Turns(self)
+        self.queue = PromptQueue()
         self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
         self._ending = BackgroundTasks(f"the end of session {session}")

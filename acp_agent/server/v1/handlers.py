@@ -17,11 +17,12 @@ from acp_agent.server.handshake import Answer
 from acp_agent.server.link import ClientLink
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
-from acp_agent.server.steering import STEERING, check_steering, steers
+from acp_agent.server.steering import STEERING, check_steering
 from acp_agent.server.usage import token_counts
 from acp_agent.server.v1.conversion import from_acp
 from acp_agent.server.v1.editor import Editor
 from acp_agent.server.v1.options import config_options, mode_state
+from acp_agent.server.while_running import while_running
 from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
@@ -215,7 +216,7 @@ class Handlers:
         """Run a turn, or steer the one that runs (Prompt Turn)."""
         content = tuple(_supported(block) for block in request.prompt)
         said = await self._operations.prompt(
-            request.session_id, content, call, steers=steers(request.meta)
+            request.session_id, content, call, while_running=while_running(request.meta)
         )
         if said.began:
             self._editor.trace_turn(SessionId(request.session_id), request.meta)
@@ -232,7 +233,7 @@ class Handlers:
         check_steering(request.meta)
         content = tuple(_supported(block) for block in request.prompt)
         try:
-            await self._operations.prompt(request.session_id, content, call, steers=True)
+            await self._operations.steer(request.session_id, content, call)
         except NoTurnError:
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
         return {"outcome": "injected"}

@@ -22,6 +22,7 @@ from acp_agent.server.operations import Operations
 from acp_agent.server.v2.conversion import from_acp
 from acp_agent.server.v2.editor import Editor, available_commands
 from acp_agent.server.v2.options import config_options
+from acp_agent.server.while_running import while_running
 from acp_agent.session.session import Session
 from acp_agent.session.store import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
@@ -200,7 +201,9 @@ class Handlers:
         Answered when they are in the journal; what becomes of them is told by state updates.
         """
         content = tuple(_supported(block) for block in request.prompt)
-        said = await self._operations.insert(request.session_id, content, call)
+        said = await self._operations.insert(
+            request.session_id, content, call, while_running=while_running(request.meta)
+        )
         if said.began:
             self._editor.trace_turn(SessionId(request.session_id), request.meta)
             await said.turn.inserted()
