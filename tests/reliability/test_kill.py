@@ -154,7 +154,7 @@ async def test_what_a_command_had_put_out_before_a_kill_is_still_to_be_seen(
 
 def _printed(update: dict[str, Any]) -> str:
     """What an update of a call shows of its command's output."""
-    live = update.get("_meta", {}).get("terminal_output", {}).get("data", "")
+    live = str(update.get("_meta", {}).get("terminal_output", {}).get("data", ""))
     parts = (update.get("content") or ()) if update.get("status") is None else ()
     return live + "".join(part["content"]["text"] for part in parts)
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,13 +40,12 @@ from hypothesis.strategies import (
     integers,
     sampled_from,
 )
-from msgspec import Struct, field
+from msgspec import Struct
 
-from tests.support.agent_process import AgentProcess
-from tests.support.editor import Json, selected
-from tests.support.model_server import ModelServer
-from tests.support.scripted_conduct import Conduct
-from tests.support.session_driver import DRIVERS, SessionDriver, Shown, Work
+from tests.support.editor import Json
+from tests.support.known_session import Known, compare, compare_words
+from tests.support.session_driver import SessionDriver, Shown, Work
+from tests.support.session_world import Question, World
 from tests.support.wire_client import AnswerError
 
 SOAK = int(os.environ.get("ACP_AGENT_SOAK", "0"))  # actions; 0: the few of `make test`
@@ -54,137 +53,8 @@ SEED = int(os.environ.get("ACP_AGENT_SOAK_SEED", "1"))
 STEPS = 30  # actions in a sequence
 SAMPLE = 4  # sequences in `make test`
 
-MODEL = ("--model", "openai/gpt-5")
 OPEN_AT_ONCE = 4
-Result = TypeVar("Result")
 PICK = integers(0, OPEN_AT_ONCE - 1)
-
-
-class Known(Struct):
-    """What the test knows of a session."""
-
-    id: str
-    open: bool = True
-    said: list[str] = field(default_factory=list)
-    unsure: set[str] = field(default_factory=set)  # said, and maybe cancelled before it was heard
-    working: str = ""  # the conduct that runs: `stall`, `run` or `wait`
-    number: int = 0  # of that conduct
-    works: list[Work] = field(default_factory=list)
-    title: str | None = None
-    archived: bool = False
-    before: Shown = field(default_factory=Shown)  # shown before it was opened
-    seen: bool = True  # the test has seen all of it
-    crashed: bool = False  # the agent was killed while it ran, so more may be kept than was seen
-    begun: bool = False  # it has a conversation, by which it is listed
-
-
-class Question:
-    """A question that the user answers later, or never."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
-
-class World:
-    """The agent, the model and the user: what outlives a sequence.
-
-    The client speaks the first of `versions`, and the next one each time that it comes back.
-    """
-
-    def __init__(self, versions: Sequence[int], home: Path, folders: Path) -> None:
-        self.versions = versions
-        self.visits = 0
-        self.home = home
-        self.folders = folders
-        self.runner = asyncio.Runner()
-        self.server = ModelServer()
-        self.conduct = Conduct()
-        self.server.otherwise = self.conduct.reply
-        self.pressed: dict[str, str] = {}  # what the user does about questions, by session
-        self.late: dict[str, Question] = {}
-        self.number = 0
-        self.sequences = 0
-        self.agent: AgentProcess | None = None
-        self._driver: SessionDriver | None = None
-        self.do(self.server.start())
-
-    def do(self, action: Coroutine[Any, Any, Result]) -> Result:
-        return self.runner.run(action)
-
-    @property
-    def driver(self) -> SessionDriver:
-        assert self._driver is not None
-        return self._driver
-
-    @property
-    def running(self) -> AgentProcess:
-        assert self.agent is not None
-        return self.agent
-
-    async def begin(self) -> None:
-        """Start a sequence, with the agent of the one before where it will do."""
-        if self.agent is not None and self.driver.version != self.versions[0]:
-            await self.leave(kill=False)
-        self.visits = 0
-        await self.start()
-
-    async def start(self) -> None:
-        """Start an agent, unless a good one is there."""
-        if self.agent is not None:
-            return
-        driver, editor = DRIVERS[self.versions[self.visits % len(self.versions)]]
-        self.late.clear()
-        self.agent = await AgentProcess.start(
-            *MODEL,
-            home=self.home,
-            editor=editor(permission=self._permission),
-            environ=self.server.environ(),
-        )
-        self._driver = driver(self.agent)
-        await self.driver.start()
-
-    def folder(self) -> Path:
-        """A new folder to work in."""
-        self.sequences += 1
-        folder = self.folders / f"sequence-{self.sequences}"
-        folder.mkdir(parents=True)
-        (folder / "greeting.py").write_text("print('Hello')\n")
-        return folder
-
-    async def leave(self, *, kill: bool) -> None:
-        """End the connection in order, or with the agent's death."""
-        agent, self.agent = self.running, None
-        self.visits += 1
-        if kill:
-            await agent.kill()
-        await agent.stop()
-
-    async def drop(self) -> None:
-        """Get rid of an agent that broke a rule."""
-        if self.agent is not None:
-            agent, self.agent = self.agent, None
-            await agent.kill()
-            await agent.stop(check=False)
-
-    async def _permission(self, request: Json) -> Json:
-        session = request["sessionId"]
-        wanted = self.pressed.get(session, "allow_once")
-        if wanted == "late":
-            question = self.late[session]
-            question.asked.set()
-            wanted = await question.answered
-        for option in request["options"]:
-            if option["kind"] == wanted:
-                return selected(option["optionId"])
-        return {"outcome": "cancelled"}
-
-    def close(self) -> None:
-        try:
-            self.do(self.drop())
-            self.do(self.server.stop())
-        finally:
-            self.runner.close()
 
 
 class Action(Struct, frozen=True):
@@ -600,29 +470,11 @@ class Sessions(RuleBasedStateMachine):
         if not replay:
             return
         shown = self.driver.shown(known.id)
-        _compare_words(known, shown.said)
+        compare_words(known, shown.said)
         assert not shown.cut, f"the replay left calls open: {shown.cut}"
         if known.seen:
-            _compare(known, known.before, shown)
+            compare(known, known.before, shown)
         known.before, known.crashed, known.seen = Shown(), False, True
-
-
-def _compare_words(known: Known, said: list[str]) -> None:
-    """The user's words are there, in order, but maybe those that were taken back at once."""
-    wanted = [words for words in known.said if words in said or words not in known.unsure]
-    assert said == wanted, (said, known.said)
-
-
-def _compare(known: Known, told: Shown, replayed: Shown) -> None:
-    """A replay shows what was shown live; after a crash it may show more, and has a note."""
-    for message, text in told.agent.items():
-        again = replayed.agent.get(message, "")
-        assert again.startswith(text) if known.crashed else again == text, (text, again)
-    if not known.crashed:
-        assert list(replayed.agent) == list(told.agent)
-        assert replayed.calls == told.calls
-    for call in told.calls.keys() - told.cut:
-        assert replayed.calls[call] == told.calls[call]
 
 
 @pytest.mark.covers("T2", "T6", "T7", "S4", "S5", "S6", "P3", "P7", "P8", "P9")
