@@ -20,6 +20,10 @@ class OpenCalls:
 
     # -- for those who run the calls -----------------------------------------------------------
 
+    def __len__(self) -> int:
+        """How many calls have not ended."""
+        return len(self._tasks)
+
     def add(self, call: CallId) -> None:
         """A call is about to be shown."""
         self._tasks[call] = None

@@ -16,7 +16,14 @@ SUPPORTED_VERSIONS = (1, 2)
 # What we do beside the protocol (docs/extensions.md). The mark for steering is other agents', who
 # put it into the `_meta` of the result, beside the capabilities; it is in both places.
 STEERING: dict[str, Any] = {"steering": {"supported": True}}
-EXTENSIONS: dict[str, Any] = {"methods": ["_acp-agent/session/export"]}
+EXTENSIONS: dict[str, Any] = {
+    "methods": [
+        "_acp-agent/session/export",
+        "_acp-agent/checkpoints/list",
+        "_acp-agent/checkpoints/restore",
+    ],
+    "fork": ["before", "through"],
+}
 
 # Version 1, `agentCapabilities`.
 AGENT_CAPABILITIES: dict[str, Any] = {

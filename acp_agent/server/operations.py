@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from acp_agent.content import ContentBlock
 from acp_agent.errors import InvalidInputError, TurnRunsError
@@ -24,6 +25,9 @@ from acp_agent.session.prompter import Said
 from acp_agent.session.session import Session
 from acp_agent.session.store import ArchiveFilter, SessionPage
 from protocol.jsonrpc.call import Call
+
+if TYPE_CHECKING:
+    from acp_agent.session.fork_point import ForkPoint
 
 
 class Operations:
@@ -99,6 +103,7 @@ class Operations:
         directories: Sequence[str],
         *,
         system_prompt: SystemPromptGiven | None = None,
+        point: ForkPoint | None = None,
     ) -> Session:
         """Start a session with what another one holds; see `SessionManager.fork`.
 
@@ -107,7 +112,12 @@ class Operations:
         async with self.turn_of(session_id):
             manager = await self._core.manager()
             return await manager.fork(
-                SessionId(session_id), cwd, directories, self._editor, system_prompt=system_prompt
+                SessionId(session_id),
+                cwd,
+                directories,
+                self._editor,
+                system_prompt=system_prompt,
+                point=point,
             )
 
     async def get(self, session_id: str) -> Session:

@@ -29,6 +29,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
+from acp_agent.session.fork_point import ForkPoint
 from acp_agent.session.interruption import interruption, lost_commands
 from acp_agent.session.store import StoredEvent, UnknownEvent
 from acp_agent.session.titles import fork_title
@@ -50,6 +51,7 @@ class Beginning:
         cwd: Path,
         directories: Sequence[Path],
         system_prompt: SystemPromptGiven | None,
+        point: ForkPoint | None = None,
     ) -> None:
         """Find out how much of a session can be taken over, and what has to follow it.
 
@@ -59,7 +61,13 @@ class Beginning:
             cwd: the fork's working folder.
             directories: the fork's further folders.
             system_prompt: what the editor gives; None: what the source was given holds.
+            point: where it ends; None: at the source's end.
+
+        Raises:
+            InvalidInputError: there is no such point.
         """
+        if point is not None:
+            stored = stored[: point.length([item.event for item in stored])]
         self.copied = stored[: sound_length([item.event for item in stored])]
         known = _known(self.copied)
         self.added: list[AnyEvent] = [*lost_commands(known)]  # they run for the source alone

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
@@ -17,6 +18,9 @@ from acp_agent.session.session import Session
 from acp_agent.session.store import ArchiveFilter, SessionPage, UnknownEvent
 
 PAGE_SIZE = 50
+
+if TYPE_CHECKING:
+    from acp_agent.session.fork_point import ForkPoint
 
 _log = logging.getLogger(__name__)
 
@@ -140,15 +144,17 @@ class SessionManager:
         editor: Editor,
         *,
         system_prompt: SystemPromptGiven | None = None,
+        point: ForkPoint | None = None,
     ) -> Session:
         """Start a session in an editor with what another one holds; see `acp_agent.session.fork`.
 
         Raises:
-            InvalidInputError: a folder is not absolute or does not exist.
+            InvalidInputError: a folder is not absolute or does not exist, or there is no `point`.
             SessionNotFoundError: there is no such source.
             StoreError: the store cannot be read or written; there is no new session then.
         """
-        from acp_agent.session.fork import Beginning  # noqa: PLC0415 - for forks only
+        from acp_agent.session import kept_files  # noqa: PLC0415 - for forks only
+        from acp_agent.session.fork import Beginning  # noqa: PLC0415 - likewise
 
         folder, further = await asyncio.to_thread(_folders, cwd, directories)
         services = self._services
@@ -161,6 +167,7 @@ class SessionManager:
             cwd=folder,
             directories=further,
             system_prompt=system_prompt,
+            point=point,
         )
         session_id = new_session_id()
         lease = services.store.lease(session_id)
@@ -176,6 +183,7 @@ class SessionManager:
             )
             session.take(begin.events())
             await session.settings.find_model()
+            await kept_files.adopt(services.checkpoints, source, session_id)
         except BaseException:
             lease.release()
             raise
@@ -287,6 +295,9 @@ class SessionManager:
             # Only an id that was in the store is one of ours, and so safe as a folder's name.
             if await self._services.store.delete(session_id):
                 await asyncio.to_thread(_remove_folder, self._services.outputs / session_id)
+                from acp_agent.session import kept_files  # noqa: PLC0415 - rarely needed
+
+                await kept_files.forget(self._services.checkpoints, session_id)
         finally:
             lease.release()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from acp_agent.errors import InvalidInputError, TurnRunsError
+from acp_agent.errors import InvalidInputError, ToolError, TurnRunsError
 from acp_agent.events import Rewound
 from acp_agent.ids import new_rewind_id
 from acp_agent.session.checkpoints import Checkpoints, FilesBack
@@ -16,6 +16,10 @@ from acp_agent.session.points import Point, find_point, points
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
+
+_FROM_LATER = "[You went on from here, came back, and told yourself this:]"
+_FILES_BACK = "The files are as they were here, as far as they are kept."
+_FILES_STAY = "The files are as you left them."
 
 What = Literal["files", "conversation", "both"]
 
@@ -122,6 +126,28 @@ class Rewinder:
             if what != "files":
                 self._session.went_back()
             return Back(point=point, what=what, files=files, rewind=rewind)
+
+    async def by_model(self, number: int | None, message: str, files: bool) -> str:
+        """Go back to right after a message of the user's, with a message to the model.
+
+        Args:
+            number: which of the user's messages in the conversation, from 1; None: the last.
+            message: what the model is told then.
+            files: whether the files go back as well.
+
+        Raises:
+            ToolError: there is no such message.
+            WorkspaceError: the files cannot go back.
+        """
+        known = [one for one in await self.points() if one.kind == "message" and one.current]
+        if number is not None and number > len(known):
+            raise ToolError(f"there is no message {number}; the last one is {len(known)}")
+        point = known[-1 if number is None else number - 1]
+        note = f"{_FROM_LATER}\n{message}\n[{_FILES_BACK if files else _FILES_STAY}]"
+        what: What = "both" if files else "conversation"
+        back = await self.go(point.id, what, in_turn=True, keeps_words=True, note=note)
+        changed = f" {len(back.files.changes)} files went back, too." if back.files.replaced else ""
+        return f"Back to after “{point.title}”.{changed}"
 
 
 def _without_files(point: Point) -> Point:

@@ -45,6 +45,7 @@ class SessionHost:
         self._session = session
         self._equipment = equipment
         self._searching: tuple[Toolset, Toolset] | None = None  # without the search, and with it
+        self._rewinding: tuple[Toolset, Toolset] | None = None  # likewise
         self.limits = _limits(session.services)
         self.open_calls: OpenCalls = OpenCalls()
         self._told_to_wait = False
@@ -98,7 +99,19 @@ class SessionHost:
             tools = mcp.toolset(tools, self._equipment.workspace)
         if self.context.is_shortened:
             tools = self._with_search(tools)
+        if self._session.services.config.checkpoints.rewind_tool:
+            tools = self._with_rewind(tools)
         return tools if self.repetition is None else self._with_finish(tools, self.repetition)
+
+    def _with_rewind(self, tools: Toolset) -> Toolset:
+        if self._rewinding is None or self._rewinding[0] is not tools:
+            from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - where the user wants it
+
+            tool = RewindTool(
+                self._equipment.workspace, self.rewinder.by_model, lambda: len(self.open_calls) <= 1
+            )
+            self._rewinding = (tools, tools.with_more([tool]))
+        return self._rewinding[1]
 
     def _with_finish(self, tools: Toolset, repetition: Repetition) -> Toolset:
         if self._finishing is None or self._finishing[0] is not tools:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import SystemPromptGiven
@@ -14,6 +15,9 @@ from acp_agent.server.link import ClientLink, Trace
 from acp_agent.server.operations import Operations
 from acp_agent.session.session import Session
 from protocol.transports.base import Transport
+
+if TYPE_CHECKING:
+    from acp_agent.session.fork_point import ForkPoint
 
 
 class RemoteLink(ClientLink):
@@ -93,10 +97,13 @@ class _Bounded(Operations):
         directories: Sequence[str],
         *,
         system_prompt: SystemPromptGiven | None = None,
+        point: ForkPoint | None = None,
     ) -> Session:
         """Start a session from another. Raises InvalidInputError where there are too many."""
         with self._room():
-            return await super().fork(session_id, cwd, directories, system_prompt=system_prompt)
+            return await super().fork(
+                session_id, cwd, directories, system_prompt=system_prompt, point=point
+            )
 
     @contextmanager
     def _room(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ from acp_agent.models.endpoints import API_TYPES
 from acp_agent.models.providers import Provider
 from acp_agent.server import providers
 from acp_agent.server.auth_status import Json, to_json
+from acp_agent.server.forking import fork_point
 from acp_agent.server.handshake import Answer
 from acp_agent.server.lifecycle import Lifecycle
 from acp_agent.server.link import ClientLink
@@ -73,6 +74,7 @@ class UnstableHandlers:
             request.cwd,
             request.additional_directories,
             system_prompt=await self._handlers.given(request.system_prompt),
+            point=fork_point(request.meta),
         )
         return self._handlers.opened(
             session, servers, acp.ForkSessionResponse, session_id=session.session

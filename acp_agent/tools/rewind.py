@@ -1,0 +1,66 @@
+"""Let the model go back to an earlier point, with a message to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.workspace.contract import Workspace
+
+# Goes back to after the user's message of this number, None: the last; gives what was done.
+GoBack = Callable[[int | None, str, bool], Awaitable[str]]
+
+_LONGEST = 10_000
+
+
+class RewindParams(ToolParams):
+    """Where to go back to, and what to remember."""
+
+    message: Annotated[str, Field(max_length=_LONGEST, description="What to remember.")]
+    point: Annotated[int | None, Field(ge=1, description="Which of the user's messages.")] = None
+    files: Annotated[bool, Field(description="Whether the files go back, too.")] = False
+
+
+class RewindTool(Tool[RewindParams]):
+    """Takes the session back; off unless the user wants it.
+
+    Args:
+        workspace: the session's.
+        go: goes back.
+        is_alone: whether no other call runs or waits.
+    """
+
+    name: ClassVar = "rewind"
+    kind: ClassVar = "other"
+    effect: ClassVar = "writes"
+    params: ClassVar = RewindParams
+
+    def __init__(self, workspace: Workspace, go: GoBack, is_alone: Callable[[], bool]) -> None:
+        super().__init__(workspace)
+        self._go = go
+        self._is_alone = is_alone
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Go back to message 2"."""
+        point = arguments.get("point")
+        where = f"message {point}" if isinstance(point, int) else "the last message"
+        files = ", with the files" if arguments.get("files") is True else ""
+        return f"Go back to {where}{files}"
+
+    async def prepare(self, params: RewindParams) -> Prepared:
+        """See that there is something to remember, and nothing beside it."""
+        if not params.message.strip():
+            raise ToolError("say in `message` what you want to remember")
+        if not self._is_alone():
+            raise ToolError("call rewind alone, with no other call beside it")
+
+        async def run(_: Progress) -> Outcome:
+            told = await self._go(params.point, params.message.strip(), params.files)
+            return Outcome(text=told, content=(text_part(told), text_part(params.message)))
+
+        return Prepared(title=self.title(params.model_dump(exclude_none=True)), run=run)
