@@ -18,7 +18,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolKind, ToolStarted
 from acp_agent.permissions.access import McpAccess
 from acp_agent.permissions.contract import Ask
-from acp_agent.session.turn_host import SessionHost
+from acp_agent.session.turn_host import CALLS_WAIT, SessionHost
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.toolset import Toolset
 from acp_agent.tools.touches import EVERYTHING, NOTHING, NOTHING_ON_TRUST, Touches, conflict
@@ -278,6 +278,19 @@ async def test_a_turn_that_waits_can_be_cancelled_and_leaves_no_slot_taken(
         await desk.cancel(first)
         model_server.add(answer("Free again."))
         assert await desk.say("And now?") == "end_turn"
+
+
+async def test_calls_of_all_sessions_share_the_slots_of_the_process_and_say_that_they_wait(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = f"{FULL}[limits]\nprocess_calls = 1\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        desk.editor.files = MeetingWrites(1)
+        model_server.add(answer(*[write(f"f{number}") for number in range(4)]), answer("Done."))
+        assert await desk.say("Write them") == "end_turn"
+        order = [type(e) for e in desk.editor.shown if isinstance(e, ToolStarted | ToolEnded)]
+        assert order == [ToolStarted, ToolEnded] * 4
+        assert [event.title for event in desk.editor.of(NoticeShown)] == [CALLS_WAIT]
 
 
 # -- the same as one by one ------------------------------------------------------------------

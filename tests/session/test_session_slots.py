@@ -1,0 +1,84 @@
+"""Who waits for a slot is served in turn, and none is ever lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given, strategies as st
+
+from acp_agent.session.slots import Slots
+
+
+async def waiting(slots: Slots, served: list[str], *sessions: str) -> list[asyncio.Task[None]]:
+    """Tasks that each take a slot for a session, all of which have to wait."""
+
+    async def take(session: str) -> None:
+        await slots.take(session)
+        served.append(session)
+
+    tasks = [asyncio.create_task(take(session)) for session in sessions]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def test_sessions_are_served_in_turn_however_much_one_of_them_wants() -> None:
+    slots, served = Slots(1), list[str]()
+    await slots.take("first")
+    tasks = await waiting(slots, served, "a", "a", "a", "b", "c")
+    for task_count in range(1, 6):
+        slots.give_back()
+        while len(served) < task_count:
+            await asyncio.sleep(0)
+    assert served == ["a", "b", "c", "a", "a"]
+    await asyncio.gather(*tasks)
+
+
+async def test_who_comes_later_does_not_overtake_who_waits() -> None:
+    slots, served = Slots(1), list[str]()
+    await slots.take("first")
+    tasks = await waiting(slots, served, "a")
+    slots.give_back()
+    tasks += await waiting(slots, served, "b")
+    assert served == ["a"]
+    slots.give_back()
+    await asyncio.gather(*tasks)
+
+
+@given(
+    st.integers(1, 3),
+    st.lists(
+        st.tuples(st.sampled_from(["take", "cancel", "give", "rest"]), st.integers(0, 9)),
+        max_size=60,
+    ),
+)
+async def test_no_slot_is_lost_or_given_twice(count: int, actions: list[tuple[str, int]]) -> None:
+    slots = Slots(count)
+    tasks: list[asyncio.Task[None]] = []
+    given_back = 0
+
+    def held() -> int:
+        done = [task for task in tasks if task.done() and not task.cancelled()]
+        return len(done) - given_back
+
+    for action, number in actions:
+        match action:
+            case "take":
+                tasks.append(asyncio.create_task(slots.take(f"s{number % 3}")))
+            case "cancel" if tasks:
+                tasks[number % len(tasks)].cancel()
+            case "give" if held():
+                slots.give_back()
+                given_back += 1
+            case _:
+                await asyncio.sleep(0)
+        assert held() <= count
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    while held():
+        slots.give_back()
+        given_back += 1
+    for _ in range(count):  # all are free again
+        assert not slots.full
+        await slots.take("last")
+    assert slots.full
