@@ -89,12 +89,13 @@ class Budget:
             StoreError: what the day took could not be read.
         """
         limits = self.limits
+        so_far = await self._spent_of(limits)
         if self._warned is None:
             # Whoever spent it before was warned then, in this session at least.
             self._warned = set()
-            await self._due([limit for limit in limits if limit.scope == "session"])
+            self._due([limit for limit in limits if limit.scope == "session"], so_far)
         for limit in limits:
-            spent = limit.of(await self.spent(limit.scope))
+            spent = limit.of(so_far[limit.scope])
             more = limit.of(self._estimate(model, asked))
             of = _SAYS[limit.scope]
             share = f"{limit.shown(spent)} of {limit.shown(limit.most)}"
@@ -117,22 +118,27 @@ class Budget:
             StoreError: what the day took could not be read.
         """
         limits = self.limits
-        told = await self._due(limits)
+        so_far = await self._spent_of(limits)
+        told = self._due(limits, so_far)
         for limit in limits:
-            unseen = limit.unit == "cost" and (await self.spent(limit.scope)).unpriced
+            unseen = limit.unit == "cost" and so_far[limit.scope].unpriced
             if unseen and not self._told_of_prices:
                 self._told_of_prices = True
                 told.append(NO_PRICE)
         return told
 
-    async def _due(self, limits: list[Limit]) -> list[str]:
+    async def _spent_of(self, limits: list[Limit]) -> dict[Scope, Spending]:
+        """What was spent, as far as there are budgets for it."""
+        return {scope: await self.spent(scope) for scope in {limit.scope for limit in limits}}
+
+    def _due(self, limits: list[Limit], so_far: dict[Scope, Spending]) -> list[str]:
         """The warnings that are due, which count as given from here on."""
         if self._warned is None:
             self._warned = set()
         part = self._session.services.config.budget.warn_at
         due: list[str] = []
         for limit in limits:
-            spent = limit.of(await self.spent(limit.scope))
+            spent = limit.of(so_far[limit.scope])
             period = {"turn": str(self._session.state.turns), "day": date.today().isoformat()}  # noqa: DTZ011 - the user's own day
             key = (limit.scope, limit.unit, str(limit.most), period.get(limit.scope, ""))
             if limit.most and spent >= part * limit.most and key not in self._warned:
