@@ -10,10 +10,12 @@ from tempfile import gettempdir
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_agent.permissions.choices import Language
 from acp_agent.permissions.command_prefix import names_what_it_runs
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place, is_below, stays_inside
 from acp_agent.permissions.read_only import is_read_only
+from acp_agent.permissions.reasons import reason_in
 from acp_agent.permissions.refusal import forks_without_end, refusal
 from acp_agent.permissions.rules import Rule, has_option, operands, option_matches, shell_rules
 from acp_agent.permissions.shell_parser import parse_line
@@ -58,6 +60,13 @@ class Classified(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     plain: bool
 
+    def reason_in(self, language: Language) -> str:
+        """The reason in the user's language."""
+        deciding = _deciding(self.findings, self.tier)
+        if deciding is None:
+            return self.reason
+        return f"`{deciding.command}` {reason_in(language, deciding.reason)}"
+
 
 def worst(tiers: Sequence[Tier]) -> Tier:
     """The most dangerous of the tiers; read_only where there are none."""
@@ -72,13 +81,17 @@ def classify(command: str, place: Place) -> Classified:
     if not judge.plain:
         findings = [_at_least(finding, "standard") for finding in findings]
     tier = worst([finding.tier for finding in findings])
-    deciding = next((finding for finding in findings if finding.tier == tier), None)
+    deciding = _deciding(findings, tier)
     return Classified(
         tier=tier,
         reason=f"`{deciding.command}` {deciding.reason}" if deciding else "does nothing",
         findings=tuple(findings),
         plain=judge.plain,
     )
+
+
+def _deciding(findings: Sequence[Finding], tier: Tier) -> Finding | None:
+    return next((finding for finding in findings if finding.tier == tier), None)
 
 
 def _at_least(finding: Finding, tier: Tier) -> Finding:

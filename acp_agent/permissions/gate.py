@@ -69,6 +69,7 @@ class PolicyGate(Gate):
             home: the user's home folder; None takes the process's.
         """
         self._grants = grants
+        self._language: Language = language
         self._texts = texts_in(language)
         self._home = os.path.realpath(home or Path.home())
 
@@ -144,7 +145,8 @@ class PolicyGate(Gate):
 
     def _ask_for(self, classified: Classified, place: Place, project: str) -> Ask:
         if classified.tier == "destructive":
-            warning = self._texts.warning.format(reason=classified.reason)
+            reason = classified.reason_in(self._language)
+            warning = self._texts.warning.format(reason=reason)
             return Ask(choices=once(self._texts), warning=warning, tier="destructive")
         patterns = [pattern_of(prefix) for prefix in prefixes_to_offer(classified, place)]
         if not patterns:
