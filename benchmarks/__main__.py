@@ -7,6 +7,7 @@ import sys
 from benchmarks import (
     checkpoints,
     context,
+    dialects,
     journal,
     memory,
     remote,
@@ -26,6 +27,7 @@ ALL = {
     "requests": requests.rows,
     "journal": journal.rows,
     "context": context.rows,
+    "dialects": dialects.rows,
     "remote": remote.rows,
     "checkpoints": checkpoints.rows,
     "versions": versions.rows,

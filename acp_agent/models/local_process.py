@@ -18,6 +18,7 @@ from acp_agent.platform import posix
 
 START_LIMIT = 60.0  # seconds; loading takes one to three, more on a busy machine
 _END_LIMIT = 2.0  # seconds for the server to end by itself
+_POLL = 0.02  # seconds between two looks at what is left of its group
 _HEALTH_LIMIT = 5.0  # seconds for it to answer once it says that it does
 
 # What of the environment the server is given: no key is among it.
@@ -99,6 +100,8 @@ class LocalProcess:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_END_LIMIT):
                     await process.wait()
+                    while await asyncio.to_thread(posix.group_runs, process.pid):
+                        await asyncio.sleep(_POLL)
 
     async def _told(self) -> str:
         assert self._process.stdout is not None

@@ -33,6 +33,10 @@ class CodeSpans:
     def take(self, text: str) -> None:
         """Go on over a piece of the text."""
         if "`" not in text and "~" not in text:
+            if "\n" not in text:
+                if len(self._head) < _HEAD:
+                    self._head = (self._head + text)[:_HEAD]
+                return
             first, *_ = text.split("\n", 1)
             last = text.rfind("\n")
             self._add(first)

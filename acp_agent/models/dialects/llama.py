@@ -16,7 +16,6 @@ from acp_agent.models.dialects.form import (
     Block,
     More,
     Verdict,
-    WrittenCall,
     after_space,
     broken,
 )
@@ -41,12 +40,12 @@ class Llama:
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
         if not text.startswith(_TAG):
-            return _calls(text, 0, tools, tagged=False, final=final)
+            return _call(text, 0, tools, tagged=False, final=final)
         at = after_space(text, len(_TAG))
         if at == len(text):
             return Block(at, ()) if final else MORE
         if text[at] in "{[":
-            return _calls(text, at, tools, tagged=True, final=final)
+            return _call(text, at, tools, tagged=True, final=final)
         # A call of the code interpreter, or Python that is to be run there: there is none.
         return Block(len(text), (broken(_BAD, text[at:], tools),)) if final else SURE
 
@@ -71,26 +70,23 @@ class Llama:
         return "\n".join(f'{{"output": {json_text.encode(text)}}}' for _, _, text in results)
 
 
-def _calls(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Verdict:
-    """Calls from a place on; without the tag before them they may be anything else."""
-    parts: list[WrittenCall | str] = []
-    while text[at : at + 1] in {"{", "["}:
-        named = True if tagged else names_tool(text, at, tools, final=final)
-        if isinstance(named, More):
-            return SURE if parts else MORE
-        end = json_text.value_end(text, at) if named else at
-        if end is None:
-            lost = broken(NO_END, text[at:], tools)
-            return Block(len(text), (*parts, lost)) if final else SURE
-        found = read_calls(text[at:end], tools, strict=not tagged) if named else []
-        if not found:
-            break
-        parts.extend(found)
-        at = after_space(text, end)
-        if text[at : at + 1] == ";":
-            at = after_space(text, at + 1)
-        elif at < len(text):
-            return Block(end, tuple(parts))
-        if at == len(text) and not final:
-            return SURE
-    return Block(at, tuple(parts)) if parts else None
+def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Verdict:
+    """The call at a place, or list of calls; without the tag before it, it may be anything else.
+
+    The semicolon after it belongs to it, so that the next one is the first of the rest again.
+    """
+    named = True if tagged else names_tool(text, at, tools, final=final)
+    if isinstance(named, More):
+        return MORE
+    if not named:
+        return None
+    end = json_text.value_end(text, at)
+    if end is None:
+        return Block(len(text), (broken(NO_END, text[at:], tools),)) if final else SURE
+    found = read_calls(text[at:end], tools, strict=not tagged)
+    if not found:
+        return None
+    after = after_space(text, end)
+    if after == len(text) and not final:
+        return SURE
+    return Block(after + 1 if text[after : after + 1] == ";" else end, tuple(found))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from acp_agent.models.base import (
     CallDelta,
@@ -24,7 +25,12 @@ from acp_agent.models.dialects.tools import Tools
 
 _THINK, _THOUGHT = "<think>", "</think>"
 _TAIL = 40  # characters; no end of a call is longer
-_GROWTH = 1.25  # how much longer a block must be before it is looked at again in vain
+_GROWTH = 1.5  # how much longer a block must be before it is looked at again in vain
+
+
+@cache
+def _any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, marks)))
 
 
 class Scanner:
@@ -43,7 +49,7 @@ class Scanner:
         every = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
         marks = sorted(every, key=lambda mark: (-len(mark), mark))
         self._marks = tuple(marks)
-        self._mark = re.compile("|".join(map(re.escape, marks)))
+        self._mark = _any_of(self._marks)
         self._firsts = re.compile("[" + re.escape("".join({mark[0] for mark in marks})) + "]")
         self._longest = len(marks[0])
         self._code = CodeSpans()
@@ -63,11 +69,21 @@ class Scanner:
         self._size = 0
         self._tail = ""
         self._sure = self._due = False
+        self._ends = self._mark
         self._again = 0
         self._readers: tuple[Form, ...] = ()
 
     def feed(self, text: str) -> list[StreamEvent]:
         """Take a piece of the text; gives what can be told now."""
+        if not (self._held or self._fresh or self._readers or self._thinking):
+            if self._firsts.search(text) is None:  # most text, by far
+                self._code.take(text)
+                return [TextDelta(text)] if text else []
+        elif self._sure and not self._ends.search(self._tail + text) and not self._due:
+            self._block.append(text)
+            self._size += len(text)
+            self._tail = (self._tail + text)[-_TAIL:]
+            return []
         while text:
             text = self._grow(text) if self._readers else self._scan(self._held + text)
         return self._give()
@@ -219,7 +235,7 @@ class Scanner:
         if sure:
             window = self._tail + text
             self._tail = window[-_TAIL:]
-            self._due = self._due or any(end in window for end in self._readers[0].ends)
+            self._due = self._due or self._ends.search(window) is not None
             if not self._due or self._size < self._again:
                 return ""
         whole = "".join(self._block)
@@ -227,7 +243,7 @@ class Scanner:
         self._due = False
         verdict = self._judge(whole, final=False)
         if isinstance(verdict, More):
-            self._again = int(self._size * _GROWTH) if sure else 0
+            self._again = int(self._size * _GROWTH) + _TAIL if sure else 0
             self._tail = whole[-_TAIL:]
             return ""
         return self._leave(whole, verdict, cut=False)
@@ -237,12 +253,13 @@ class Scanner:
             verdict = form.read(whole, self._tools, final=final)
             if isinstance(verdict, More) and verdict.sure and not self._sure:
                 self._readers, self._sure = (form,), True
+                self._ends = _any_of(form.ends)
             if verdict is not None:
                 return verdict
         return None
 
     def _leave(self, whole: str, verdict: Block | None, *, cut: bool) -> str:
-        self._readers, self._block = (), []
+        self._readers, self._block, self._sure = (), [], False
         if verdict is None:
             # The opener is text; what follows it is looked at by itself.
             mark = self._mark.match(whole)
