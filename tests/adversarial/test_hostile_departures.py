@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import StartAgent
 from tests.support.agent_process import AgentProcess
 from tests.support.hostile import (
+    ENDLESS_WINDOW,
     OpenSession,
     assert_goes_on,
     assert_replays,
@@ -69,7 +70,7 @@ async def test_a_client_that_does_not_read_costs_bounded_memory_and_then_misses_
 async def test_a_client_that_neither_reads_nor_stays_lets_the_agent_end_in_time(
     agent: StartAgent, opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    running, session = await opened()
+    running, session = await opened(config=ENDLESS_WINDOW)
     model_server.add(answer(*["word " * 200] * 3_000, Stall()))
     running.post_prompt(session, "go")
     await running.expect_update(session, "agent_message_chunk")

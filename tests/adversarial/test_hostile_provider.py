@@ -227,7 +227,7 @@ async def test_calls_without_end_stop_at_the_limit_of_requests(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer(Call("read", {"path": "README.md"}))
-    agent, session = await opened(config="[limits]\nmodel_requests = 5\n")
+    agent, session = await opened(config="[limits]\nmodel_requests = 5\nloop_ask = 0\n")
     assert (await agent.prompt(session, "loop"))["stopReason"] == "max_turn_requests"
     assert len(model_server.requests) == 5
     await assert_goes_on(agent, session, model_server)

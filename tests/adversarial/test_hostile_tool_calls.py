@@ -10,7 +10,14 @@ import pytest
 
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
-from tests.support.hostile import OpenSession, assert_goes_on, one_line, outcomes, shown
+from tests.support.hostile import (
+    ENDLESS_WINDOW,
+    OpenSession,
+    assert_goes_on,
+    one_line,
+    outcomes,
+    shown,
+)
 from tests.support.model_server import Call, ModelServer
 
 MODES = ("ask", "accept-edits", "plan", "full")
@@ -125,7 +132,7 @@ async def test_arguments_that_make_no_sense_are_explained_and_do_nothing(
         (Call("todo", {"todos": [{"content": "x", "status": "maybe"}]}), "status"),
         (Call("ask_user", {}), "question is required"),
     ]
-    agent, session = await opened(editor=Editor(permission="allow_once"))
+    agent, session = await opened(editor=Editor(permission="allow_once"), config=ENDLESS_WINDOW)
     results = await outcomes(agent, session, model_server, *(call for call, _ in calls))
     for (call, words), (told, ended) in zip(calls, results, strict=True):
         about = (call.name, str(call.arguments)[:80], told[:300])

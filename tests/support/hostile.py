@@ -17,6 +17,8 @@ from tests.support.model_server import Call, ModelServer, Status, answer
 from tests.support.replays import conversation, without_user
 
 MODEL = ("--model", "openai/gpt-5")
+# Floods are not for a model's window to stop.
+ENDLESS_WINDOW = '[models."openai/gpt-5"]\nwindow = 10_000_000\n'
 
 # A key of no known form, so that only knowing it helps; it opens nothing.
 KEY = "open-sesame+4711/hushhush"
