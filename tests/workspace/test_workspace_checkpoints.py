@@ -371,6 +371,8 @@ def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, roo
     put(root, {f"f{number}": "x" * number for number in range(200)})
     with pytest.raises(CheckpointTooSlowError):
         kept.keep(seconds=0.0001)
+    with pytest.raises(CheckpointTooSlowError, match="less than an hour ago"):
+        kept.keep(seconds=0.0001)  # nobody waits for it again at once
     given_up = Deadline(60)
     given_up.give_up()
     with pytest.raises(CheckpointTooSlowError, match="given up"):

@@ -59,7 +59,9 @@ class GitRepository:
 
     def _over(self, top: Path) -> SealedGit:
         shadow = self._shadow
-        return SealedGit(self._program, shadow.path, os.fsencode(top), shadow.index)
+        return SealedGit(
+            self._program, shadow.path, os.fsencode(top), shadow.index, lambda: shadow.lock
+        )
 
     @property
     def _prefix(self) -> bytes:

@@ -187,13 +187,25 @@ class Keeper:
 def _snapshot(shadow: Shadow, repository: Repository, rules: Rules, deadline: Deadline) -> Snapshot:
     """The files as they are; a folder that took too long is not tried again at once by anyone."""
     mark = shadow.path / "too-slow"
-    if mark.exists() and time.time() - mark.stat().st_mtime < AGAIN_SECONDS:
+    asked = f"{rules!r} {deadline.seconds}".encode()  # with more room it may be done
+    if (
+        mark.exists()
+        and time.time() - mark.stat().st_mtime < AGAIN_SECONDS
+        and mark.read_bytes() == asked
+    ):
         raise CheckpointTooSlowError("the folder took too long less than an hour ago")
     try:
-        return repository.snapshot(rules, deadline)
+        try:
+            return repository.snapshot(rules, deadline)
+        except CheckpointTooSlowError:
+            raise
+        except WorkspaceError:
+            # A file that vanished meanwhile, or a list of files that is broken: once more, anew.
+            shadow.index.unlink(missing_ok=True)
+            return repository.snapshot(rules, deadline)
     except CheckpointTooSlowError:
         if not deadline.given_up:
-            mark.touch(0o600)
+            shadow.write(mark, asked)
         raise
 
 

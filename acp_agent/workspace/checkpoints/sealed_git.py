@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,13 +35,23 @@ class SealedGit:
         git_dir: the repository.
         work_tree: the folder whose files are kept.
         index: the repository's list of files.
+        lock: the descriptors of the repository's lock. A git that outlives this process, when that
+            is killed, goes on holding the lock until it has ended as well.
     """
 
-    def __init__(self, program: str, git_dir: Path, work_tree: bytes, index: Path) -> None:
+    def __init__(
+        self,
+        program: str,
+        git_dir: Path,
+        work_tree: bytes,
+        index: Path,
+        lock: Callable[[], Sequence[int]] = tuple,
+    ) -> None:
         self._program = program
         self._git_dir = git_dir
         self._work_tree = work_tree
         self._index = index
+        self._lock = lock
 
     def command(self, *arguments: str | bytes) -> list[str | bytes]:
         """A command line."""
@@ -124,6 +134,7 @@ class SealedGit:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                pass_fds=self._lock(),
             )
         except OSError as error:
             raise WorkspaceError(f"git cannot be started: {error.strerror or error}") from None

@@ -84,6 +84,7 @@ class Shadow:
         self.root = root
         self.path = folder / f"{name}.git"
         self.data = folder.parent
+        self.lock: tuple[int, ...] = ()  # the descriptor of the lock, while it is held
 
     @property
     def index(self) -> Path:
@@ -99,10 +100,12 @@ class Shadow:
             WorkspaceError: the data folder cannot be written.
         """
         descriptor = self._lock(deadline)
+        self.lock = (descriptor,)
         try:
             self._mend()
             yield
         finally:
+            self.lock = ()
             os.close(descriptor)
 
     def _lock(self, deadline: Deadline) -> int:

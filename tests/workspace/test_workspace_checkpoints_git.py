@@ -1,0 +1,156 @@
+"""The user's repositories are never touched, whatever their state, and have no say in ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put
+
+
+def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """All that is in a folder, to the last byte and time."""
+    return {
+        str(path.relative_to(folder)): (
+            path.lstat().st_mode,
+            path.lstat().st_mtime_ns,
+            path.read_bytes() if path.is_file() and not path.is_symlink() else b"",
+        )
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    return folder
+
+
+def test_a_dirty_index_and_its_repository_stay_as_they_are(tmp_path: Path, root: Path) -> None:
+    put(root, {"a": "1", "b": "1", "c": "1"})
+    git(root, "add", "a", "b")
+    git(root, "commit", "-qm", "One")
+    put(root, {"a": "staged", "b": "not staged"})
+    git(root, "add", "a")
+    put(root, {"a": "staged and changed"})
+    (root / ".git/index.lock").touch()  # the user's own git is at work
+    status, before = git(root, "status", "--porcelain"), everything(root / ".git")
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    put(root, {"a": "agent", "new": "agent"})
+    kept.back(checkpoint)
+    assert everything(root / ".git") == before
+    (root / ".git/index.lock").unlink()
+    assert git(root, "status", "--porcelain") == status
+    assert (root / "a").read_text() == "staged and changed"
+
+
+def test_a_repository_without_commits_is_kept(tmp_path: Path, root: Path) -> None:
+    put(root, {"a": "1"})
+    before = everything(root / ".git")
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    put(root, {"a": "2"})
+    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+    assert everything(root / ".git") == before
+
+
+def test_repositories_in_the_folder_and_submodules_count_as_folders(
+    tmp_path: Path, root: Path
+) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    put(library, {"lib.c": "1", ".gitignore": "*.o\n"})
+    git(library, "add", "-A")
+    git(library, "commit", "-qm", "One")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor")
+    nested = root / "tools/nested"
+    put(nested, {"n": "1", "deeper/d": "1"})
+    git(nested, "init", "-q")
+    git(nested / "deeper", "init", "-q")
+    put(root, {"vendor/x.o": "object"})
+    kept = Checkpoints(tmp_path, root)
+    checkpoint, before = kept.keep(), picture(root)
+    own = everything(nested / ".git"), (root / "vendor/.git").read_text()
+    put(root, {"vendor/lib.c": "2", "tools/nested/n": "2", "tools/nested/deeper/d": "2"})
+    put(root, {"vendor/new.c": "2", "tools/nested/new": "2"})
+    result = kept.back(checkpoint)
+    assert kinds(result) == {
+        "tools/nested/deeper/d": "modify",
+        "tools/nested/n": "modify",
+        "tools/nested/new": "delete",
+        "vendor/lib.c": "modify",
+        "vendor/new.c": "delete",
+    }
+    assert picture(root) == before
+    assert (everything(nested / ".git"), (root / "vendor/.git").read_text()) == own
+
+
+def test_no_hook_filter_attribute_or_setting_of_the_users_has_a_say(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{ran}'\ncat\n")
+    program.chmod(0o755)
+    home = tmp_path / "user-home"
+    settings = (
+        f'[filter "evil"]\n\tclean = {program}\n\tsmudge = {program}\n\trequired = true\n'
+        f"[core]\n\tautocrlf = true\n\thooksPath = {tmp_path}\n\tfsmonitor = {program}\n"
+        "\texcludesFile = " + str(home / "ignored") + "\n"
+    )
+    put(home, {".gitconfig": settings, "ignored": "*\n", ".config/git/ignore": "*\n"})
+    put(home, {".config/git/attributes": "* filter=evil\n"})
+    for hook in ("pre-commit", "post-index-change", "post-checkout", "reference-transaction"):
+        put(root, {f".git/hooks/{hook}": program.read_text()})
+        (root / f".git/hooks/{hook}").chmod(0o755)
+    (root / ".git/config").write_text((root / ".git/config").read_text() + settings)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_DIR", str(root / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(root / ".git/index"))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.autocrlf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "true")
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(program))
+    before = everything(root / ".git")
+    put(
+        root,
+        {
+            ".gitattributes": "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n",
+            "unix": "a\nb\n",
+            "dos": "a\r\nb\r\n$Id$\n",
+            "mixed": b"a\r\nb\n\xff",
+        },
+    )
+    kept = Checkpoints(tmp_path, root)
+    whole, checkpoint = picture(root), kept.keep()
+    for name in ("unix", "dos", "mixed", ".gitattributes"):
+        (root / name).unlink()
+    kept.back(checkpoint)
+    assert picture(root) == whole
+    assert not ran.exists()
+    assert everything(root / ".git") == before
+
+
+def test_what_the_users_repository_leaves_out_for_itself_is_left_out(
+    tmp_path: Path, root: Path
+) -> None:
+    put(root, {".git/info/exclude": "# mine\n/local\n", "local": "1", "a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    put(root, {"local": "2", "a": "2"})
+    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_that_may_not_be_read_is_left_out_and_named(tmp_path: Path, root: Path) -> None:
+    put(root, {"closed": "1", "a": "1"})
+    (root / "closed").chmod(0)
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    assert kept.left_out() == {"closed": "unreadable"}

@@ -1,0 +1,114 @@
+"""kill -9 at any moment of keeping files or putting them back: nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_agent.workspace.checkpoints.contract import Deadline
+from tests.workspace.checkpoint_folder import Checkpoints, kinds, picture, put
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.workspace.checkpoint_folder import Checkpoints
+base, what, target = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+kept = Checkpoints(base, base / "project")
+kept.count = 100
+print("ready", flush=True)
+if what == "keep":
+    kept.keep()
+else:
+    kept.back(target)
+print("done", flush=True)
+"""
+
+
+def run_and_kill(base: Path, what: str, target: str, delay: float) -> bool:
+    """Do it in another process, which is killed after `delay` seconds; whether it was done."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(base), what, target],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        time.sleep(delay)  # not to wait for something, but to strike at any instant
+        os.killpg(child.pid, signal.SIGKILL)
+        return child.stdout.readline() == b"done\n"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_checkpoint_that_was_cut_off_leaves_the_others_and_the_next_sound(
+    seed: int, tmp_path: Path
+) -> None:
+    root, choice = tmp_path / "project", random.Random(seed)
+    put(root, {f"d{n % 7}/f{n}": f"{n}\n" * n for n in range(300)})
+    kept = Checkpoints(tmp_path, root)
+    first, before = kept.keep(), picture(root)
+    for number in range(3):
+        put(root, {f"d{n % 7}/f{n}": f"{seed} {number} {n}\n" * 40 for n in range(0, 300, 2)})
+        changed = picture(root)
+        run_and_kill(tmp_path, "keep", "", choice.uniform(0, 0.08))
+        assert picture(root) == changed
+        again = kept.keep()
+        kept.back(first)
+        assert picture(root) == before
+        kept.back(again)
+        assert picture(root) == changed
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_restore_that_was_cut_off_has_lost_nothing_and_can_be_done_again(
+    seed: int, tmp_path: Path
+) -> None:
+    root, choice = tmp_path / "project", random.Random(seed)
+    put(root, {f"d{n % 7}/f{n}": f"{n}\n" * n for n in range(300)})
+    kept = Checkpoints(tmp_path, root)
+    first, before = kept.keep(), picture(root)
+    put(root, {f"d{n % 7}/f{n}": f"{seed} {n}\n" * 40 for n in range(0, 300, 2)})
+    put(root, {f"new/f{n}": f"new {n}" for n in range(100)})
+    changed = picture(root)
+    run_and_kill(tmp_path, "back", first, choice.uniform(0.02, 0.12))
+    replaced = "ckpt_101"
+    if kept.keeper.has(replaced):  # it got that far; what was there can be had
+        kept.back(replaced)
+    assert picture(root) == changed
+    kept.back(first)
+    assert picture(root) == before
+    assert not list(root.rglob(".acp-agent*"))
+
+
+def test_what_a_killed_git_left_locked_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    (shadow,) = kept.folder.glob("*.git")
+    (shadow / "index.lock").write_bytes(b"half")
+    (shadow / "restoring.json").write_text(f'["{bytes(root / ".acp-agent-restoring").hex()}"]')
+    put(root, {".acp-agent-restoring": "half of a file", "a": "2"})
+    assert kinds(kept.plan(checkpoint)) == {"a": "modify"}
+    assert not (root / ".acp-agent-restoring").exists()
+    (shadow / "index").write_bytes(b"not an index")
+    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+
+
+def test_who_waits_for_another_process_gives_up_at_the_deadline(tmp_path: Path) -> None:
+    from acp_agent.errors import CheckpointTooSlowError
+    from acp_agent.workspace.checkpoints.shadow import Shadow
+
+    root = tmp_path / "project"
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    with Shadow(kept.folder, root).locked(Deadline(5)), pytest.raises(CheckpointTooSlowError):
+        kept.keep(seconds=0.2)

@@ -1,0 +1,118 @@
+"""Checkpoints do not grow without end, and what is still needed stays."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+from acp_agent.workspace.checkpoints import keeper as keepers, prune
+from acp_agent.workspace.checkpoints.contract import Deadline
+from tests.workspace.checkpoint_folder import SESSION, Checkpoints, picture, put
+
+LARGE = 10**12
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("objects/**/*") if path.is_file())
+
+
+@pytest.fixture(params=["git", "dulwich"])
+def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    if request.param == "dulwich":
+        for module in (keepers, prune):
+            monkeypatch.setattr(module.shutil, "which", lambda name: None)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def test_what_only_a_deleted_session_had_is_gone_with_the_next_sweep(
+    tmp_path: Path, root: Path
+) -> None:
+    noise = random.Random(1).randbytes(300_000)
+    mine, other = Checkpoints(tmp_path, root), Checkpoints(tmp_path, root, session="sess_other")
+    put(root, {"big": noise, "a": "1"})
+    other.keep()
+    (root / "big").unlink()
+    checkpoint, before = mine.keep(), picture(root)
+    prune.forget_session(mine.folder, "sess_other", Deadline(30))
+    assert prune.kept_sessions(mine.folder) == {SESSION}
+    put(root, {"a": "2"})
+    mine.keep()
+    prune.sweep(mine.folder, ["sess_gone"], LARGE, Deadline(30))
+    (shadow,) = mine.folder.glob("*.git")
+    other.keep()
+    prune.sweep(mine.folder, ["sess_other"], LARGE, Deadline(30))
+    assert size(mine.folder) < 100_000
+    assert shadow.exists()
+    mine.back(checkpoint)
+    assert picture(root) == before
+
+
+def test_the_folder_of_a_project_goes_with_its_last_session_and_comes_again(
+    tmp_path: Path, root: Path
+) -> None:
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    prune.sweep(kept.folder, [SESSION], LARGE, Deadline(30))
+    assert list(kept.folder.glob("*.git")) == []
+    again = Checkpoints(tmp_path, root)
+    checkpoint = again.keep()
+    put(root, {"a": "2"})
+    again.back(checkpoint)
+    assert (root / "a").read_text() == "1"
+
+
+def test_the_oldest_go_first_where_there_is_too_much(tmp_path: Path, root: Path) -> None:
+    kept, noise = Checkpoints(tmp_path, root), random.Random(2)
+    names = []
+    for number in range(8):
+        put(root, {"noise": noise.randbytes(100_000)})
+        names.append(kept.keep())
+        for record in kept.folder.glob(f"*/checkpoints/*/{names[-1]}.json"):
+            os.utime(record, (number, number))
+    prune.sweep(kept.folder, [], 450_000, Deadline(60))
+    left = [name for name in names if kept.keeper.has(name)]
+    assert left == names[-len(left) :]
+    assert 1 <= len(left) <= 4
+    assert size(kept.folder) <= 450_000
+    before = picture(root)
+    put(root, {"noise": b"other"})
+    kept.back(names[-1])
+    assert picture(root) == before
+
+
+def test_a_sweep_is_due_once_a_day(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoints"
+    assert prune.is_due(folder)
+    assert not prune.is_due(folder)
+    os.utime(folder / "swept", (0, 0))
+    assert prune.is_due(folder)
+
+
+def test_who_waits_while_everything_is_removed_begins_anew(tmp_path: Path, root: Path) -> None:
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    failures: list[BaseException] = []
+
+    def keep() -> None:
+        try:
+            for _ in range(10):
+                Checkpoints(tmp_path, root).keep()
+        except BaseException as error:  # noqa: BLE001 - told below
+            failures.append(error)
+
+    threads = [threading.Thread(target=keep) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        prune.sweep(kept.folder, [SESSION], LARGE, Deadline(60))
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
