@@ -40,17 +40,20 @@ class Slots:
 
     def give_back(self) -> None:
         """Let whoever is next have the slot."""
-        if not self._waiting:
-            self._free += 1
-            return
-        session = next(iter(self._waiting))
-        queue = self._waiting.pop(session)
-        queue.popleft().set_result(None)
-        if queue:
-            self._waiting[session] = queue  # behind the others
+        while self._waiting:
+            session = next(iter(self._waiting))
+            queue = self._waiting.pop(session)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[session] = queue  # behind the others
+            if not turn.done():  # else it was cancelled in this moment
+                turn.set_result(None)
+                return
+        self._free += 1
 
     def _forget(self, session: str, turn: asyncio.Future[None]) -> None:
-        queue = self._waiting[session]
-        queue.remove(turn)
-        if not queue:
-            del self._waiting[session]
+        queue = self._waiting.get(session)
+        if queue is not None and turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self._waiting[session]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from acp_agent.session.slots import Slots
 
@@ -44,6 +44,7 @@ async def test_who_comes_later_does_not_overtake_who_waits() -> None:
     await asyncio.gather(*tasks)
 
 
+@example(1, [("take", 0), ("take", 0), ("take", 0), ("rest", 0), ("give", 0)])
 @given(
     st.integers(1, 3),
     st.lists(
