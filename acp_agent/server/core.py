@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
+from acp_agent.config.words import ENGLISH, Words
 from acp_agent.ids import SessionId
 from acp_agent.server.assembly import assemble, dismantle
 from acp_agent.session.editor import Editor
@@ -101,6 +102,11 @@ class Core:
     def use_terminals(self) -> bool:
         """Whether the user opted in to commands in the editor's terminals."""
         return self._services is not None and self._services.config.editor.terminals
+
+    @property
+    def words(self) -> Words:
+        """What is said to the user; English before there is a session."""
+        return ENGLISH if self._services is None else self._services.words
 
     def cancel(self, session: SessionId, editor: Editor) -> None:
         """Stop the turn of a session that this editor has. Silent when there is none."""

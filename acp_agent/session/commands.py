@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from acp_agent.config.words import ENGLISH, Words
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError, ToolError
 
@@ -40,8 +41,8 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     ask: str | None = None
     work: Work | None = None
     wish: str = ""
-    refusal: str = ""
     repetition: Repetition | None = None
+    refusal: str = ""
 
 
 COMMANDS = (
@@ -59,20 +60,34 @@ COMMANDS = (
         hint="turn | session | day  $2 | 500k | none",
     ),
     Command(
-        name="loop",
-        description="Repeat a prompt until the model says that it is done",
-        hint="N prompt",
-    ),
-    Command(
         name="rewind",
         description="Go back to how the conversation and the files were",
         hint="N [files | conversation | both]",
+    ),
+    Command(
+        name="loop",
+        description="Repeat a prompt until the model says that it is done",
+        hint="N prompt",
     ),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 
 
-_AT_ONCE = {"help", "status", "jobs", "mode", "model"}
+_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget"}
+
+
+def commands_in(words: Words) -> Sequence[Command]:
+    """The commands in the user's language."""
+    if words is ENGLISH:
+        return COMMANDS
+    return [
+        Command(
+            name=command.name,
+            description=words(command.description),
+            hint=None if command.hint is None else words(command.hint),
+        )
+        for command in COMMANDS
+    ]
 
 
 def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
@@ -120,14 +135,16 @@ async def _fetched(prompt: ServerPrompt, rest: str, cancelled: Callable[[], bool
     except asyncio.CancelledError:
         if not cancelled():
             raise
-        why = "it was cancelled"
+        why = None
     except ToolError as error:
         why = str(error)
     finally:
         fetching.cancel()
 
     async def answer(session: Session) -> str:
-        return session.clean(f"The prompt could not be used: {why}.")
+        words = session.services.words
+        told = words("it was cancelled") if why is None else why
+        return session.clean(words("The prompt could not be used: {why}.", why=told))
 
     return FoundCommand(answer=answer)
 
@@ -169,48 +186,54 @@ async def _help(session: Session) -> str:
 
 
 async def _status(session: Session) -> str:
+    words = session.services.words
     options = ", ".join(
         f"{option.name.lower()} {option.current}" for option in session.settings.options()
     )
-    cost = "unknown" if session.state.cost is None else f"${session.state.cost:.4f}"
-    messages = len(session.context.messages)
-    waiting = session.queue.waiting
-    queued = f"\n- Prompts that wait: {waiting}" if waiting else ""
-    return (
-        f"- Session `{session.session}` in `{session.cwd}`\n- Now: {options}\n"
-        f"- Messages to the model so far: {messages}\n- Cost so far: {cost}{queued}"
-    )
+    cost = words("unknown") if session.state.cost is None else f"${session.state.cost:.4f}"
+    lines = [
+        words("- Session `{session}` in `{folder}`", session=session.session, folder=session.cwd),
+        words("- Now: {options}", options=options),
+        words("- Messages to the model so far: {count}", count=len(session.context.messages)),
+        words("- Cost so far: {cost}", cost=cost),
+    ]
+    if session.queue.waiting:
+        lines.append(words("- Prompts that wait: {count}", count=session.queue.waiting))
+    return "\n".join(lines)
 
 
 def _loop(rest: str) -> FoundCommand:
-    from acp_agent.session.repetition import USAGE, parse_loop  # noqa: PLC0415 - rarely needed
+    from acp_agent.session.repetition import parse_loop, usage  # noqa: PLC0415 - rarely needed
 
     repetition = parse_loop(rest)
     if repetition is None:
-        return FoundCommand(answer=lambda _: _said(USAGE))
+        return FoundCommand(answer=usage)
     return FoundCommand(ask=repetition.told, repetition=repetition)
 
 
-async def _said(text: str) -> str:
-    return text
-
-
 async def _jobs(session: Session) -> str:
-    commands = () if session.background is None else tuple(session.background)
-    if not commands:
-        return "There are no background commands."
-    from acp_agent.tools.background import job_line  # noqa: PLC0415 - brings what only prompts need
-
-    return session.clean("\n".join(job_line(command) for command in commands))
+    words = session.services.words
+    lines: list[str] = []
+    for command in session.background or ():
+        seconds = f"{command.seconds:.0f}"
+        how = (
+            words("running for {seconds} s", seconds=seconds)
+            if command.runs
+            else words("ended after {seconds} s", seconds=seconds)
+        )
+        line = " ".join(command.command.split())
+        lines.append(f"- {command.name}: `{line}`, {how}")
+    return session.clean("\n".join(lines)) or words("There are no background commands.")
 
 
 async def _compact(host: SessionHost, focus: str) -> str:
     from acp_agent.agent.room import compact_now  # noqa: PLC0415 - brings what only prompts need
 
+    words = host.words
     why = await compact_now(host, host.model, focus)
     if why is not None:
-        return f"The conversation was not summed up: {why}."
-    return "The conversation so far is summed up for the model. You still see all of it."
+        return words("The conversation was not summed up: {why}.", why=why)
+    return words("The conversation so far is summed up for the model. You still see all of it.")
 
 
 def _rewind(rest: str) -> FoundCommand:
@@ -230,8 +253,9 @@ async def _option(session: Session, name: str, value: str) -> str:
         except InvalidInputError as error:
             return str(error)
     option = next(option for option in session.settings.options() if option.id == name)
+    mark = session.services.words("(current)")
     values = "\n".join(
-        f"- `{known.id}`{' (current)' if known.id == option.current else ''}"
+        f"- `{known.id}`{' ' + mark if known.id == option.current else ''}"
         for known in option.values
     )
     return f"{option.name}:\n{values}"

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from acp_agent.config.words import Words
 from acp_agent.errors import InvalidInputError
 from acp_agent.models.base import ModelInfo
 
@@ -55,6 +56,27 @@ MODES = (
     Value(id="full", name="Full", description="Ask nothing; only what is never allowed is refused"),
 )
 MODE_IDS = frozenset(mode.id for mode in MODES)
+
+
+def translated(option: Option, words: Words) -> Option:
+    """An option in the user's language; models keep their names."""
+    values = option.values
+    if option.id != "model":
+        values = tuple(
+            Value(
+                id=value.id,
+                name=words(value.name),
+                description=None if value.description is None else words(value.description),
+            )
+            for value in values
+        )
+    return Option(
+        id=option.id,
+        name=words(option.name),
+        description=words(option.description),
+        current=option.current,
+        values=values,
+    )
 
 
 def mode_option(current: str) -> Option:

@@ -105,12 +105,12 @@ class Prompter:
         repetition = None if command is None else command.repetition
         if command is not None and work is not None:
             message = msgspec.structs.replace(message, local=True)
-            reply = spoken(command.refusal or WISH_HEARD)
+            reply = spoken(command.refusal or self._session.services.words(WISH_HEARD))
         elif repetition is not None and self._session.turns.takes_words:
-            from acp_agent.session.repetition import TURN_RUNS  # noqa: PLC0415 - rarely needed
+            from acp_agent.session.repetition import turn_runs  # noqa: PLC0415 - rarely needed
 
             message, repetition = msgspec.structs.replace(message, local=True), None
-            reply = spoken(TURN_RUNS)
+            reply = spoken(turn_runs(self._session.services.words))
         elif command is not None and command.answer is not None:
             message = msgspec.structs.replace(message, local=True)
             reply = spoken(await command.answer(self._session))

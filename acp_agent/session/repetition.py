@@ -10,15 +10,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acp_agent.agent.spoken import spoken
+from acp_agent.config.words import Words
 from acp_agent.events import PromptRepeated, StopReason
 from acp_agent.ids import new_message_id
 
 if TYPE_CHECKING:
+    from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost
 
 MAX_ROUNDS = 100
-USAGE = f"Say how often, and what: `/loop N prompt`, where N is a number from 1 to {MAX_ROUNDS}."
-TURN_RUNS = "A loop begins a turn of its own; say it again when the turn that runs has ended."
+
+
+async def usage(session: Session) -> str:
+    """What the user is told where nothing can be repeated."""
+    return session.services.words(
+        "Say how often, and what: `/loop N prompt`, where N is a number from 1 to {most}.",
+        most=MAX_ROUNDS,
+    )
+
+
+def turn_runs(words: Words) -> str:
+    """What the user is told where a turn runs already."""
+    return words("A loop begins a turn of its own; say it again when the turn that runs has ended.")
 
 
 class Repetition:
@@ -55,15 +68,18 @@ class Repetition:
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
 
         host.repetition = self
+        words = host.words
         stop: StopReason = "end_turn"
         for number in range(1, self._rounds + 1):
             if number > 1:
                 await host.emit(self._repeated(number))
-            await host.emit(*spoken(f"\n\n**Round {number} of {self._rounds}**\n\n"))
+            title = words("Round {number} of {rounds}", number=number, rounds=self._rounds)
+            await host.emit(*spoken(f"\n\n**{title}**\n\n"))
             stop = await run_turn(host)
             if stop != "end_turn" or self.finished or host.context.awaits_answer:
                 return stop
-        await host.emit(*spoken(f"\n\n*The loop ended after {self._rounds} rounds.*\n\n"))
+        ending = words("The loop ended after {rounds} rounds.", rounds=self._rounds)
+        await host.emit(*spoken(f"\n\n*{ending}*\n\n"))
         return stop
 
     def _repeated(self, number: int) -> PromptRepeated:

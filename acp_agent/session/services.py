@@ -8,7 +8,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from acp_agent.config.language import choose_language
 from acp_agent.config.types import Config
+from acp_agent.config.words import Words, words_in
 from acp_agent.models.registry import Models
 from acp_agent.permissions.contract import Gate
 from acp_agent.session.account import Account
@@ -45,3 +47,8 @@ class Services(Struct, frozen=True, kw_only=True):
     user_instructions: Path
     turn_slots: Slots
     call_slots: Slots
+
+    @property
+    def words(self) -> Words:
+        """What is said to the user, in the user's language."""
+        return words_in(choose_language(self.config.language, self.environ))

@@ -20,7 +20,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
-from acp_agent.session.commands import COMMANDS, Command
+from acp_agent.session.commands import Command, commands_in
 from acp_agent.session.editor import Editor
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
@@ -393,7 +393,8 @@ class Session:
     @property
     def commands(self) -> Sequence[Command]:
         """The slash commands as they are at the moment."""
-        return COMMANDS if self._mcp is None else (*COMMANDS, *self._mcp.commands)
+        own = commands_in(self.services.words)
+        return own if self._mcp is None else (*own, *self._mcp.commands)
 
     @property
     def secrets(self) -> Sequence[str]:

@@ -6,11 +6,19 @@ import contextlib
 from collections.abc import Sequence
 from typing import cast
 
+from acp_agent.config.words import ENGLISH
 from acp_agent.errors import AuthRequiredError, InvalidInputError, SessionError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
-from acp_agent.session.options import MODE_IDS, Option, mode_option, model_option, thought_option
+from acp_agent.session.options import (
+    MODE_IDS,
+    Option,
+    mode_option,
+    model_option,
+    thought_option,
+    translated,
+)
 from acp_agent.session.services import Services
 
 
@@ -77,7 +85,8 @@ class Settings:
             thought = thought_option(self._model, self._thought)
             if thought is not None:
                 options.append(thought)
-        return options
+        words = self._services.words
+        return options if words is ENGLISH else [translated(one, words) for one in options]
 
     async def change(self, option: str, value: str) -> ConfigChanged:
         """The event that gives an option a value, once the value is known to be good.

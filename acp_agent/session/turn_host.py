@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
 from acp_agent.config.types import ContextConfig
+from acp_agent.config.words import Words
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ThoughtLevel
@@ -131,6 +132,11 @@ class SessionHost:
             tool = SessionSearchTool(self._equipment.workspace, self._session.dated_history)
             self._searching = (tools, tools.with_more([tool]))
         return self._searching[1]
+
+    @property
+    def words(self) -> Words:
+        """What is said to the user, in the user's language."""
+        return self._session.services.words
 
     @property
     def gate(self) -> Gate:

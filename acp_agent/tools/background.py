@@ -81,7 +81,7 @@ class BackgroundTool(Tool[BackgroundParams]):
 
     async def _list(self, progress: Progress) -> Outcome:
         del progress
-        lines = [job_line(command) for command in self.workspace.background]
+        lines = [_line(command) for command in self.workspace.background]
         text = "\n".join(lines) or "There are no background commands."
         return Outcome(text=text, content=(text_part(text),))
 
@@ -115,8 +115,7 @@ class BackgroundTool(Tool[BackgroundParams]):
         )
 
 
-def job_line(command: BackgroundCommand) -> str:
-    """One command as a line of a list: its name, its command line, how far it is."""
+def _line(command: BackgroundCommand) -> str:
     return f"- {command.name}: {code(one_line(command.command, TITLE_LIMIT))}, {_state(command)}"
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from acp_agent.config.words import Words
 from acp_agent.events import BackgroundCommandChanged, NoticeShown
 
 
-def ended(event: BackgroundCommandChanged) -> NoticeShown:
+def ended(event: BackgroundCommandChanged, words: Words) -> NoticeShown:
     """What the user is told when a background command ended while no turn ran."""
+    name, command = event.name, event.command
     if event.status == "lost":
-        how = "ended with the agent"
+        title = words(
+            "Background command {name} ended with the agent: `{command}`",
+            name=name,
+            command=command,
+        )
     elif event.signal is not None:
-        how = f"ended by {event.signal}"
+        title = words(
+            "Background command {name} ended by {signal}: `{command}`",
+            name=name,
+            signal=event.signal,
+            command=command,
+        )
     else:
-        how = f"ended with exit code {event.exit_code}"
-    return NoticeShown(
-        severity="info", title=f"Background command {event.name} {how}: `{event.command}`"
-    )
+        title = words(
+            "Background command {name} ended with exit code {code}: `{command}`",
+            name=name,
+            code=event.exit_code,
+            command=command,
+        )
+    return NoticeShown(severity="info", title=title)

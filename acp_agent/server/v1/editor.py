@@ -110,7 +110,7 @@ class Editor(ClientEditor):
             elif event.status != "running" and session not in self._in_turn:
                 from acp_agent.server.v1.background import ended  # noqa: PLC0415 - rare
 
-                yield ended(event)
+                yield ended(event, self.link.core.words)
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
