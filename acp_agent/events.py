@@ -404,7 +404,8 @@ class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):
     Where `conversation`, the model is from here on sent what it was sent then, with the words of
     `to` where it `keeps_words`, and with the `note` behind them; the journal keeps all of it.
     `restored` is the checkpoint whose files were put back, "" where none were, and `replaced` the
-    one that has what was there until then. `title` says for the user what `to` was.
+    one that has what was there until then. `title` says for the user what `to` was, and `in_turn`
+    whether a turn was running.
     """
 
     rewind: str
@@ -416,6 +417,7 @@ class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):
     replaced: str = ""
     changed: int = 0
     title: str = ""
+    in_turn: bool = False
 
 
 class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):

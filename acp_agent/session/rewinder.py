@@ -121,6 +121,7 @@ class Rewinder:
                     replaced=files.replaced,
                     changed=len(files.changes) if files.replaced else 0,
                     title=point.title,
+                    in_turn=in_turn,
                 )
             )
             if what != "files":

@@ -156,6 +156,8 @@ class Projector:
         return [] if line is None else [self._note("info", line, "")]
 
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
+        if not (event.in_turn or self._replay or self._client.notices):
+            return []  # nothing else may be said between turns; who asked for it has the response
         from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
 
         return [self._note("info", *rewound_note(event))]

@@ -39,6 +39,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
+from acp_agent.ids import TurnId
 from acp_agent.server.interrupted import INTERRUPTED_TEXT, INTERRUPTED_TITLE
 from acp_agent.server.v2.activity import Activity
 from acp_agent.server.v2.calls import Calls
@@ -75,7 +76,7 @@ class Projector:
             UsageReported: _usage,
             TitleChanged: _title,
             NoticeShown: _notice,
-            Rewound: _rewound,
+            Rewound: self._rewound,
             CompactionChanged: _compaction,
             CompactionSummaryText: _compaction,
             SubagentChanged: _subagent,
@@ -108,6 +109,17 @@ class Projector:
 
     def _turn_ended(self, event: TurnEnded) -> Sequence[acp.SessionUpdate]:
         return [*self._calls.cut_all(), *self.activity.ends(event)]
+
+    def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
+        from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
+
+        # A message and no notice: it is part of what a replay tells.
+        note = " ".join(rewound_note(event)).strip()
+        shown = acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])
+        if event.in_turn:
+            return [shown]
+        done = TurnEnded(turn=TurnId(event.rewind), stop_reason="end_turn")
+        return [*self.activity.begins(), shown, *self.activity.ends(done)]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         return [
@@ -164,14 +176,6 @@ def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
 def _notice(event: NoticeShown) -> Sequence[acp.SessionUpdate]:
     description = event.description or None
     return [acp.Notice(severity=event.severity, title=event.title, description=description)]
-
-
-def _rewound(event: Rewound) -> Sequence[acp.SessionUpdate]:
-    from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
-
-    # A message and no notice: it is part of what a replay tells.
-    note = " ".join(rewound_note(event)).strip()
-    return [acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])]
 
 
 def _compaction(event: CompactionChanged | CompactionSummaryText) -> Sequence[acp.SessionUpdate]:

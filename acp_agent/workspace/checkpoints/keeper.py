@@ -156,7 +156,7 @@ class Keeper:
             results.append(
                 FolderResult(
                     root=plan.root,
-                    done=tuple(restorer.done),
+                    done=tuple(sorted(restorer.done, key=lambda one: one.path)),
                     skipped=(*plan.skipped, *restorer.skipped),
                 )
             )
