@@ -24,12 +24,12 @@ async def test_a_real_model_reads_a_file_with_a_tool(tmp_path: Path) -> None:
     async with await AgentProcess.start(home=tmp_path, environ=environ) as agent:
         await agent.initialize()
         session = await agent.new_session(folder)
-        result = await agent.prompt(session, "Read the file notes.txt", timeout=500)
-        assert result["stopReason"] in {"end_turn", "max_tokens"}
-        calls = agent.updates(session, "tool_call")
-        assert calls, "the model called no tool"
-        ended = [u for u in agent.updates(session, "tool_call_update") if u.get("status")]
-        assert "completed" in {update["status"] for update in ended}
-        assert "plum" in str(ended)
-        said = "".join(u["content"]["text"] for u in agent.updates(session, "agent_message_chunk"))
-        assert '"answer"' not in said
+        prompt = agent.post_prompt(session, "Read the file notes.txt")
+        update = await agent.expect_update(
+            session, "tool_call_update", lambda one: one.get("status") == "completed", timeout=400
+        )
+        assert "plum" in str(update)
+        # What such a model says then is its own affair, and it may never come to an end.
+        agent.cancel(session)
+        await agent.result(prompt, timeout=30)
+        assert '"tool"' not in agent.text(session)

@@ -34,7 +34,8 @@ _STEP = re.compile(r'[^"\\]+|"|\\(?:u([0-9a-fA-F]{4})|[^u])')
 _DEPTH = 8  # of a schema that is sent on; what lies deeper may be anything
 
 # What the servers' grammars understand. The rest of a schema is for people, or checked afterwards.
-_KEPT = {"type", "properties", "required", "items", "enum", "const", "anyOf"}
+_KEPT = {"type", "properties", "required", "items", "enum", "const", "anyOf", "minimum", "maximum"}
+_LARGEST = 1_000_000  # a number without a bound may never come to its end
 
 
 class _Json:
@@ -104,6 +105,8 @@ def _simple(schema: object, root: JsonObject, depth: int) -> JsonObject:
     kept: JsonObject = {key: value for key, value in schema.items() if key in _KEPT}
     if "anyOf" in kept:
         return {"anyOf": [_simple(one, root, depth - 1) for one in kept["anyOf"]]}
+    if kept.get("type") == "integer":
+        kept = {"minimum": -_LARGEST, "maximum": _LARGEST, **kept}
     if "items" in kept:
         kept["items"] = _simple(kept["items"], root, depth - 1)
     properties = kept.get("properties")
