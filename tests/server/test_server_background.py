@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import StartAgent
-from tests.server.server_session import OPENAI, OpenSession, calls_of, messages
+from tests.server.server_session import OPENAI, OpenSession, calls_of, messages, shown_text
 from tests.server.v2_session import OpenV2, connect
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
@@ -206,3 +207,52 @@ async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
     model_server.add(answer("I see."))
     await client.prompt(session, "go on")
     assert "ended with the agent" in json.dumps(messages(model_server)[-1])
+
+
+@pytest.mark.covers("T8")
+@pytest.mark.parametrize("how", ["end of input", "SIGTERM"])
+async def test_background_commands_end_with_the_agent(
+    opened: OpenSession, model_server: ModelServer, how: str
+) -> None:
+    running, session = await opened()
+    model_server.add(answer(in_background("trap '' TERM; sleep 1000 & wait")), answer("It runs."))
+    await running.prompt(session, "start it")
+    if how == "end of input":
+        await running.close_stdin()
+    else:
+        running.process.send_signal(signal.SIGTERM)
+    assert await running.wait(timeout=10) == 0
+    assert not running.left_behind()
+
+
+async def test_a_command_of_a_turn_ends_with_an_agent_that_is_killed(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    stubborn = "trap '' TERM HUP; sleep 1000 & echo begun; wait"
+    model_server.add(answer(Call("shell", {"command": stubborn})))
+    running.post_prompt(session, "run it")
+    await running.expect(
+        lambda _: any(
+            "console\nbegun" in shown_text(update)
+            for update in running.updates(session, "tool_call_update")
+        )
+    )
+    assert len(running.left_behind()) >= 3
+    await running.kill()
+    async with asyncio.timeout(10):
+        while running.left_behind():
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.covers("S4", "P5")
+async def test_a_client_that_resumes_without_a_replay_is_told_of_the_terminal_first(
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    client, session = await opened_v2()
+    model_server.add(answer(in_background("exec sleep 1000")), answer("It runs."))
+    await client.prompt(session, "start it")
+    (name,) = client.view(session).terminals
+    view = await client.resume(session, workspace_repo)
+    assert view.terminals[name].command == "exec sleep 1000"
+    assert view.states[-1]["background"] == [{"type": "terminal", "terminalId": name}]

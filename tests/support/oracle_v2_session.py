@@ -148,7 +148,9 @@ class SessionV2:
         kind = update["sessionUpdate"]
         replaying = any(self.resuming.values())
         if kind in _CONVERSATION and self.resuming and not replaying:
-            quiet = self.state in {"idle", None} and not self.busy
+            # A terminal that runs may be announced: the state that follows lists it.
+            runs = kind == "terminal_update" and update.get("exitStatus") is None
+            quiet = self.state in {"idle", None} and not self.busy and not runs
             require(not quiet, f"S4: {kind} is replayed, which was not asked for")
         if kind in _OUTPUT and not replaying:
             self._needs_work(kind)

@@ -1,0 +1,119 @@
+"""Background commands: what is kept of their output, how they are awaited, how many may run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import ToolError, WorkspaceError
+from acp_agent.workspace.background_commands import (
+    UNREAD_KEPT,
+    BackgroundCommand,
+    BackgroundCommands,
+)
+from acp_agent.workspace.processes import LocalProcesses
+
+
+@pytest.fixture
+async def processes(tmp_path: Path) -> AsyncIterator[LocalProcesses]:
+    one = LocalProcesses(tmp_path / "outputs", environ=os.environ)
+    yield one
+    await one.aclose()
+
+
+async def shown(text: str) -> None:
+    del text
+
+
+async def told(command: BackgroundCommand) -> None:
+    del command
+
+
+async def start(
+    commands: BackgroundCommands, processes: LocalProcesses, line: str, folder: Path
+) -> BackgroundCommand:
+    command = commands.new("call", line)
+    await command.start(processes, folder, timeout=None, on_output=shown, on_end=told)
+    return command
+
+
+async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has_all(
+    processes: LocalProcesses, tmp_path: Path
+) -> None:
+    commands = BackgroundCommands()
+    command = await start(commands, processes, "seq 1 100000", tmp_path)
+    await command.wait(20)
+    await command.ended()
+    text = command.take()
+    note, _, kept = text.partition("\n")
+    assert len(kept) == UNREAD_KEPT
+    assert kept.endswith("99999\n100000\n")
+    assert command.file is not None
+    assert str(command.file) in note
+    assert command.file.read_text().startswith("1\n2\n3\n")
+    assert command.take() == ""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("ready", True), ("on port *80*", True), ("server*port", True), ("*", True),
+        ("port*server", False), ("Ready", False), ("s.rver", False), ("server\nready", False),
+    ],
+)  # fmt: skip
+async def test_waiting_ends_with_a_line_that_matches(
+    processes: LocalProcesses, tmp_path: Path, pattern: str, matches: bool
+) -> None:
+    commands = BackgroundCommands()
+    line = "echo 'server on port 8080'; echo ready; exec sleep 1000"
+    command = await start(commands, processes, line, tmp_path)
+    assert await command.wait(20, "ready")
+    assert await command.wait(0.01, pattern) is matches
+    assert command.runs
+
+
+async def test_no_more_commands_are_started_than_may_run(
+    processes: LocalProcesses, tmp_path: Path
+) -> None:
+    commands = BackgroundCommands(limit=1)
+    first = await start(commands, processes, "exec sleep 1000", tmp_path)
+    with pytest.raises(ToolError, match="1 background commands run already"):
+        commands.check_room()
+    first.stop()
+    await first.ended()
+    assert first.result is not None
+    assert first.result.signal == "SIGTERM"
+    commands.check_room()
+
+
+async def test_one_that_cannot_be_started_says_why(
+    processes: LocalProcesses, tmp_path: Path
+) -> None:
+    commands = BackgroundCommands()
+    with pytest.raises(WorkspaceError, match="does not exist any more"):
+        await start(commands, processes, "true", tmp_path / "gone")
+    assert not commands.running
+
+
+async def test_an_unknown_name_is_answered_with_those_that_there_are(
+    processes: LocalProcesses, tmp_path: Path
+) -> None:
+    commands = BackgroundCommands()
+    await start(commands, processes, "true", tmp_path)
+    with pytest.raises(ToolError, match=r"no background command '7'; there are: 1"):
+        commands.get("7")
+    assert commands.get("#1").name == "1"
+
+
+async def test_all_end_with_what_runs_them(processes: LocalProcesses, tmp_path: Path) -> None:
+    commands = BackgroundCommands()
+    command = await start(commands, processes, "trap '' TERM; sleep 1000 & wait", tmp_path)
+    async with asyncio.timeout(20):
+        await processes.aclose()
+        await commands.ended()
+    assert command.result is not None
+    assert not command.runs
