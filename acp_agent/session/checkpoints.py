@@ -79,6 +79,7 @@ class Checkpoints:
         self._told = False
         self._due = False
         self._closing = False
+        self._made: Keeper | None = None
         self._before: asyncio.Task[None] | None = None  # of the turn that runs
         self._tasks: set[asyncio.Task[Any]] = set()
         self._restoring: set[asyncio.Task[FilesBack]] = set()
@@ -318,18 +319,24 @@ class Checkpoints:
             return await self._in_thread(deadline, work)
 
     def _keeper(self) -> Keeper:
+        """What keeps the files of the folders that the session has now."""
         session = self._session
         settings = session.services.config.checkpoints
-        return Keeper(
-            session.services.checkpoints,
-            session.session,
-            [Path(folder).resolve() for folder in (session.cwd, *session.directories)],
-            Rules(
-                max_file_bytes=settings.max_file_bytes,
-                max_files=settings.max_files,
-                exclude=tuple(settings.exclude),
-            ),
+        roots = tuple(
+            dict.fromkeys(Path(folder).resolve() for folder in (session.cwd, *session.directories))
         )
+        if self._made is None or self._made.roots != roots:
+            self._made = Keeper(
+                session.services.checkpoints,
+                session.session,
+                roots,
+                Rules(
+                    max_file_bytes=settings.max_file_bytes,
+                    max_files=settings.max_files,
+                    exclude=tuple(settings.exclude),
+                ),
+            )
+        return self._made
 
     async def _keep(
         self, why: Literal["turn", "turn_end", "restore", "restore_end"], deadline: Deadline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.errors import CheckpointTooSlowError
 from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.shadow import Shadow
 from tests.workspace.checkpoint_folder import Checkpoints, kinds, picture, put
 
 CHILD = """
@@ -103,12 +106,35 @@ def test_what_a_killed_git_left_locked_does_not_hold_up_the_next(tmp_path: Path)
 
 
 def test_who_waits_for_another_process_gives_up_at_the_deadline(tmp_path: Path) -> None:
-    from acp_agent.errors import CheckpointTooSlowError
-    from acp_agent.workspace.checkpoints.shadow import Shadow
-
     root = tmp_path / "project"
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)
     kept.keep()
     with Shadow(kept.folder, root).locked(Deadline(5)), pytest.raises(CheckpointTooSlowError):
         kept.keep(seconds=0.2)
+
+
+def test_a_git_that_outlives_the_agent_still_has_the_lock(tmp_path: Path) -> None:
+    root, programs, begun = tmp_path / "project", tmp_path / "bin", tmp_path / "begun"
+    put(root, {"a": "1"})
+    git = shutil.which("git")
+    slow = f'case "$*" in *update-index*) : > {begun}; sleep 1;; esac'
+    put(programs, {"git": f'#!/bin/sh\n{slow}\nexec {git} "$@"\n'})
+    (programs / "git").chmod(0o755)
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path), "keep", ""],
+        stdout=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+        start_new_session=True,
+    ) as child:
+        while not begun.exists():
+            assert child.poll() is None
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGKILL)
+    kept = Checkpoints(tmp_path, root)
+    with pytest.raises(CheckpointTooSlowError):
+        kept.keep(seconds=0.2)
+    checkpoint = kept.keep()  # when that git has ended
+    put(root, {"a": "2"})
+    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
