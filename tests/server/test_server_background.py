@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import OPENAI, OpenSession, calls_of, messages, shown_text
 from tests.server.v2_session import OpenV2, connect
+from tests.support.agent_process import StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 
