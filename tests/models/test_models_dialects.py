@@ -225,6 +225,21 @@ def test_a_call_that_names_no_tool_says_so() -> None:
     assert arguments.startswith("The call names no tool.")
 
 
+@pytest.mark.parametrize("dialect", ["invoke", "minimax", "qwen_coder", "glm"])
+def test_a_value_ends_only_where_something_can_follow_it(dialect: str) -> None:
+    content = "close with </parameter> or </arg_value> or </invoke> or </function>, then go on"
+    arguments = json.dumps({"path": "a", "content": content})
+    told = read(dialect, FORMS[dialect].calls([(0, "write", arguments)]))
+    assert told == [("call", "write", arguments)]
+
+
+@pytest.mark.parametrize("dialect", ["fenced", "llama"])
+def test_a_list_is_calls_only_if_all_of_it_is(dialect: str) -> None:
+    calls = '[{"name": "read", "arguments": {}}, {"name": "someone", "arguments": {}}]'
+    text = f"```json\n{calls}\n```" if dialect == "fenced" else calls
+    assert read(dialect, text) == [("text", text)]
+
+
 def test_text_among_the_arguments_makes_no_half_call() -> None:
     written = (
         '<function_calls><invoke name="read">oops<parameter name="path">a</parameter></invoke>'
@@ -245,6 +260,13 @@ def test_line_ends_inside_of_json_strings_are_forgiven() -> None:
 def test_a_tag_that_came_in_part_only_is_not_shown_when_the_limit_cut_the_answer() -> None:
     assert read("hermes", "Look: <tool_ca", cut=True) == [("text", "Look: ")]
     assert read("hermes", "Look: a <", cut=True) == [("text", "Look: a <")]
+
+
+@pytest.mark.timeout(20)  # it took twice as long when each half was sought an end in all the rest
+def test_ten_thousand_halves_of_calls_do_not_hold_the_agent_up() -> None:
+    half = '<tool_call>{"</tool_call>'
+    told = read("hermes", half * 10_000)
+    assert "".join(one[-1] for one in told).count('{"') == 10_000, "nothing is lost"
 
 
 @pytest.mark.parametrize("dialect", WRITTEN)

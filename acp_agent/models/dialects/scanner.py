@@ -24,6 +24,7 @@ from acp_agent.models.dialects.form import NO_END, Block, Form, More, WrittenCal
 from acp_agent.models.dialects.tools import Tools
 
 _THINK, _THOUGHT = "<think>", "</think>"
+_PATIENCE = 16  # blocks without an end; what follows so many is text, whatever it looks like
 _TAIL = 40  # characters; no end of a call is longer
 _GROWTH = 1.5  # how much longer a block must be before it is looked at again in vain
 
@@ -70,6 +71,7 @@ class Scanner:
         self._tail = ""
         self._sure = self._due = False
         self._ends = self._mark
+        self._endless = 0  # blocks whose end did not come, each of which was sought in all the rest
         self._again = 0
         self._readers: tuple[Form, ...] = ()
 
@@ -95,7 +97,10 @@ class Scanner:
             if self._readers:
                 self._block.append(rest)
                 whole = "".join(self._block)
-                verdict = self._judge(whole, final=True)
+                verdict = self._judge(whole, final=False)
+                if isinstance(verdict, More):
+                    self._endless += 1
+                    verdict = self._judge(whole, final=True)
                 assert not isinstance(verdict, More)
                 rest = self._leave(whole, verdict, cut=cut)
             else:
@@ -130,7 +135,7 @@ class Scanner:
                 if isinstance(marked, More):
                     self._held = text[at:]
                     return ""
-                if marked is None and not self._code.inside:
+                if marked is None and not self._code.inside and self._endless <= _PATIENCE:
                     readers = tuple(form for form in self._bare if text[at] in form.bare)
                     if readers:
                         self._open(readers)
@@ -165,6 +170,8 @@ class Scanner:
         return ""
 
     def _may_open(self, mark: str) -> tuple[Form, ...]:
+        if self._endless > _PATIENCE:
+            return ()
         return tuple(
             form
             for form in self._by_opener.get(mark, ())
