@@ -100,7 +100,8 @@ class LocalProcess:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_END_LIMIT):
                     await process.wait()
-                    while await asyncio.to_thread(posix.group_runs, process.pid):
+                    # Nothing tells of the end of a group.
+                    while await asyncio.to_thread(posix.group_runs, process.pid):  # noqa: ASYNC110
                         await asyncio.sleep(_POLL)
 
     async def _told(self) -> str:
