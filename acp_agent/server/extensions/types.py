@@ -61,8 +61,10 @@ class CheckpointPoint(ExtensionType, frozen=True, kw_only=True):
     at: Annotated[str, Meta(description="When it was, RFC 3339.")]
     files: Annotated[
         bool,
-        Meta(description="Whether files are kept; without them none was changed since, or they "
-             "are kept no more."),
+        Meta(
+            description="Whether files are kept; without them none was changed since, or they "
+            "are kept no more."
+        ),
     ]
     current: Annotated[
         bool, Meta(description="Whether it is part of the conversation that the model is sent.")
