@@ -155,6 +155,12 @@ class Context:
         return {of: pictures for of, pictures in self._pictures.items() if of in last}
 
     @property
+    def latest(self) -> Message | None:
+        """What was said last, by either side."""
+        entries = self._view.entries
+        return entries[-1].message if entries else None
+
+    @property
     def awaits_answer(self) -> bool:
         """Whether the user's side spoke last, so that the model is to be asked."""
         entries = self._view.entries

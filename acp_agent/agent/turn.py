@@ -32,6 +32,7 @@ async def run_turn(host: TurnHost) -> StopReason:
         if spent is not None:
             await host.emit(*spoken(spent))
             break
+        asked = host.context.latest
         answer = await ask_model(host)
         await host.warn_of_budget()
         if answer.stop == "refusal":
@@ -40,7 +41,8 @@ async def run_turn(host: TurnHost) -> StopReason:
         await host.settled()
         if waits_for_user and not host.context.has_unanswered_words:
             return "end_turn"
-        if not host.context.awaits_answer:
+        came_to_nothing = not answer.calls and host.context.latest == asked
+        if came_to_nothing or not host.context.awaits_answer:
             return "max_tokens" if answer.stop == "max_tokens" else "end_turn"
         if answer.calls:
             ending = await heed_loops(host)

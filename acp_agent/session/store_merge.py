@@ -20,7 +20,8 @@ def merge_adjacent(events: Sequence[EventT]) -> list[EventT]:
 
     Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
     `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Output with bytes that
-    are not UTF-8 stays by itself. Everything else keeps its place, so the concatenated text and the order of what surrounds it do not change.
+    are not UTF-8 stays by itself. Everything else keeps its place, so the concatenated text and the
+    order of what surrounds it do not change.
     """
     merged: list[EventT] = []
     pieces: list[str] = []

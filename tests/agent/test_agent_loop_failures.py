@@ -18,7 +18,7 @@ from acp_agent.events import (
     ToolStarted,
     TurnEnded,
 )
-from tests.support.model_server import Call, ModelServer, Status, answer
+from tests.support.model_server import Call, ModelServer, Status, Thought, answer
 from tests.support.open_session import SECRET, Desk, open_desk
 
 
@@ -157,6 +157,15 @@ async def test_a_turn_ends_at_the_limit_of_model_requests(
         assert await desk.say("Go on and on") == "max_turn_requests"
         assert len(model_server.requests) == 3
         assert len(desk.editor.of(ToolEnded)) == 3  # the last answer's call ran, too
+
+
+@pytest.mark.parametrize("steps", [(), (Thought("Let me think, and think"),)])
+async def test_an_answer_of_nothing_but_its_limit_ends_the_turn(
+    desk: Desk, model_server: ModelServer, steps: tuple[Thought, ...]
+) -> None:
+    model_server.otherwise = answer(*steps, stop="length")
+    assert await desk.say("Go") == "max_tokens"
+    assert len(model_server.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,7 @@ async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent
     assert result["agentCapabilities"]["_meta"]["steering"] == steering
     second = await agent(*DEMO, editor=EditorV2())
     result = await V2Client(second).initialize()
-    assert result["capabilities"]["_meta"] == {
-        "acp-agent": {"methods": methods, "fork": fork}
-    }
+    assert result["capabilities"]["_meta"] == {"acp-agent": {"methods": methods, "fork": fork}}
     for running, unknown in (
         (first, "_acp-agent/checkpoints/delete"),
         (first, "_acp-agent/session/exports"),

@@ -110,7 +110,11 @@ async def test_broken_lines_in_the_middle_of_a_turn_cost_an_error_each_and_nothi
             lambda m, count=count: "error" in m and m in running.messages[count:]
         )
         assert (error["id"], error["error"]["code"]) == (None, code)
-    for method, code in (("session/unheard_of", -32601), ("_vendor/thing", -32601), ("$/odd", -32601)):
+    for method, code in (
+        ("session/unheard_of", -32601),
+        ("_vendor/thing", -32601),
+        ("$/odd", -32601),
+    ):
         answer_ = await running.answer(running.post(method, {}))
         assert answer_["error"]["code"] == code
         assert method in answer_["error"]["message"]

@@ -23,7 +23,6 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import SessionId, new_message_id, new_turn_id
-from acp_agent.session.manager import SessionManager
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, RecordingEditor, open_desk
 
