@@ -11,11 +11,16 @@ from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent, CheckpointMade, Rewound, UserMessage
 
+Kind = Literal["message", "rewind", "restore"]
+
 TITLE_LENGTH = 80
 
 
 class Point(Struct, frozen=True, kw_only=True):
     """How the session was right before a message of the user's began a turn, or before a rewind.
+
+    Where a process died while it put files back, what they replaced is a point, too (`restore`):
+    its files alone can go back.
 
     `number` counts them from 1. `files` is the checkpoint that has the files as they were, "" where
     the session changed none since. `current` is false for what a rewind took back. `at` is when it
@@ -24,7 +29,7 @@ class Point(Struct, frozen=True, kw_only=True):
 
     number: int
     id: str
-    kind: Literal["message", "rewind"]
+    kind: Kind
     title: str
     files: str = ""
     current: bool = True
@@ -33,12 +38,16 @@ class Point(Struct, frozen=True, kw_only=True):
 
 def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
     """The points of a session, the oldest first; `history` has every event with its time."""
-    found: list[tuple[str, Literal["message", "rewind"], str, int]] = []
+    found: list[tuple[str, Kind, str, int]] = []
+    begun: tuple[str, int] | None = None  # a restore that has not ended: what it replaces, when
     files: dict[str, str] = {}
     without_files: list[str] = []
     line: list[str] = []
     left: dict[str, list[str]] = {}
     for at, event in history:
+        if begun is not None and _begins_anew(event):
+            _cut_off(found, files, begun)
+            begun = None
         match event:
             case UserMessage() if not (event.steering or event.local):
                 found.append((event.message, "message", _title(event), at))
@@ -47,7 +56,9 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
             case CheckpointMade(why="turn" | "restore"):
                 files.update((point, event.checkpoint) for point in without_files)
                 without_files.clear()
+                begun = (event.checkpoint, at) if event.why == "restore" else None
             case Rewound():
+                begun = None
                 found.append((event.rewind, "rewind", event.title, at))
                 if event.replaced:
                     files[event.rewind] = event.replaced
@@ -58,6 +69,8 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
                     line = _back(line, left, event)
             case _:
                 pass
+    if begun is not None:
+        _cut_off(found, files, begun)
     now = set(line)
     return [
         Point(
@@ -66,11 +79,27 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
             kind=kind,
             title=title,
             files=files.get(name, ""),
-            current=kind == "rewind" or name in now,
+            current=kind != "message" or name in now,
             at=at,
         )
         for number, (name, kind, title, at) in enumerate(found, 1)
     ]
+
+
+def _begins_anew(event: AnyEvent) -> bool:
+    """Whether an event cannot be part of a restore that is being made."""
+    return isinstance(event, UserMessage) or (
+        isinstance(event, CheckpointMade) and event.why != "restore_end"
+    )
+
+
+def _cut_off(
+    found: list[tuple[str, Kind, str, int]], files: dict[str, str], begun: tuple[str, int]
+) -> None:
+    """Add the point of a restore that never ended."""
+    checkpoint, at = begun
+    found.append((checkpoint, "restore", "files were put back, and it was cut off", at))
+    files[checkpoint] = checkpoint
 
 
 def _back(line: list[str], left: dict[str, list[str]], event: Rewound) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.errors import AcpAgentError, InvalidInputError, WorkspaceError
 from acp_agent.session.checkpoints import FilesBack
-from acp_agent.session.points import Point
+from acp_agent.session.points import Kind, Point
 from acp_agent.session.rewinder import Back, changed_lines, wanted_what
 
 if TYPE_CHECKING:
@@ -68,7 +68,12 @@ def _list(points: list[Point]) -> str:
 
 
 def _line(point: Point) -> str:
-    name = f"“{point.title}”" if point.kind == "message" else f"back to before “{point.title}”"
+    names: dict[Kind, str] = {
+        "message": f"“{point.title}”",
+        "rewind": f"back to before “{point.title}”",
+        "restore": f"before {point.title}",
+    }
+    name = names[point.kind]
     about = [] if point.current else ["taken back"]
     if point.files:
         about.append("files are kept")

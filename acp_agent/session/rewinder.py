@@ -101,6 +101,12 @@ class Rewinder:
             raise TurnRunsError("a turn runs in the session; stop it before going back")
         async with self._going:
             point = find_point(await self.points(), wanted)
+            if point.kind == "restore":
+                if what == "conversation":
+                    raise InvalidInputError(
+                        f"what: only files can go back to the point {point.number}", field="what"
+                    )
+                what = "files"
             if what == "files" and not point.files:
                 raise InvalidInputError(
                     f"point: no files are kept for the point {point.number}", field="point"

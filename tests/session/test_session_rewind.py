@@ -281,3 +281,29 @@ async def test_a_rewind_keeps_title_and_options_and_writes_no_event_for_them(
         "CheckpointMade",
         "Rewound",
     ]
+
+
+async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server) as desk:
+        await two_turns(desk, model_server)
+        now = files(desk)
+        first = (await desk.session.rewinder.points())[0]
+        # All of a restore but the event that tells of its end, as a kill leaves it.
+        await desk.session.checkpoints.restore(first.files, await desk.session.history())
+        assert files(desk) == {}
+        *_, point = await desk.session.rewinder.points()
+        assert (point.kind, bool(point.files)) == ("restore", True)
+        with pytest.raises(InvalidInputError):
+            await desk.session.rewinder.go(point.id, "conversation")
+        assert (await desk.session.rewinder.go(point.id, "both")).what == "files"
+        assert files(desk) == now
+        await desk.say("And now?")
+        assert [one.kind for one in await desk.session.rewinder.points()] == [
+            "message",
+            "message",
+            "restore",
+            "rewind",
+            "message",
+        ]

@@ -52,11 +52,15 @@ class ListCheckpointsRequest(ExtensionType, frozen=True, kw_only=True):
 
 
 class CheckpointPoint(ExtensionType, frozen=True, kw_only=True):
-    """How the session was right before a message of the user's began a turn, or before a rewind."""
+    """How the session was right before a message of the user's began a turn, or before a rewind.
 
-    point_id: Annotated[str, Meta(description="The id of the message, or of the rewind.")]
+    One of the kind `restore` is how the files were before a restore that was cut off; nothing but
+    they can go back to it.
+    """
+
+    point_id: Annotated[str, Meta(description="The id of the message, rewind or checkpoint.")]
     number: Annotated[int, Meta(description="Its number, as /rewind has it.")]
-    kind: Literal["message", "rewind"]
+    kind: Literal["message", "rewind", "restore"]
     title: Annotated[str, Meta(description="The first line of the message.")]
     at: Annotated[str, Meta(description="When it was, RFC 3339.")]
     files: Annotated[
