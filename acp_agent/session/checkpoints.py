@@ -165,7 +165,8 @@ class Checkpoints:
                 await self._session.emit(made)
             await self._sweep()
         except AcpAgentError as error:  # nobody asked for it; only the comparison is less exact
-            _log.warning("the files were not kept at a turn's end: %s", error)
+            level = logging.INFO if self._closing else logging.WARNING
+            _log.log(level, "the files were not kept at a turn's end: %s", error)
 
     async def _sweep(self) -> None:
         """Once a day: forget the checkpoints of sessions that are gone, and the oldest."""

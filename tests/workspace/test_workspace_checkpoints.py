@@ -414,6 +414,18 @@ def test_with_git_there_again_the_same_checkpoints_are_there(
     assert picture(root) == before
 
 
+def test_a_file_takes_the_place_of_folders_with_nothing_in_them(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    put(root, {"b": "one"})
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    (root / "b").unlink()
+    (root / "b" / "c" / "d").mkdir(parents=True)
+    kept.keep()
+    assert skipped(kept.back(checkpoint)) == {}
+    assert (root / "b").read_text() == "one"
+
+
 NAMES = st.sampled_from(["a", "b", "a/c", "a/d", "b/c/d", "B"])
 STEP = st.tuples(NAMES, st.sampled_from(["one", "two", "", None, "link"]))
 

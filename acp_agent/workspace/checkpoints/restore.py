@@ -97,6 +97,8 @@ class Restorer:
         folder = os.path.dirname(change.path)  # noqa: PTH120 - bytes
         if not self._is_reached(folder, make=change.new is not None):
             return "something else is in the place of its folder"
+        if change.new is not None and _is_folder(path):
+            _remove_empty_folders(path)  # a tree knows of none, so they are nobody's work
         found = _on_disk(path, change.old)
         if found != change.old:
             if found == change.new:
@@ -169,6 +171,13 @@ def _is_folder(path: bytes) -> bool:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except FileNotFoundError:
         return False
+
+
+def _remove_empty_folders(path: bytes) -> None:
+    """Remove the folders in a folder, and itself, that have nothing but folders in them."""
+    for folder, _, _ in os.walk(path, topdown=False):
+        with suppress(OSError):  # something is in it
+            os.rmdir(folder)  # noqa: PTH106 - bytes
 
 
 def _on_disk(path: bytes, like: Blob | None) -> Blob | None:
