@@ -17,6 +17,7 @@ from acp_agent.events import (
     AnyEvent,
     CompactionChanged,
     NoticeShown,
+    PermissionDecided,
     SubagentChanged,
     ToolCalled,
     ToolEnded,
@@ -68,6 +69,10 @@ def _notice(event: NoticeShown, words: Words) -> NoticeShown:
     )
 
 
+def _decided(event: PermissionDecided, words: Words) -> PermissionDecided:
+    return msgspec.structs.replace(event, why=words.told(event.why))
+
+
 def _with_error(
     event: CompactionChanged | TurnEnded | SubagentChanged, words: Words
 ) -> CompactionChanged | TurnEnded | SubagentChanged:
@@ -79,6 +84,7 @@ _BY_TYPE: Mapping[type, Callable[[Any, Words], AnyEvent]] = {
     ToolShown: _retitled,
     ToolEnded: _ended,
     NoticeShown: _notice,
+    PermissionDecided: _decided,
     CompactionChanged: _with_error,
     TurnEnded: _with_error,
     SubagentChanged: _with_error,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -104,8 +105,10 @@ SHOWN: dict[str, tuple[str | int, ...]] = {
     "Problem": (1,),
     "ArgumentTypeError": (0,),
     "Failed": ("message",),
+    "Allow": ("why",),
     "Refuse": ("why",),
 }
+NO_BUTTONS = ("changed_tool", "warning", "separator", "quote")  # of what the gate says
 _PARAMETER = re.compile(r"(?!--)[\w.{}-]+: ")
 _TELLS = ("extensions/", "session/mcp")  # where `tell` is about the user
 # What some texts are said behind: a file's line and a key, and the name of an argument.
@@ -206,13 +209,20 @@ class _Module:
 
 def every_template() -> set[str]:
     """Every text of the sources, as a template: no translation is of anything else."""
-    return {
+    return button_templates() | {
         text
         for _, tree in sources()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant | ast.JoinedStr)
         for text in templates(node)
     }
+
+
+def button_templates() -> set[str]:
+    """What the gate's buttons say in English: the journal has the one that was pressed."""
+    texts = tomllib.loads((PACKAGE / "permissions" / "gate_texts.toml").read_text("utf-8"))["en"]
+    buttons = (text for name, text in texts.items() if not name.endswith(NO_BUTTONS))
+    return {re.sub(r"\{\w+\}", "{}", text) for text in buttons}
 
 
 # What speaks to the user: in a terminal, and as the agent.

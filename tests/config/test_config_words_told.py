@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.config.templates import Templates
 from acp_agent.config.words import ENGLISH, templates, words_in
-from tests.config.said_texts import every_template, told, wordless
+from tests.config.said_texts import button_templates, every_template, told, wordless
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 # What argparse says is shown as ours.
@@ -34,6 +34,16 @@ def test_every_text_that_is_shown_has_a_translation_with_its_values() -> None:
         else:
             assert sorted(re.findall("7[0-9]{2}", said)) == sorted(re.findall("7[0-9]{2}", text))
     assert missing == set()
+
+
+def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> None:
+    say = words_in("zh").told
+    for template in button_templates():
+        text = template.replace("{}", "`a`")
+        assert CHINESE.search(say(text)), text
+        assert say(text).count("`a`") == text.count("`a`")
+    two = "Always allow `git add` and `git commit` commands in this project"
+    assert say(two) == "在此项目中始终允许 `git add`和`git commit` 命令"
 
 
 @pytest.mark.parametrize("table", ["texts", "parts"])

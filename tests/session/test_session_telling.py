@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from acp_agent.config.words import ENGLISH, words_in
 from acp_agent.content import text_part
 from acp_agent.events import (
     AnyEvent,
     NoticeShown,
+    PermissionDecided,
     ToolCalled,
     ToolEnded,
     ToolShown,
@@ -44,6 +47,27 @@ def test_why_a_call_did_not_run_is_translated_for_the_user_and_not_for_the_model
     # What a call gave is no text of ours, even where it reads like one.
     gave = ToolEnded(call=CALL, result="answers", content=(text_part("answers"),))
     assert told(gave, CHINESE) == gave
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("edits are accepted", "接受编辑"),
+        ("requests to example.test are always allowed", "始终允许向 example.test 发送请求"),
+        (
+            "this command is never run: `halt` switches the machine off",
+            "此命令从不运行：`halt` 会关机",
+        ),
+        ("Allow once", "允许一次"),
+        ("dismissed", "询问被关闭"),
+        ("允许一次", "允许一次"),  # the button as it was pressed, in Chinese already
+    ],
+)
+def test_who_decided_about_a_call_is_told_with_the_reason_in_the_users_language(
+    why: str, said: str
+) -> None:
+    decided = told(PermissionDecided(call=CALL, allowed=True, by="mode", why=why), CHINESE)
+    assert decided == PermissionDecided(call=CALL, allowed=True, by="mode", why=said)
 
 
 def test_version_2_shows_titles_notices_and_the_error_of_a_turn_in_the_users_language() -> None:
