@@ -7,9 +7,8 @@ changed once written, and new fields always have a default, so that old journals
 
 from __future__ import annotations
 
-from acp_agent.events.base import (
-    Event,
-)
+from acp_agent.events.any_event import AnyEvent, ChildWorked, of_a_child
+from acp_agent.events.base import Event
 from acp_agent.events.calls import (
     PLAN,
     BackgroundCommandChanged,
@@ -78,6 +77,7 @@ __all__ = [
     "AnyEvent",
     "BackgroundCommandChanged",
     "CheckpointMade",
+    "ChildWorked",
     "CompactionChanged",
     "CompactionSummaryText",
     "ConfigChanged",
@@ -122,46 +122,5 @@ __all__ = [
     "Usage",
     "UsageReported",
     "UserMessage",
+    "of_a_child",
 ]
-
-AnyEvent = (
-    SessionStarted
-    | SessionForked
-    | DirectoriesChanged
-    | ConfigChanged
-    | TurnStarted
-    | UserMessage
-    | PromptRepeated
-    | SystemPromptWritten
-    | SystemPromptGiven
-    | ModelAsked
-    | AgentText
-    | AgentThought
-    | ThoughtSealed
-    | ModelAnswered
-    | UsageReported
-    | ToolCalled
-    | ToolStarted
-    | ToolOutput
-    | ToolShown
-    | ToolEnded
-    | BackgroundCommandChanged
-    | PermissionAsked
-    | PermissionDecided
-    | PlanChanged
-    | PlanRemoved
-    | TitleChanged
-    | NoticeShown
-    | CompactionChanged
-    | CompactionSummaryText
-    | ContextTrimmed
-    | PicturesDescribed
-    | CheckpointMade
-    | Rewound
-    | LoopNoticed
-    | SubagentChanged
-    | SessionMessageSent
-    | SessionMessageText
-    | TurnEnded
-    | TurnInterrupted
-)

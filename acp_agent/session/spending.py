@@ -15,6 +15,10 @@ class Spending:
         self.cost = cost
         self.unpriced = unpriced
 
+    def __bool__(self) -> bool:
+        """Whether anything was sent or answered."""
+        return self.tokens > 0
+
     def add(self, usage: Usage, price: float | None) -> None:
         """Count a request; `price` is in US dollars, None where it is not known."""
         self.tokens += usage.input + usage.output

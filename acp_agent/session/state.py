@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from acp_agent.agent.context import Context
 from acp_agent.events import (
     AnyEvent,
+    ChildWorked,
     ConfigChanged,
     DirectoriesChanged,
     ModelAnswered,
@@ -39,7 +40,8 @@ class SessionState:
         settings: what the user chose.
         title: the title, where it has one.
         cost: what it cost so far, in US dollars; None where no price is known.
-        turn_usage: what the requests of the last turn took so far; None where no model said.
+        turn_usage: what the requests of the last turn took so far, those of child sessions among
+            them; None where no model said.
         spent: what it spent so far; what a fork copied is not its own.
         spent_in_turn: what its last turn spent so far.
         spent_before: what the turn before that spent, of those that spent anything.
@@ -81,20 +83,19 @@ class SessionState:
             match event:
                 case TitleChanged():
                     self.title = event.title
-                case UsageReported():
-                    self.cost = event.cost if event.cost is not None else self.cost
+                case UsageReported() if event.cost is not None:
+                    self.cost = event.cost
                 case TurnStarted():
                     self.turn_is_open = True
                     self.turn_usage = None
-                    if self.spent_in_turn.tokens:
-                        self.spent_before = self.spent_in_turn
+                    self.spent_before = self.spent_in_turn or self.spent_before
                     self.spent_in_turn = Spending()
                     self.turns += 1
                 case ModelAnswered() if event.usage:
-                    self.turn_usage = (self.turn_usage or Usage()) + event.usage
-                    if not event.discarded:
-                        self.last_usage = event.usage
+                    self.last_usage = self.last_usage if event.discarded else event.usage
                     self._spend(event)
+                case ChildWorked(did=ModelAnswered() as answered) if answered.usage:
+                    self._spend(answered)
                 case ConfigChanged() if event.option.startswith("budget."):
                     self.budget[event.option] = event.value
                 case TurnEnded() | TurnInterrupted():
@@ -115,6 +116,7 @@ class SessionState:
 
     def _spend(self, event: ModelAnswered) -> None:
         """Count a request; one whose price was not known then counts with that of today."""
+        self.turn_usage = (self.turn_usage or Usage()) + event.usage
         price = event.cost
         if price is None:
             price = self._models.cost_now(event.model, event.usage)

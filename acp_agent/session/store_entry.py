@@ -15,6 +15,7 @@ from acp_agent.events import (
     TurnStarted,
     Usage,
     UserMessage,
+    of_a_child,
 )
 from acp_agent.session.store_codec import encode_event, repaired
 from acp_agent.session.store_records import UnknownEvent
@@ -50,7 +51,7 @@ class Entry:
         self.turns = 0
         self.usage = [
             (repaired(event.model), *_counts(event.usage), event.cost)
-            for event in events
+            for event in map(of_a_child, events)
             if isinstance(event, ModelAnswered) and event.usage
         ]
         for event in (*behind, *events):

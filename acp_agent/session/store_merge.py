@@ -8,7 +8,14 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.events import AgentText, AgentThought, CompactionSummaryText, Event, ToolOutput
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    ChildWorked,
+    CompactionSummaryText,
+    Event,
+    ToolOutput,
+)
 
 MERGED_CHARACTERS = 1 << 20  # keeps one row, and one update sent to an editor, of moderate size
 
@@ -20,8 +27,8 @@ def merge_adjacent(events: Sequence[EventT]) -> list[EventT]:
 
     Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
     `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Output with bytes that
-    are not UTF-8 stays by itself. Everything else keeps its place, so the concatenated text and the
-    order of what surrounds it do not change.
+    are not UTF-8 stays by itself. What child sessions did is joined likewise. Everything else keeps
+    its place, so the concatenated text and the order of what surrounds it do not change.
     """
     merged: list[EventT] = []
     pieces: list[str] = []
@@ -48,9 +55,17 @@ def _piece(event: object) -> tuple[tuple[type[Event], str] | None, str]:
         return (ToolOutput, event.call), event.text
     if isinstance(event, CompactionSummaryText):
         return (CompactionSummaryText, event.compaction), event.text
+    if isinstance(event, ChildWorked):
+        return _piece(event.did)  # the ids of a child's texts are its alone
     return None, ""
 
 
 def _close(merged: list[EventT], pieces: list[str]) -> None:
     if len(pieces) > 1:
-        merged[-1] = replace(merged[-1], text="".join(pieces))
+        merged[-1] = _with_text(merged[-1], "".join(pieces))
+
+
+def _with_text(event: EventT, text: str) -> EventT:
+    if isinstance(event, ChildWorked):
+        return replace(event, did=_with_text(event.did, text))
+    return replace(event, text=text)
