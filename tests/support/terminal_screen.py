@@ -6,8 +6,9 @@
         await person.see("Done.")
         assert await person.status() == 0
 
-`pyte` is the emulator: what it shows is what a terminal would show, after every cursor movement.
-Leaving the block asserts that no process was left behind.
+`program_in_terminal` does so with any other program. `pyte` is the emulator: what it shows is what
+a terminal would show, after every cursor movement. Leaving the block asserts that no process was
+left behind.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import struct
 import sys
 import termios
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -34,13 +35,9 @@ CTRL_C, CTRL_D, CTRL_J, ESCAPE, ENTER, TAB = "\x03", "\x04", "\n", "\x1b", "\r",
 
 _SECONDS = 30.0
 
-# A session of its own whose terminal this is, so that signals of the terminal reach it.
-_IN_TERMINAL = """
-import fcntl, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from acp_agent.cli.main import main
-sys.exit(main(sys.argv[1:]))
-"""
+_TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+_ACP_AGENT = _TAKE_TERMINAL + "from acp_agent.cli.main import main; sys.exit(main(sys.argv[1:]))"
+_ANY = _TAKE_TERMINAL + "os.execvp(sys.argv[1], sys.argv[1:])"
 
 
 class Person:
@@ -154,36 +151,56 @@ def set_size(descriptor: int, columns: int, rows: int) -> None:
 async def terminal(
     home: Path, cwd: Path, *arguments: str, columns: int = 80, rows: int = 24, **variables: str
 ) -> AsyncIterator[Person]:
-    """Run `acp-agent` with `arguments` in a terminal of its own."""
+    """Run `acp-agent` with `arguments` in a terminal of its own, until it ends."""
+    env = environment(home) | {"TERM": "xterm-256color", "LANG": "C.UTF-8", **variables}
+    command = (_ACP_AGENT, *arguments)
+    async with _started(command, cwd=cwd, env=env, columns=columns, rows=rows) as person:
+        yield person
+        await _nothing_left(person)
+
+
+@asynccontextmanager
+async def program_in_terminal(
+    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int = 80, rows: int = 24
+) -> AsyncIterator[Person]:
+    """Run any program in a terminal of its own; it is ended with the block, if it still runs."""
+    words = (_ANY, *command)
+    async with _started(words, cwd=cwd, env=env, columns=columns, rows=rows) as person:
+        yield person
+    await _nothing_left(person)
+
+
+@asynccontextmanager
+async def _started(
+    code: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int, rows: int
+) -> AsyncIterator[Person]:
+    """A session of its own whose terminal this is, so that signals of the terminal reach it."""
     ours, theirs = pty.openpty()
     set_size(ours, columns, rows)
     mark = uuid.uuid4().hex
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _IN_TERMINAL, *arguments),
+        *(sys.executable, "-c", *code),
         cwd=cwd,
-        env=environment(home)
-        | {"TERM": "xterm-256color", "LANG": "C.UTF-8", MARK: mark, **variables},
+        env={**env, MARK: mark},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
     )
     os.close(theirs)
-    person = Person(ours, process, mark=mark, columns=columns, rows=rows)
     try:
-        yield person
-        await _nothing_left(mark)
+        yield Person(ours, process, mark=mark, columns=columns, rows=rows)
     finally:
         asyncio.get_running_loop().remove_reader(ours)
         os.close(ours)
         if process.returncode is None:
             process.kill()
-            await process.wait()
+        await process.wait()
 
 
-async def _nothing_left(mark: str) -> None:
+async def _nothing_left(person: Person) -> None:
     async with asyncio.timeout(15):
-        while marked_processes(mark):
+        while person.processes():
             await asyncio.sleep(0.02)
 
 

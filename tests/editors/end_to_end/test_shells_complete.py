@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import pty
 import shutil
-import sys
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_cli_completion import home_environment, keep_sessions
-from tests.support.orphans import MARK
-from tests.support.terminal_screen import TAB, Person, set_size
+from tests.support.terminal_screen import TAB, Person, program_in_terminal
 
 # The shell with nobody's configuration, and what it has to be told before: to read the script, or
 # to look for it in a folder, as docs/installing.md says.
@@ -40,11 +34,6 @@ SHELLS = {
 }
 # bash puts in what all have in common first, and then waits to be asked twice.
 TABS_TO_LIST = {"bash": 3, "zsh": 2, "zsh by folder": 2, "fish": 1, "fish by folder": 1}
-_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
 
 
 @asynccontextmanager
@@ -55,30 +44,11 @@ async def shell(name: str, home: Path) -> AsyncIterator[Person]:
         pytest.skip(f"there is no {command[0]} here")
     (home / "places").mkdir()
     (home / "plot one.svg").touch()
-    ours, theirs = pty.openpty()
-    set_size(ours, 120, 50)
-    mark = uuid.uuid4().hex
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _TERMINAL, *command),
-        env=home_environment(home) | {"TERM": "xterm-256color", MARK: mark, "HISTFILE": ""},
-        cwd=home,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    person = Person(ours, process, mark=mark, columns=120, rows=50)
-    try:
+    env = home_environment(home) | {"TERM": "xterm-256color", "HISTFILE": ""}
+    async with program_in_terminal(command, cwd=home, env=env, columns=120, rows=50) as person:
         person.type(f"{setting}; echo rea''dy\r")
         await person.see("ready")
         yield person
-    finally:
-        asyncio.get_running_loop().remove_reader(ours)
-        os.close(ours)
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
 
 
 @pytest.mark.parametrize("name", SHELLS)
