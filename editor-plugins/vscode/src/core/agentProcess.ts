@@ -2,10 +2,13 @@
 
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 
 import type { Say } from "../shared/words";
+import { environment } from "./environment";
 import { AgentProblem } from "./problems";
+import { ended, signalGroup, type Exit } from "./processEnd";
 
 /** How an agent is started. */
 export interface AgentCommand {
@@ -14,12 +17,6 @@ export interface AgentCommand {
   args: readonly string[];
   env: Readonly<Record<string, string>>;
   cwd: string;
-}
-
-/** How a process ended. */
-export interface Exit {
-  code: number | null;
-  signal: string | null;
 }
 
 const STDERR_CHARACTERS = 8_000;
@@ -33,9 +30,14 @@ export class AgentProcess {
     private readonly child: ChildProcessByStdio<Writable, Readable, Readable>,
     private readonly onStderr: (text: string) => void,
   ) {
-    this.exited = new Promise((resolve) => {
-      child.once("close", (code, signal) => resolve({ code, signal }));
+    // What it started ends with it, and may not keep its end from being seen.
+    this.exited = ended(child, () => {
+      signalGroup(child, "SIGKILL");
+      child.stdout.destroy();
+      child.stderr.destroy();
     });
+    child.once("exit", () => signalGroup(child, "SIGTERM"));
+    child.on("error", () => undefined); // those of its start are told by `start`
     child.stderr.setEncoding("utf8");
     child.stderr.on("data", (piece: string) => {
       this.#stderr = (this.#stderr + piece).slice(-STDERR_CHARACTERS);
@@ -47,12 +49,12 @@ export class AgentProcess {
 
   /**
    * Start the command.
-   * @throws AgentProblem when there is no such command, or it cannot be run.
+   * @throws AgentProblem when there is no such command or folder, or it cannot be run.
    */
   static async start(command: AgentCommand, say: Say, onStderr: (text: string) => void): Promise<AgentProcess> {
     const child = spawn(command.command, command.args, {
       cwd: command.cwd,
-      env: { ...process.env, ...command.env },
+      env: environment(command.env),
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32", // a group of its own, so that its children end with it
       windowsHide: true,
@@ -61,12 +63,11 @@ export class AgentProcess {
     try {
       await once(child, "spawn");
     } catch (error) {
-      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-      throw new AgentProblem(
-        missing
-          ? say("agent.missing", command.command)
-          : say("agent.notExecutable", command.command, (error as Error).message),
-      );
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") {
+        throw new AgentProblem(say("agent.notExecutable", command.command, (error as Error).message));
+      }
+      // The system says the same of both.
+      throw new AgentProblem(existsSync(command.cwd) ? say("agent.missing", command.command) : say("agent.folderMissing", command.cwd));
     }
     return running;
   }
@@ -92,26 +93,15 @@ export class AgentProcess {
   async stop(): Promise<void> {
     this.child.stdin.end();
     if (await this.#ended(GRACE_MILLISECONDS)) return;
-    this.#signal("SIGTERM");
+    signalGroup(this.child, "SIGTERM");
     if (await this.#ended(GRACE_MILLISECONDS)) return;
-    this.#signal("SIGKILL");
+    signalGroup(this.child, "SIGKILL");
     await this.#ended(GRACE_MILLISECONDS);
   }
 
   /** End it at once. */
   kill(): void {
-    this.#signal("SIGKILL");
-  }
-
-  #signal(signal: NodeJS.Signals): void {
-    const pid = this.child.pid;
-    if (pid === undefined) return;
-    try {
-      if (process.platform === "win32") this.child.kill(signal);
-      else process.kill(-pid, signal);
-    } catch {
-      // It ended in this moment.
-    }
+    signalGroup(this.child, "SIGKILL");
   }
 
   async #ended(milliseconds: number): Promise<boolean> {

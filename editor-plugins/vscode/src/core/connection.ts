@@ -22,10 +22,11 @@ import {
 
 import type { Say } from "../shared/words";
 import { abilities, type Abilities } from "./abilities";
-import { AgentProcess, exitWords, type AgentCommand, type Exit } from "./agentProcess";
+import { AgentProcess, exitWords, type AgentCommand } from "./agentProcess";
 import { record, text } from "./json";
 import { jsonLines, MAX_LINE } from "./jsonLines";
 import { AgentProblem, told, within } from "./problems";
+import type { Exit } from "./processEnd";
 
 /** The files of the editor, as the agent may use them. Failures are RequestErrors. */
 export interface EditorFiles {

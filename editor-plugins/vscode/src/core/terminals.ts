@@ -11,21 +11,24 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 
 import type { EditorTerminals } from "./connection";
+import { environment } from "./environment";
+import { OutputTail } from "./outputTail";
+import { ended, signalGroup } from "./processEnd";
 
 interface Running {
   child: ChildProcess;
   sessionId: string;
-  output: string;
-  truncated: boolean;
-  limit: number;
+  output: OutputTail;
   exit: Promise<WaitForTerminalExitResponse>;
   exited: WaitForTerminalExitResponse | null;
+  /** The command ended, and something that it started goes on. */
+  held: boolean;
 }
 
 /** Told of what a terminal prints, and of its end. */
 export type TerminalWatch = (sessionId: string, terminalId: string, piece: string, exit?: WaitForTerminalExitResponse) => void;
 
-const MAX_OUTPUT = 8 * 1024 * 1024; // characters
+const MAX_OUTPUT = 8 * 1024 * 1024; // bytes
 
 export class Terminals implements EditorTerminals {
   readonly #running = new Map<string, Running>();
@@ -42,7 +45,7 @@ export class Terminals implements EditorTerminals {
     const args = request.args ?? [];
     const child = spawn(request.command, args, {
       cwd: request.cwd ?? this.cwd,
-      env: { ...process.env, ...Object.fromEntries((request.env ?? []).map(({ name, value }) => [name, value])) },
+      env: environment(Object.fromEntries((request.env ?? []).map(({ name, value }) => [name, value]))),
       // Some agents send a whole command line as the command.
       shell: args.length === 0 && /\s/u.test(request.command),
       stdio: ["ignore", "pipe", "pipe"],
@@ -50,12 +53,11 @@ export class Terminals implements EditorTerminals {
       windowsHide: true,
     });
     const running: Running = {
-      child, sessionId: request.sessionId, output: "", truncated: false,
-      limit: Math.min(request.outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT),
-      exited: null, exit: Promise.resolve({}),
+      child, sessionId: request.sessionId, output: new OutputTail(Math.min(request.outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT)),
+      exited: null, exit: Promise.resolve({}), held: false,
     };
     running.exit = new Promise((resolve) => {
-      const ended = (exit: WaitForTerminalExitResponse): void => {
+      const settle = (exit: WaitForTerminalExitResponse): void => {
         if (running.exited !== null) return;
         running.exited = exit;
         this.watch(running.sessionId, terminalId, "", exit);
@@ -63,9 +65,9 @@ export class Terminals implements EditorTerminals {
       };
       child.once("error", (error) => {
         this.#print(terminalId, running, `${error.message}\n`);
-        ended({ exitCode: 127 });
+        settle({ exitCode: 127 });
       });
-      child.once("close", (code, signal) => ended(signal === null ? { exitCode: code } : { signal }));
+      void ended(child, () => (running.held = true)).then(({ code, signal }) => settle(signal === null ? { exitCode: code } : { signal }));
     });
     for (const stream of [child.stdout, child.stderr]) {
       const decoder = new StringDecoder("utf8");
@@ -76,8 +78,8 @@ export class Terminals implements EditorTerminals {
   }
 
   output(terminalId: string): TerminalOutputResponse {
-    const { output, truncated, exited } = this.#get(terminalId);
-    return { output, truncated, ...(exited === null ? {} : { exitStatus: exited }) };
+    const { output, exited } = this.#get(terminalId);
+    return { output: output.text, truncated: output.truncated, ...(exited === null ? {} : { exitStatus: exited }) };
   }
 
   waitForExit(terminalId: string): Promise<WaitForTerminalExitResponse> {
@@ -105,20 +107,11 @@ export class Terminals implements EditorTerminals {
   }
 
   #print(terminalId: string, running: Running, piece: string): void {
-    const whole = running.output + piece;
-    const cut = Math.max(0, whole.length - running.limit);
-    running.truncated ||= cut > 0;
-    running.output = whole.slice(cut);
+    running.output.add(piece);
     this.watch(running.sessionId, terminalId, piece);
   }
 }
 
-function kill({ child, exited }: Running): void {
-  if (exited !== null || child.pid === undefined) return;
-  try {
-    if (process.platform === "win32") child.kill("SIGKILL");
-    else process.kill(-child.pid, "SIGKILL");
-  } catch {
-    // It ended in this moment.
-  }
+function kill({ child, exited, held }: Running): void {
+  if (exited === null || held) signalGroup(child, "SIGKILL");
 }

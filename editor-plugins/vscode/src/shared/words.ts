@@ -14,6 +14,7 @@ const en = {
   "agent.noFolder": "Open a folder first: the agent works in one.",
   "agent.none": "No agent “{0}” is configured. Add it to the setting acpAgent.agents.",
   "agent.missing": "The command “{0}” was not found. Install the agent, or put its full path into the setting acpAgent.agents.",
+  "agent.folderMissing": "The folder that the agent is to work in is missing: {0}",
   "agent.notExecutable": "The command “{0}” cannot be run: {1}",
   "agent.diedAtStart": "The agent ended while it was starting ({0}).",
   "agent.died": "The agent ended unexpectedly ({0}).",

@@ -14,6 +14,7 @@ export const zh: Readonly<Record<Word, string>> = {
   "agent.noFolder": "请先打开一个文件夹，代理在其中工作。",
   "agent.none": "没有配置名为“{0}”的代理。请在设置 acpAgent.agents 中添加。",
   "agent.missing": "找不到命令“{0}”。请安装代理，或在设置 acpAgent.agents 中填写完整路径。",
+  "agent.folderMissing": "代理要在其中工作的文件夹不存在：{0}",
   "agent.notExecutable": "无法运行命令“{0}”：{1}",
   "agent.diedAtStart": "代理在启动时结束（{0}）。",
   "agent.died": "代理意外结束（{0}）。",
