@@ -97,7 +97,7 @@ class Prompter:
             from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
 
             content = without_secrets(content, self._session.secrets)
-        mcp = self._session.mcp
+        mcp = self._session.extensions.mcp
         command = await find_command(content, () if mcp is None else mcp.prompts, cancelled)
         message = UserMessage(message=new_message_id(), content=content)
         reply: Sequence[AnyEvent] = ()

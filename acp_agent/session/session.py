@@ -14,15 +14,15 @@ from acp_agent.content import ContentBlock
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
-    NoticeShown,
     SystemPromptGiven,
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
-from acp_agent.session.commands import Command, commands_in
+from acp_agent.session.commands import Command
 from acp_agent.session.editor import Editor
+from acp_agent.session.extensions import Extensions
 from acp_agent.session.journal import Journal
 from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.prompt_queue import PromptQueue
@@ -40,7 +40,6 @@ if TYPE_CHECKING:  # for sessions that have MCP servers, and for turns that writ
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.session.budget import Budget
     from acp_agent.session.checkpoints import Checkpoints
-    from acp_agent.session.mcp_servers import McpServers
     from acp_agent.session.rewinder import Rewinder
     from acp_agent.workspace.background_commands import BackgroundCommands
 
@@ -95,8 +94,7 @@ class Session:
         self.queue = PromptQueue()
         self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
-        self._ending = BackgroundTasks(f"the end of session {session}")
-        self._mcp: McpServers | None = None
+        self.extensions = Extensions(self)
         self._checkpoints: Checkpoints | None = None
         self._warm = False
         self._closing: asyncio.Task[None] | None = None
@@ -353,50 +351,20 @@ class Session:
             mcp_servers: the servers that the editor named; those of an earlier opening end.
         """
         self._just_read = None  # nobody is going to replay it any more
-        if tuple(mcp_servers) != (() if self._mcp is None else self._mcp.configs):
-            self._replace_mcp_servers(mcp_servers)
+        self.extensions.use_servers(mcp_servers)
         if not self._warm:
             self._warm = True
             self._background.run(self._warm_up())
 
-    def _replace_mcp_servers(self, servers: Sequence[ServerConfig]) -> None:
-        if self._mcp is not None:
-            self._ending.run(self._mcp.aclose())
-            self._mcp = None
-        if not servers or self.closing:
-            return
-        from acp_agent.session.mcp_servers import McpServers  # noqa: PLC0415 - where there are any
-
-        self._mcp = McpServers(
-            servers,
-            session=self.session,
-            cwd=self.cwd,
-            services=self.services,
-            editor=self.editor,
-            notify=self._notify,
-            on_commands=lambda: self.editor.offer_commands(self.session, self.commands),
-        )
-
-    async def _notify(self, notice: NoticeShown) -> None:
-        # Not journaled: it is about this opening, not part of the conversation.
-        await self.tell(notice)
-
-    @property
-    def mcp(self) -> McpServers | None:
-        """The MCP servers that the editor named; None where it named none."""
-        return self._mcp
-
     @property
     def commands(self) -> Sequence[Command]:
         """The slash commands as they are at the moment."""
-        own = commands_in(self.services.words)
-        return own if self._mcp is None else (*own, *self._mcp.commands)
+        return self.extensions.commands
 
     @property
     def secrets(self) -> Sequence[str]:
         """Values that must not be shown, sent or stored."""
-        known = self.services.secrets.values()
-        return known if self._mcp is None else (*known, *self._mcp.secrets)
+        return self.extensions.secrets
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
@@ -434,8 +402,7 @@ class Session:
             await self._background.wait()
             if self._checkpoints is not None:
                 await self._checkpoints.aclose()
-            self._replace_mcp_servers(())
-            await asyncio.gather(self._tools.aclose(), self._ending.wait())
+            await asyncio.gather(self._tools.aclose(), self.extensions.aclose())
             await self._journal.flush()
         finally:
             self._lease.release()

@@ -238,8 +238,7 @@ class Turn:
             await session.emit(*self._reply)
             return "end_turn"
         host = self._host = await session.equip()
-        if session.mcp is not None:
-            await session.mcp.ready()
+        await session.extensions.ready()
         await host.write_system_prompt()
 
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need

@@ -37,8 +37,8 @@ class TurnTools:
         """
         session = self._session
         tools = self._equipment.toolset
-        if session.mcp is not None:
-            tools = session.mcp.toolset(tools, self._equipment.workspace)
+        if session.extensions.mcp is not None:
+            tools = session.extensions.mcp.toolset(tools, self._equipment.workspace)
         if session.context.is_shortened:
             tools = self._searching.beside(tools)
         if session.services.config.checkpoints.rewind_tool:
