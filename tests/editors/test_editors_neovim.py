@@ -130,12 +130,14 @@ def test_output_is_folded_while_it_comes_and_stays_open_once_opened(opened: Open
 
 def test_a_selection_goes_along_and_files_complete(opened: Opened) -> None:
     with opened(command=STRANGE) as nvim:
+        completeopt = nvim.lua("return vim.go.completeopt")
         nvim.type("<C-w>hggVj:AcpAgent add<CR>")
         nvim.wait_for("with greeting.py:1-2")
         nvim.type("ilook at @src/a")
         nvim.wait("return vim.fn.pumvisible() == 1")
         nvim.type("<C-n><Esc><CR>")
         idle(nvim)
+        assert nvim.lua("return vim.go.completeopt") == completeopt, "the user's was changed"
         assert "with greeting.py" not in nvim.screen()
         said = chat(nvim)
     assert "greeting.py#L1-L2" in said

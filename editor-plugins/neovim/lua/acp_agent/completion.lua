@@ -99,19 +99,45 @@ function M.omnifunc(findstart, _)
   return M.found and M.found.items or {}
 end
 
+local OFFERING = "menuone,noinsert,noselect" -- else the first one would be put in unasked
+
+--- Makes the lists of a buffer offer and put nothing in.
+---@param buf integer
+function M.prepare(buf)
+  if vim.fn.has("nvim-0.11") == 1 then
+    vim.bo[buf].completeopt = OFFERING
+  end
+end
+
+--- Before Neovim 0.11 'completeopt' is of all buffers: it is lent as long as a list is shown.
+local function borrow_completeopt()
+  local before = vim.o.completeopt
+  vim.o.completeopt = OFFERING
+  vim.api.nvim_create_autocmd("CompleteDone", {
+    once = true,
+    callback = function()
+      if vim.o.completeopt == OFFERING then
+        vim.o.completeopt = before
+      end
+    end,
+  })
+end
+
 --- Offers completions while the user types.
 function M.while_typing()
   if vim.fn.pumvisible() == 1 then
     return
   end
   local chat = require("acp_agent.chat").of_buffer(vim.api.nvim_get_current_buf())
-  local asks_first = vim.o.completeopt:find("noselect") or vim.o.completeopt:find("noinsert")
-  if not chat or not asks_first then
-    return -- the first one would be put in unasked
+  if not chat then
+    return
   end
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local found = M.at(chat.session, vim.api.nvim_get_current_line(), col, row == 1)
   if found and #found.items > 0 then
+    if vim.fn.has("nvim-0.11") == 0 then
+      borrow_completeopt()
+    end
     vim.fn.complete(found.start + 1, found.items)
   end
 end

@@ -22,13 +22,9 @@ function M.new(chat, buf)
   vim.bo[buf].omnifunc = "v:lua.require'acp_agent.completion'.omnifunc"
   vim.bo[buf].textwidth = 0
   if config.current.prompt.auto_complete then
-    if vim.fn.has("nvim-0.11") == 1 then
-      vim.bo[buf].completeopt = "menuone,noinsert,noselect"
-    end
-    vim.api.nvim_create_autocmd("TextChangedI", {
-      buffer = buf,
-      callback = require("acp_agent.completion").while_typing,
-    })
+    local completion = require("acp_agent.completion")
+    completion.prepare(buf)
+    vim.api.nvim_create_autocmd("TextChangedI", { buffer = buf, callback = completion.while_typing })
   end
   return self
 end

@@ -44,7 +44,8 @@ local function replace_lines(change, lines, first, old_last, new_last)
   change.emit({ kind = "lines", row = change.row + first - 1, count = count, lines = added })
 end
 
---- One line becomes another, in place.
+--- One line becomes another, in place. (A change of text that adds lines would close the fold that it
+--- ends, in Neovim 0.10: lines are added as lines.)
 ---@param change acp_agent.Change
 ---@param index integer
 ---@param after string
@@ -61,24 +62,6 @@ local function replace_line(change, index, after)
   })
 end
 
---- The last line that changes grows, and others follow it: the usual piece of a message.
----@param change acp_agent.Change
----@param lines string[]
----@param index integer
----@param new_last integer
-local function grow(change, lines, index, new_last)
-  local shown = change.entry.shown
-  local col = #shown[index]
-  local tail = { lines[index]:sub(col + 1) }
-  shown[index] = lines[index]
-  for i = index + 1, new_last do
-    tail[#tail + 1] = lines[i]
-    table.insert(shown, i, lines[i])
-  end
-  change.places:moved(change.entry.index)
-  change.emit({ kind = "text", row = change.row + index - 1, col = col, end_col = col, lines = tail })
-end
-
 ---@param change acp_agent.Change
 local function flush_lines(change)
   local shown = change.entry.shown
@@ -92,11 +75,9 @@ local function flush_lines(change)
     old_last, new_last = old_last - 1, new_last - 1
   end
   while first <= old_last and first <= new_last do
-    local grows = lines[first]:sub(1, #shown[first]) == shown[first]
-    if grows and first == old_last and new_last > old_last then
-      return grow(change, lines, first, new_last)
+    if shown[first] ~= lines[first] then
+      replace_line(change, first, lines[first])
     end
-    replace_line(change, first, lines[first])
     first = first + 1
   end
   if first <= old_last or first <= new_last then
