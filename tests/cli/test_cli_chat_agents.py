@@ -475,3 +475,28 @@ async def test_an_agent_that_crashes_again_and_again_is_left_alone_until_asked_f
         await person.count("The agent was started again; the session goes on.", 4)
         assert "shown before" not in person.text
         await quit_chat(person)
+
+
+async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
+    home: Path, tmp_path: Path
+) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        """
+        INITIALIZE = {"agentCapabilities": {"sessionCapabilities": {"title": {}}}}
+
+        def turn(say):
+            say.speak("heard " + say.prompt[0]["text"])
+            return "end_turn"
+        """,
+    )
+    async with terminal(home, tmp_path, "chat", "--agent", agent, rows=30) as person:
+        await person.see(READY)
+        person.type(":help" + ENTER)
+        await person.see(":rename give this session a title", ":quit end the chat")
+        assert not re.search(":fork|:delete", person.text)
+        person.type(":delete s-1" + ENTER)
+        await person.see("This agent has nothing for :delete.")
+        person.type("/fork it" + ENTER)  # the agent may know what that is
+        await person.see("heard /fork it")
+        await quit_chat(person)

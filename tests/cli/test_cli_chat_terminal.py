@@ -164,3 +164,41 @@ async def test_chinese_fits_into_forty_columns_without_colours(
         await quit_chat(person)
         colours = re.findall(rb"\x1b\[[0-9;]*m", person.raw)
         assert not [c for c in colours if re.search(rb"[\[;](3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]", c)]
+
+
+async def test_a_session_is_forked_renamed_and_deleted_for_good(
+    home: Path, workspace_repo: Path
+) -> None:
+    async with terminal(home, workspace_repo, *DEMO, rows=40) as person:
+        await person.see(READY)
+        person.type("read README.md" + ENTER)
+        await person.see("Done.")
+        person.type(":fork" + ENTER)
+        await person.see("A copy of the session goes on; :sessions sess_")
+        person.type("read greeting.py" + ENTER)
+        await person.count("Done.", 2)
+        person.type(":rename  The other way " + ENTER)
+        await person.see("The session is named: The other way", "Demo (offline) | The other way")
+        person.type(":sessions" + ENTER)
+        await person.see("> The other way *", "  read README.md ")
+        person.type(ESCAPE)
+        await person.miss("arrows move")
+        person.type(":delete" + ENTER)
+        await person.see("> The other way *")
+        person.type(ENTER)
+        await person.see("Delete this session? (the open one)", "> Keep it *")
+        person.type(ENTER)  # what is under the cursor deletes nothing
+        await person.miss("Keep it")
+        person.type(":delete" + ENTER)
+        await person.see("> The other way *")
+        person.type(ENTER)
+        await person.see("Keep it")
+        person.type("delete" + ENTER)
+        await person.see("The session is deleted.", "A new session begins.")
+        person.type(":sessions" + ENTER)
+        await person.see_row("? Sessions of this folder")
+        assert "The other way *" not in "\n".join(person.screen)
+        person.type("README" + ENTER)
+        await person.count("Done.", 3)  # the one that was forked from is whole
+        await person.miss("arrows move")
+        await quit_chat(person)

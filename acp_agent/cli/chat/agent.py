@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
+from acp_agent.cli.chat.agent_sessions import AgentSessions
 from acp_agent.cli.chat.remains import Garbage, how_it_ended, what_it_wrote
 from acp_agent.cli.child import START_SECONDS, AgentChild
 from acp_agent.cli.words import words
@@ -54,6 +55,7 @@ class Agent:
 
     Attributes:
         capabilities: what it can do.
+        sessions: what can be done with its sessions; there once it has shaken hands.
         auth_methods: the ways to get a usable model.
         name: what it calls itself, for people.
         command: what started it.
@@ -64,6 +66,7 @@ class Agent:
         self.command = tuple(command)
         self._patience = patience
         self.capabilities = acp.AgentCapabilities()
+        self.sessions: AgentSessions
         self.auth_methods: Sequence[acp.AuthMethod] = ()
         self.name = ""
         self._steering = False
@@ -137,6 +140,9 @@ class Agent:
                 )
             )
         self.capabilities = said.agent_capabilities
+        self.sessions = AgentSessions(
+            self._child.connection, self.capabilities, patience=self._patience
+        )
         self.auth_methods = said.auth_methods
         if said.agent_info is not None:
             self.name = said.agent_info.title or said.agent_info.name
@@ -160,83 +166,6 @@ class Agent:
         """Whether a prompt may have pictures."""
         return self.capabilities.prompt_capabilities.image
 
-    @property
-    def lists_sessions(self) -> bool:
-        """Whether its sessions can be listed."""
-        return self.capabilities.session_capabilities.list is not None
-
-    # --- sessions
-
-    async def new_session(self, cwd: Path) -> acp.NewSessionResponse:
-        """Make a session. Raises RpcError, ConnectionError, TimeoutError."""
-        return await self._child.connection.request(
-            methods.SESSION_NEW,
-            acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
-            timeout=self._patience,
-        )
-
-    async def load_session(self, session: str, cwd: Path) -> acp.LoadSessionResponse:
-        """Open a session and have it replayed. Raises RpcError, ConnectionError, TimeoutError."""
-        return await self._child.connection.request(
-            methods.SESSION_LOAD,
-            acp.LoadSessionRequest(session_id=session, cwd=str(cwd), mcp_servers=[]),
-            timeout=self._patience,
-        )
-
-    async def resume_session(self, session: str, cwd: Path) -> acp.ResumeSessionResponse:
-        """Open a session without a replay. Raises RpcError, ConnectionError, TimeoutError."""
-        return await self._child.connection.request(
-            methods.SESSION_RESUME,
-            acp.ResumeSessionRequest(session_id=session, cwd=str(cwd)),
-            timeout=self._patience,
-        )
-
-    async def close_session(self, session: str) -> None:
-        """Let a session go that is not needed any more. Raises as `new_session` does."""
-        if self.capabilities.session_capabilities.close is not None:
-            await self._child.connection.request(
-                methods.SESSION_CLOSE,
-                acp.CloseSessionRequest(session_id=session),
-                timeout=self._patience,
-            )
-
-    async def sessions(self, cwd: Path, *, limit: int) -> list[acp.SessionInfo]:
-        """The sessions of a folder, the newest first. Raises as `new_session` does."""
-        found: list[acp.SessionInfo] = []
-        cursor: str | None = None
-        while len(found) < limit:
-            page = await self._child.connection.request(
-                methods.SESSION_LIST,
-                acp.ListSessionsRequest(cwd=str(cwd), cursor=cursor),
-                timeout=self._patience,
-            )
-            found += page.sessions
-            if page.next_cursor is None or not page.sessions or page.next_cursor == cursor:
-                break
-            cursor = page.next_cursor
-        return found[:limit]
-
-    async def set_option(self, session: str, option: str, value: str | bool) -> None:
-        """Give a configuration option a value; the agent tells of the rest. Raises likewise."""
-        await self._child.connection.request(
-            methods.SESSION_SET_CONFIG_OPTION,
-            acp.SetSessionConfigOptionRequest(
-                session_id=session,
-                config_id=option,
-                value=value,
-                type="boolean" if isinstance(value, bool) else None,
-            ),
-            timeout=self._patience,
-        )
-
-    async def set_mode(self, session: str, mode: str) -> None:
-        """Put a session into a mode, where the agent has no options. Raises likewise."""
-        await self._child.connection.request(
-            methods.SESSION_SET_MODE,
-            acp.SetSessionModeRequest(session_id=session, mode_id=mode),
-            timeout=self._patience,
-        )
-
     # --- turns
 
     async def prompt(self, session: str, prompt: Sequence[acp.ContentBlock]) -> acp.PromptResponse:
@@ -251,7 +180,7 @@ class Agent:
         """Add words to the turn that runs; `no turn` where none runs, and nothing was said.
 
         Raises:
-            RpcError, ConnectionError, TimeoutError: as `new_session`.
+            RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
         """
         answer = await self._child.connection.request(
             _STEERING,

@@ -11,6 +11,7 @@ from acp_agent.cli.chat.calls import Calls
 from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.lifeline import HURRY_SECONDS, Lifeline
 from acp_agent.cli.chat.login import log_in
+from acp_agent.cli.chat.open_session import OpenSession
 from acp_agent.cli.chat.remains import why_failed
 from acp_agent.cli.chat.requests import Requests
 from acp_agent.cli.chat.state import SessionState
@@ -19,11 +20,10 @@ from acp_agent.cli.chat.wishes import ChatError, Wishes
 from acp_agent.cli.child import EXIT_SECONDS
 from acp_agent.cli.words import told, words
 from acp_agent.errors import AcpAgentError
-from protocol.jsonrpc.errors import AUTH_REQUIRED, METHOD_NOT_FOUND, RpcError
+from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 
 LISTED = 200  # sessions that are offered
-_EARLY = 1_000  # updates of a session whose id is not known yet
 
 
 class Conversation:
@@ -33,16 +33,14 @@ class Conversation:
     listener.
 
     Attributes:
-        state: of the session.
-        calls: the session's tool calls.
         turns: what the user says to the agent.
     """
 
     def __init__(self, wishes: Wishes, front: Front) -> None:
         self.wishes = wishes
-        self.state = SessionState()
-        self.calls = Calls()
         self._front = front
+        self._open = OpenSession(front, cwd=wishes.cwd, spawn=self._spawn)
+        self.updated = self._open.updated
         self.turns = Turns(
             front,
             agent=lambda: self.agent,
@@ -63,11 +61,19 @@ class Conversation:
             wishes, self, front, turns=self.turns, reopen=self._reopen, spawn=self._spawn
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._muted = False  # while a session is loaded that is on the screen already
         self._garbage_told = False
-        self._early: list[acp.SessionNotification] | None = None  # of a session being made
 
     # --- what the front looks at
+
+    @property
+    def state(self) -> SessionState:
+        """What is known of the open session."""
+        return self._open.state
+
+    @property
+    def calls(self) -> Calls:
+        """The tool calls of the open session."""
+        return self._open.calls
 
     @property
     def resumable(self) -> bool:
@@ -95,7 +101,8 @@ class Conversation:
             if self.wishes.resume is None:
                 opened = await self.new_session()
             else:
-                opened = await self.load(await self._session_to_resume(self.wishes.resume))
+                await self.load(await self._session_to_resume(self.wishes.resume))
+                opened = True
         except FAILURES as error:
             raise ChatError(why_failed(error)) from None
         if not opened:
@@ -116,127 +123,68 @@ class Conversation:
         await self._lifeline.restart()
 
     async def _reopen(self) -> bool:
-        """Open the session that was open; False where it had to be a new one."""
-        agent = self._need_agent()
-        session = self.state.id
-        if session and agent.capabilities.session_capabilities.resume is not None:
-            self.state.opened(session, await agent.resume_session(session, self.wishes.cwd))
-        elif session and agent.capabilities.load_session:
-            self._muted = True  # it is on the screen already
-            try:
-                self.state.opened(session, await agent.load_session(session, self.wishes.cwd))
-            finally:
-                self._muted = False
-        else:
-            await self.new_session()
-            return False
-        return True
+        return await self._open.reopen(self._need_agent())
 
-    # --- sessions
+    # --- sessions; all of it raises RpcError, ConnectionError, TimeoutError
 
     async def new_session(self) -> bool:
-        """Begin a new session, after a login where one is needed; whether there is one.
+        """Begin a new session, after a login where one is needed; whether there is one."""
+        begun = await self._open.begin(self._need_agent())
+        if begun:
+            await self._set_wishes()
+            self._front.changed()
+        return begun
 
-        Raises:
-            RpcError, ConnectionError, TimeoutError: the agent does not make one.
+    async def load(self, session: str) -> None:
+        """Open an earlier session and show it; where that fails the one before stays open."""
+        await self._open.load(self._need_agent(), session)
+        await self._set_wishes()
+        self._front.changed()
+
+    async def fork(self) -> None:
+        """Go on in a copy of the open session."""
+        await self._open.fork(self._need_agent())
+        self._front.changed()
+
+    async def rename(self, title: str) -> str:
+        """Give the open session a title; the title as the agent keeps it."""
+        kept = await self._need_agent().sessions.rename(self.state.id, title)
+        self.state.title = kept
+        self._front.changed()
+        return kept
+
+    async def delete(self, session: str) -> bool:
+        """Delete a session for good; in the place of the open one a new one begins.
+
+        Returns:
+            False where no new one could begin, and nothing is deleted.
         """
-        agent = self._need_agent()
-        self._early = []
-        try:
-            made = await self._make_session(agent)
-        finally:
-            early, self._early = self._early, None
-        if made is None:
+        if session == self.state.id and not await self.new_session():
             return False
-        if self.state.id:
-            self._spawn(self._close(agent, self.state.id))
-        self._fresh(made.session_id)
-        self.state.opened(made.session_id, made)
-        for params in early:
-            self.updated(params)
-        await self._set_wishes()
-        self._front.changed()
-        return True
-
-    async def _make_session(self, agent: Agent) -> acp.NewSessionResponse | None:
-        while True:
-            try:
-                return await agent.new_session(self.wishes.cwd)
-            except RpcError as error:
-                if error.code != AUTH_REQUIRED or not agent.auth_methods:
-                    raise
-                self._front.say(told(error.message), "warning")
-            if not await log_in(agent, self._front):
-                return None
-
-    async def load(self, session: str) -> bool:
-        """Open an earlier session and show it; whether it is open.
-
-        Raises:
-            RpcError, ConnectionError, TimeoutError: the agent does not open it; the one before
-                stays open.
-        """
-        agent = self._need_agent()
-        before, calls = self.state, self.calls
-        self._fresh(session)
-        self._front.replaying(session)
-        try:
-            if agent.capabilities.load_session:
-                made: (
-                    acp.LoadSessionResponse | acp.ResumeSessionResponse
-                ) = await agent.load_session(session, self.wishes.cwd)
-            else:
-                made = await agent.resume_session(session, self.wishes.cwd)
-        except BaseException:
-            self.state, self.calls = before, calls
-            raise
-        finally:
-            self._front.replaying("")
-        self.state.opened(session, made)
-        self.state.prompted = True
-        if before.id and before.id != session:
-            self._spawn(self._close(agent, before.id))
-        await self._set_wishes()
-        self._front.changed()
+        await self._need_agent().sessions.delete(session)
         return True
 
     async def earlier_sessions(self) -> list[acp.SessionInfo]:
-        """The sessions of the folder. Raises RpcError, ConnectionError, TimeoutError."""
+        """The sessions of the folder."""
         agent = self._need_agent()
-        if not agent.lists_sessions:
+        if not agent.sessions.lists:
             raise RpcError(METHOD_NOT_FOUND, words("this agent does not list its sessions"))
-        return await agent.sessions(self.wishes.cwd, limit=LISTED)
+        return await agent.sessions.of_folder(self.wishes.cwd, limit=LISTED)
 
     async def set_option(self, name: str, value: str | bool) -> None:
-        """Give an option, named by its id or category, a value; a mode also without options.
-
-        Raises:
-            RpcError: there is no such option or value.
-            ConnectionError, TimeoutError: the agent does not answer.
-        """
+        """Give an option, named by its id or category, a value; a mode also without options."""
         agent = self._need_agent()
         option = self.state.option(name)
         if option is not None:
-            await agent.set_option(self.state.id, option.id, value)
+            await agent.sessions.set_option(self.state.id, option.id, value)
         elif name == "mode" and self.state.modes is not None and isinstance(value, str):
-            await agent.set_mode(self.state.id, value)
+            await agent.sessions.set_mode(self.state.id, value)
             self.state.modes = acp.SessionModeState(
                 current_mode_id=value, available_modes=self.state.modes.available_modes
             )
         else:
             raise RpcError(METHOD_NOT_FOUND, words("this agent has no option {name}", name=name))
         self._front.changed()
-
-    def _fresh(self, session: str) -> None:
-        self.state = SessionState()
-        self.state.id = session  # the replay is of this one
-        self.calls = Calls()
-
-    async def _close(self, agent: Agent, session: str) -> None:
-        try:
-            await agent.close_session(session)
-        except FAILURES:  # it is left, however that went
-            return
 
     async def _session_to_resume(self, named: str) -> str:
         if named != "latest":
@@ -253,23 +201,6 @@ class Conversation:
     async def log_in(self) -> bool:
         """Let the user log in; whether that worked. Raises ConnectionError."""
         return await log_in(self._need_agent(), self._front)
-
-    # --- what the agent says
-
-    def updated(self, params: acp.SessionNotification) -> None:
-        """Show an update of the open session; others are of sessions that were left."""
-        if params.session_id != self.state.id:
-            # What comes right behind the response is read before whoever waits for that goes on.
-            if self._early is not None and len(self._early) < _EARLY:
-                self._early.append(params)
-            return
-        update = params.update
-        if isinstance(update, acp.ToolCall | acp.ToolCallProgress):
-            self.calls.update(update)
-        if self.state.update(update):
-            self._front.changed()
-        if not self._muted:
-            self._front.show(update)
 
     # --- helpers
 

@@ -83,8 +83,7 @@ class Lifeline:
         self.agent = agent = await Agent.start(
             wishes.command, self._listener, cwd=wishes.cwd, timeout=wishes.patience
         )
-        sessions = agent.capabilities.session_capabilities
-        self.resumable = agent.capabilities.load_session or sessions.resume is not None
+        self.resumable = agent.sessions.loads or agent.sessions.resumes
         self._spawn(self._watch(agent))
 
     async def _restart(self) -> None:

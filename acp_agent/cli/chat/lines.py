@@ -11,7 +11,8 @@ from typing import TextIO
 
 from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.commands import ChatCommand, Commands, no_command
+from acp_agent.cli.chat.chat_command import ChatCommand
+from acp_agent.cli.chat.commands import Commands, no_command
 from acp_agent.cli.chat.conversation import Conversation
 from acp_agent.cli.chat.front import Field, How, Item
 from acp_agent.cli.chat.history import PromptHistory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from msgspec import UNSET, Struct
 
@@ -18,6 +19,18 @@ class Choice(Struct, frozen=True, kw_only=True):
     value: str
     name: str
     description: str = ""
+
+
+class Opened(Protocol):
+    """What an agent answers when it opened a session, in whichever way."""
+
+    @property
+    def modes(self) -> acp.SessionModeState | None:
+        """Its modes, of agents without options."""
+
+    @property
+    def config_options(self) -> Sequence[acp.SessionConfigOption] | None:
+        """Its configuration options."""
 
 
 class SessionState:
@@ -44,11 +57,7 @@ class SessionState:
         self.usage: acp.UsageUpdate | None = None
         self.prompted = False
 
-    def opened(
-        self,
-        session: str,
-        made: acp.NewSessionResponse | acp.LoadSessionResponse | acp.ResumeSessionResponse,
-    ) -> None:
+    def opened(self, session: str, made: Opened) -> None:
         """A session was opened; `made` has its settings."""
         self.id = session
         self.options = made.config_options or ()
