@@ -500,3 +500,28 @@ async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
         person.type("/fork it" + ENTER)  # the agent may know what that is
         await person.see("heard /fork it")
         await quit_chat(person)
+
+
+async def test_a_question_that_cannot_be_read_is_answered_and_told(
+    home: Path, tmp_path: Path
+) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        """
+        def turn(say):
+            for _ in range(50):
+                say.ask("session/request_permission", {"toolCall": {"title": "no id"}})
+            say.ask("fs/read_text_file", {"path": "/etc/passwd"})
+            say.speak("Went on.")
+            return "end_turn"
+        """,
+    )
+    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+        await person.see(READY)
+        for times in (1, 2):
+            person.type("go" + ENTER)
+            await person.count("Went on.", times)
+            await person.miss("Working")
+        assert person.text.count("The agent's question for permission could not be read:") == 2
+        await person.count("The agent asked for fs/read_text_file and did not get it: method", 2)
+        await quit_chat(person)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from acp_agent.cli.chat.agent_sessions import AgentSessions
+from acp_agent.cli.chat.refusals import Refusals
 from acp_agent.cli.chat.remains import Garbage, how_it_ended, what_it_wrote
 from acp_agent.cli.child import START_SECONDS, AgentChild
 from acp_agent.cli.words import words
@@ -49,6 +50,9 @@ class Listener(Protocol):
     def elicitation_completed(self, params: acp.CompleteElicitationNotification) -> None:
         """What the user visited a page for is done."""
 
+    def refused(self, told: str) -> None:
+        """The agent asked what could not be read or answered; `told` says what, for people."""
+
 
 class Agent:
     """A running agent, and what it said of itself.
@@ -60,9 +64,12 @@ class Agent:
         name: what it calls itself, for people.
         command: what started it.
         garbage: what it wrote that is not the protocol.
+        refusals: what it asked and did not get.
     """
 
-    def __init__(self, command: Sequence[str], *, patience: float = START_SECONDS) -> None:
+    def __init__(
+        self, command: Sequence[str], listener: Listener, *, patience: float = START_SECONDS
+    ) -> None:
         self.command = tuple(command)
         self._patience = patience
         self.capabilities = acp.AgentCapabilities()
@@ -71,6 +78,7 @@ class Agent:
         self.name = ""
         self._steering = False
         self.garbage = Garbage()
+        self.refusals = Refusals(listener.refused)
         self._child: AgentChild
 
     @classmethod
@@ -88,7 +96,7 @@ class Agent:
             AgentFailedError: it is no program, ends, does not answer, refuses, speaks another
                 version, or what it writes is not the protocol.
         """
-        agent = cls(command, patience=timeout)
+        agent = cls(command, listener, patience=timeout)
         handlers: dict[str, Handler] = {
             methods.SESSION_UPDATE.name: listener.updated,
             methods.REQUEST_PERMISSION.name: listener.permission,
@@ -97,7 +105,7 @@ class Agent:
         }
         try:
             agent._child = await AgentChild.start(
-                command, handlers, cwd=cwd, keep_stderr=True, trace=agent.garbage.look
+                command, handlers, cwd=cwd, keep_stderr=True, trace=agent._look
             )
         except OSError as error:
             reason = error.strerror or type(error).__name__
@@ -114,6 +122,10 @@ class Agent:
             await agent.aclose(patience=0.5)
             raise
         return agent
+
+    def _look(self, direction: Literal["in", "out"], line: bytes) -> None:
+        self.garbage.look(direction, line)
+        self.refusals.look(direction, line)
 
     async def _shake_hands(self, timeout: float) -> None:
         try:

@@ -45,7 +45,7 @@ class Conversation:
             front,
             agent=lambda: self.agent,
             state=lambda: self.state,
-            ended=self._tell_garbage,
+            ended=self._turn_over,
             cwd=wishes.cwd,
         )
         self._requests = Requests(
@@ -225,6 +225,15 @@ class Conversation:
         if self.agent is None:
             raise ConnectionError
         return self.agent
+
+    def refused(self, told: str) -> None:
+        """Say that the agent asked what could not be answered."""
+        self._front.say(told, "warning")
+
+    def _turn_over(self) -> None:
+        if self.agent is not None:
+            self.agent.refusals.again()
+        self._tell_garbage()
 
     def _tell_garbage(self) -> None:
         if self.agent is None or self._garbage_told:
