@@ -17,7 +17,10 @@ end
 ---@param what? string
 function M.same(got, wanted, what)
   if not vim.deep_equal(got, wanted) then
-    error(("%sgot %s\nwanted %s"):format(what and what .. ": " or "", vim.inspect(got), vim.inspect(wanted)), 2)
+    error(
+      ("%sgot %s\nwanted %s"):format(what and what .. ": " or "", vim.inspect(got), vim.inspect(wanted)),
+      2
+    )
   end
 end
 

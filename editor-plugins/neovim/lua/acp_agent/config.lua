@@ -106,8 +106,14 @@ local CHECKS = {
   end,
 }
 for _, name in ipairs({
-  "chat.width", "chat.height", "chat.prompt_height", "chat.max_output_lines", "chat.render_interval",
-  "timeouts.initialize", "timeouts.request", "timeouts.cancel",
+  "chat.width",
+  "chat.height",
+  "chat.prompt_height",
+  "chat.max_output_lines",
+  "chat.render_interval",
+  "timeouts.initialize",
+  "timeouts.request",
+  "timeouts.cancel",
 }) do
   CHECKS[name] = function(value)
     return value > 0, "has to be more than 0"
@@ -201,8 +207,7 @@ local function merged(defaults, given, path, problems)
     if name == "agents" then
       result.agents = type(value) == "table" and result.agents or nil
       for agent, settings in pairs(type(value) == "table" and value or {}) do
-        result.agents[agent] = checked_agent(tostring(agent), settings, problems)
-          or result.agents[agent]
+        result.agents[agent] = checked_agent(tostring(agent), settings, problems) or result.agents[agent]
       end
       if type(value) ~= "table" then
         result.agents = vim.deepcopy(defaults.agents)
@@ -225,8 +230,7 @@ local function merged(defaults, given, path, problems)
         problems[#problems + 1] = name .. " has to be a key, or false for none"
       end
     elseif type(value) ~= type(default) then
-      problems[#problems + 1] =
-        ("%s has to be a %s, not a %s"):format(name, type(default), type(value))
+      problems[#problems + 1] = ("%s has to be a %s, not a %s"):format(name, type(default), type(value))
     else
       local check = CHECKS[name]
       local good, rule = true, nil
@@ -262,8 +266,10 @@ function M.set(given)
   if not config.agents[config.agent] then
     local names = vim.tbl_keys(config.agents)
     table.sort(names)
-    problems[#problems + 1] =
-      ("agent names %s, which is not among agents: %s"):format(config.agent, table.concat(names, ", "))
+    problems[#problems + 1] = ("agent names %s, which is not among agents: %s"):format(
+      config.agent,
+      table.concat(names, ", ")
+    )
     config.agent = config.agents[M.defaults.agent] and M.defaults.agent or names[1]
   end
   table.sort(problems)

@@ -116,8 +116,7 @@ function M.revive(session, done)
     if session.id == "" then
       return open(client, "session/new", {}, session, done)
     end
-    local method = client:offers("resume") and "session/resume"
-      or client:offers("load") and "session/load"
+    local method = client:offers("resume") and "session/resume" or client:offers("load") and "session/load"
     if not method then
       return done(client.title .. " cannot go on with a conversation; start a new one")
     end

@@ -78,8 +78,12 @@ function M.head(text, limit)
     return text
   end
   local stop = limit
-  while stop > 0 and stop > limit - 4 and (text:byte(stop + 1) or 0) >= 0x80
-    and text:byte(stop + 1) <= 0xBF do
+  while
+    stop > 0
+    and stop > limit - 4
+    and (text:byte(stop + 1) or 0) >= 0x80
+    and text:byte(stop + 1) <= 0xBF
+  do
     stop = stop - 1
   end
   return text:sub(1, stop)
@@ -94,8 +98,12 @@ function M.tail(text, limit)
     return text
   end
   local start = #text - limit + 1
-  while start <= #text and start < #text - limit + 5 and text:byte(start) >= 0x80
-    and text:byte(start) <= 0xBF do
+  while
+    start <= #text
+    and start < #text - limit + 5
+    and text:byte(start) >= 0x80
+    and text:byte(start) <= 0xBF
+  do
     start = start + 1
   end
   return text:sub(start)

@@ -7,7 +7,11 @@ local config = require("acp_agent.config")
 local function problem_of(command, settings)
   require("acp_agent.client").stop_all()
   t.told = {}
-  local all = vim.tbl_deep_extend("force", { agents = { strange = { command = command } }, agent = "strange" }, settings or {})
+  local all = vim.tbl_deep_extend(
+    "force",
+    { agents = { strange = { command = command } }, agent = "strange" },
+    settings or {}
+  )
   t.same(require("acp_agent").setup(all), true)
   local problem, client
   require("acp_agent.client").get("strange", function(why, one)
@@ -84,7 +88,10 @@ end)
 
 it("an agent that advertises nothing is used as it is", function()
   local session = t.session("bare")
-  t.same({ session.client:steers(), session.client:offers("load"), session.client:offers("list") }, { false, false, false })
+  t.same(
+    { session.client:steers(), session.client:offers("load"), session.client:offers("list") },
+    { false, false, false }
+  )
   t.turn(session, "hello")
   t.has(t.text(session), "hello")
 end)
@@ -302,7 +309,10 @@ it("a command runs in the editor, its output is live, bounded and told", functio
   t.has(text, "✓ Run it")
   t.has(text, "      two")
   t.has(text, "[exit code 3]")
-  t.has(text, [[{"exit": {"exitCode": 3, "signal": null}, "output": {"exitStatus": {"exitCode": 3, "signal": null}]])
+  t.has(
+    text,
+    [[{"exit": {"exitCode": 3, "signal": null}, "output": {"exitStatus": {"exitCode": 3, "signal": null}]]
+  )
   t.turn(session, "run head -c 100000 /dev/zero | tr '\\0' é; kill -9 $$")
   t.has(t.text(session), [["signal": "SIGKILL"]])
   t.has(t.text(session), [["truncated": true]])
@@ -379,7 +389,8 @@ end)
 
 it("older modes are chosen where there are no options", function()
   local session = t.session("bare")
-  session.modes = { current = "a", available = { { id = "a", name = "Mode A" }, { id = "b", name = "Mode B" } } }
+  session.modes =
+    { current = "a", available = { { id = "a", name = "Mode A" }, { id = "b", name = "Mode B" } } }
   t.same(require("acp_agent.options").mode(session), "Mode A")
   session:update({ sessionUpdate = "current_mode_update", currentModeId = "b" })
   t.same(require("acp_agent.options").mode(session), "Mode B")
@@ -419,28 +430,31 @@ it("kept conversations of all pages are listed, loaded with what was said, resum
   t.same({ opened.id, t.text(opened) }, { "s-2", "▍ what I said\n\nwhat it answered" })
 end)
 
-it("a conversation is renamed and deleted where the agent offers it, deleted only when asked twice", function()
-  local session = t.session()
-  local sessions, client = require("acp_agent.sessions"), session.client
-  sessions.rename(client, { id = session.id, cwd = session.cwd }, "Another title")
-  t.wait(function()
-    return session.title == "Another title"
-  end)
-  t.answers = { "Keep it" }
-  sessions.delete(client, { id = session.id, cwd = session.cwd })
-  t.wait(function()
-    return #t.asked == 1
-  end)
-  t.turn(session, "still here")
-  t.turn(session, "whatever was asked for meanwhile is done by now")
-  t.same(session.problem, nil)
-  t.answers = { "Delete it" }
-  sessions.delete(client, { id = session.id, cwd = session.cwd })
-  t.wait(function()
-    return session.problem
-  end)
-  t.same(sessions.actions(t.session("bare").client), {})
-end)
+it(
+  "a conversation is renamed and deleted where the agent offers it, deleted only when asked twice",
+  function()
+    local session = t.session()
+    local sessions, client = require("acp_agent.sessions"), session.client
+    sessions.rename(client, { id = session.id, cwd = session.cwd }, "Another title")
+    t.wait(function()
+      return session.title == "Another title"
+    end)
+    t.answers = { "Keep it" }
+    sessions.delete(client, { id = session.id, cwd = session.cwd })
+    t.wait(function()
+      return #t.asked == 1
+    end)
+    t.turn(session, "still here")
+    t.turn(session, "whatever was asked for meanwhile is done by now")
+    t.same(session.problem, nil)
+    t.answers = { "Delete it" }
+    sessions.delete(client, { id = session.id, cwd = session.cwd })
+    t.wait(function()
+      return session.problem
+    end)
+    t.same(sessions.actions(t.session("bare").client), {})
+  end
+)
 
 it("a login that is needed is offered, and then the conversation opens", function()
   t.session("bare")
@@ -468,19 +482,28 @@ it("a form is filled in field by field, what does not fit is asked again", funct
     properties = {
       name = { type = "string", title = "Name", minLength = 2 },
       count = { type = "integer", minimum = 1 },
-      colour = { type = "string", oneOf = { { const = "r", title = "Red" }, { const = "g", title = "Green" } } },
+      colour = {
+        type = "string",
+        oneOf = { { const = "r", title = "Red" }, { const = "g", title = "Green" } },
+      },
       many = { type = "array", items = { type = "string", enum = { "x", "y" } } },
       sure = { type = "boolean" },
     },
   })
   t.answers = { "zero", "1.5", "0", "3", "A", "Ada", "Green", "[ ] y", "Done", "No" }
-  t.turn(session, ('call elicitation/create {"mode": "form", "message": "Tell me", "requestedSchema": %s}'):format(schema))
+  t.turn(
+    session,
+    ('call elicitation/create {"mode": "form", "message": "Tell me", "requestedSchema": %s}'):format(schema)
+  )
   t.has(
     t.text(session),
     '{"action": "accept", "content": {"colour": "g", "count": 3, "many": ["y"], "name": "Ada", "sure": false}}'
   )
   t.answers = { false }
-  t.turn(session, ('call elicitation/create {"mode": "form", "message": "Tell me", "requestedSchema": %s}'):format(schema))
+  t.turn(
+    session,
+    ('call elicitation/create {"mode": "form", "message": "Tell me", "requestedSchema": %s}'):format(schema)
+  )
   t.has(t.text(session), '{"action": "cancel"}')
 end)
 
@@ -491,11 +514,25 @@ it("a page is opened only as it was shown, and what is no address never", functi
     table.insert(opened, url)
   end
   t.answers = { "Open https://example.org/login" }
-  t.turn(session, 'call elicitation/create {"mode": "url", "elicitationId": "1", "url": "https://example.org/login", "message": "Log in"}')
+  t.turn(
+    session,
+    'call elicitation/create {"mode": "url", "elicitationId": "1", "url": "https://example.org/login", "message": "Log in"}'
+  )
   t.same(opened, { "https://example.org/login" })
-  for _, url in ipairs({ "file:///etc/passwd", "javascript:alert(1)", "https://a b", "--help", "https://x\\u001b[31m" }) do
+  for _, url in ipairs({
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "https://a b",
+    "--help",
+    "https://x\\u001b[31m",
+  }) do
     t.answers = { "Open " }
-    t.turn(session, ('call elicitation/create {"mode": "url", "elicitationId": "1", "url": "%s", "message": "m"}'):format(url))
+    t.turn(
+      session,
+      ('call elicitation/create {"mode": "url", "elicitationId": "1", "url": "%s", "message": "m"}'):format(
+        url
+      )
+    )
   end
   t.same(#opened, 1)
   t.turn(session, 'call elicitation/create {"mode": "dance", "message": "m"}')
@@ -521,7 +558,12 @@ it("files and selections go along as links and as text, as the agent can take th
         mimeType = "text/x-lua",
       },
     },
-    { type = "resource_link", uri = "file://" .. folder .. "/b.txt", name = "b.txt", mimeType = "text/plain" },
+    {
+      type = "resource_link",
+      uri = "file://" .. folder .. "/b.txt",
+      name = "b.txt",
+      mimeType = "text/plain",
+    },
   })
   t.turn(session, "see", blocks)
   t.same(context.file(folder), nil)

@@ -178,7 +178,8 @@ end)
 
 it("all of a call can be seen, whatever the chat leaves out", function()
   local chat, session = opened()
-  local update = { sessionUpdate = "tool_call", toolCallId = "x", title = "Look", rawInput = { a = "\27[31m" } }
+  local update =
+    { sessionUpdate = "tool_call", toolCallId = "x", title = "Look", rawInput = { a = "\27[31m" } }
   local text = ("line\n"):rep(1000)
   update.content = { { type = "content", content = { type = "text", text = text } } }
   session:update(update)
@@ -219,7 +220,8 @@ end)
 
 it("a login in a terminal runs the agent's own program with the words that it named", function()
   local _, session, folder = opened()
-  session.client.settings = { command = { "sh", "-c", 'echo "$1 $WHO" > ' .. folder .. "/in", "agent" }, env = {} }
+  session.client.settings =
+    { command = { "sh", "-c", 'echo "$1 $WHO" > ' .. folder .. "/in", "agent" }, env = {} }
   session.client.auth_methods = {
     { id = "t", name = "In a terminal", type = "terminal", args = { "--login" }, env = { WHO = "me" } },
   }
@@ -245,9 +247,12 @@ it("an endless output leaves the editor responsive and its memory bounded", func
     worst, before = math.max(worst, now - before), now
     return not session.turn
   end, "its end", 30000)
-  io.stdout:write(("  (50 MB of output: %d MB kept, at most %d ms at a time)\n"):format(
-    collectgarbage("count") / 1024, worst / 1e6
-  ))
+  io.stdout:write(
+    ("  (50 MB of output: %d MB kept, at most %d ms at a time)\n"):format(
+      collectgarbage("count") / 1024,
+      worst / 1e6
+    )
+  )
   drawn(chat)
   assert(worst < 2e9)
   assert(collectgarbage("count") < 300 * 1024)

@@ -40,7 +40,10 @@ end)
 it("keys can be changed and turned off", function()
   t.same(config.set({ keys = { chat = { allow = "<leader>y", reject = false } } }), {})
   t.same({ config.current.keys.chat.allow, config.current.keys.chat.reject }, { "<leader>y", false })
-  t.same(config.set({ keys = { chat = { allow = 3 } } }), { "keys.chat.allow has to be a key, or false for none" })
+  t.same(
+    config.set({ keys = { chat = { allow = 3 } } }),
+    { "keys.chat.allow has to be a key, or false for none" }
+  )
 end)
 
 it("setup tells every mistake and goes on", function()

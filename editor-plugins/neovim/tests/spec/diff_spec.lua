@@ -20,7 +20,12 @@ end
 
 it("accepting all hunks gives the new text, none the old one", function()
   local pairs_of_texts = {
-    { OLD, NEW }, { "", "x\n" }, { "x\n", "" }, { "a\nb", "a\nb\n" }, { "a", "b" }, { "a\n\n\nb\n", "\na\nb\n\n" },
+    { OLD, NEW },
+    { "", "x\n" },
+    { "x\n", "" },
+    { "a\nb", "a\nb\n" },
+    { "a", "b" },
+    { "a\n\n\nb\n", "\na\nb\n\n" },
     { "a\n", "a\nb" },
   }
   for _, pair in ipairs(pairs_of_texts) do

@@ -17,8 +17,19 @@ it("paths outside the workspace are refused, however they lead out", function()
   t.same(files.resolve(folder .. "/in", { folder }), folder .. "/in")
   t.same(files.resolve(folder .. "/new/deep/file", { folder }), folder .. "/new/deep/file")
   for _, path in ipairs({
-    outside .. "/secret", folder .. "/link/secret", folder .. "/../x", folder .. "/a/../../x", "in", "", 3,
-    "/etc/passwd", folder .. "-beside", folder .. "/dangling", folder .. "/a\0b", "~/x", "term://touch x",
+    outside .. "/secret",
+    folder .. "/link/secret",
+    folder .. "/../x",
+    folder .. "/a/../../x",
+    "in",
+    "",
+    3,
+    "/etc/passwd",
+    folder .. "-beside",
+    folder .. "/dangling",
+    folder .. "/a\0b",
+    "~/x",
+    "term://touch x",
   }) do
     local found, problem = files.resolve(path, { folder })
     t.same(found, nil, tostring(path))

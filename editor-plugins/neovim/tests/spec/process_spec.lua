@@ -26,9 +26,13 @@ end
 it("the editor gets its turn however many lines wait", function()
   local turns = 0
   local timer = vim.uv.new_timer()
-  timer:start(1, 1, vim.schedule_wrap(function()
-    turns = turns + 1
-  end))
+  timer:start(
+    1,
+    1,
+    vim.schedule_wrap(function()
+      turns = turns + 1
+    end)
+  )
   local lines = run("seq 300", function()
     local start = vim.uv.hrtime()
     repeat

@@ -137,7 +137,10 @@ it("several files are reviewed one after the other, new ones as well", function(
         { type = "diff", path = folder .. "/same", oldText = "s\n", newText = "s\n" },
       },
     },
-    options = { { optionId = "y", name = "Yes", kind = "allow_once" }, { optionId = "n", name = "No", kind = "reject_once" } },
+    options = {
+      { optionId = "y", name = "Yes", kind = "allow_once" },
+      { optionId = "n", name = "No", kind = "reject_once" },
+    },
   })
   local text = "call session/request_permission " .. request
   session:submit(text, { { type = "text", text = text } })
@@ -157,8 +160,14 @@ end)
 it("where no part can be accepted the user chooses for all of it", function()
   local session = t.session()
   local request = vim.json.encode({
-    toolCall = { toolCallId = "c", content = { { type = "diff", path = "/a", oldText = OLD, newText = PARTLY:gsub("old", "NEW") } } },
-    options = { { optionId = "ever", name = "Always", kind = "allow_always" }, { optionId = "n", name = "No", kind = "reject_once" } },
+    toolCall = {
+      toolCallId = "c",
+      content = { { type = "diff", path = "/a", oldText = OLD, newText = PARTLY:gsub("old", "NEW") } },
+    },
+    options = {
+      { optionId = "ever", name = "Always", kind = "allow_always" },
+      { optionId = "n", name = "No", kind = "reject_once" },
+    },
   })
   local text = "call session/request_permission " .. request
   session:submit(text, { { type = "text", text = text } })
@@ -174,7 +183,10 @@ end)
 it("a question without options, or without a call, is an error and no question", function()
   local session = t.session()
   t.turn(session, 'call session/request_permission {"toolCall": {"toolCallId": "c"}, "options": []}')
-  t.turn(session, 'call session/request_permission {"options": [{"optionId": "a", "name": "A", "kind": "allow_once"}]}')
+  t.turn(
+    session,
+    'call session/request_permission {"options": [{"optionId": "a", "name": "A", "kind": "allow_once"}]}'
+  )
   t.same(select(2, t.text(session):gsub('"code": %-32602', "")), 2)
   t.same(#session.asks, 0)
 end)
@@ -182,7 +194,13 @@ end)
 it("text of an agent in the review has no modeline and no escape code", function()
   local session = t.session()
   local open = review.of_edit(session, {
-    { path = "/x/%{1+1}\27.lua", old = "", new = "\27[31mred\nvim: set ft=python:\n", created = true, hunks = require("acp_agent.diff").hunks("", "\27[31mred\nvim: set ft=python:\n") },
+    {
+      path = "/x/%{1+1}\27.lua",
+      old = "",
+      new = "\27[31mred\nvim: set ft=python:\n",
+      created = true,
+      hunks = require("acp_agent.diff").hunks("", "\27[31mred\nvim: set ft=python:\n"),
+    },
   })
   t.same(vim.api.nvim_buf_get_lines(open.new, 0, -1, false), { "␛[31mred", "vim: set ft=python:" })
   t.same(vim.bo[open.new].filetype, "")

@@ -13,12 +13,18 @@ it("null and absent differ where the protocol needs it, and an empty object stay
   t.same(json.objects(value, "o"), nil)
   t.same(json.objects(value, "l"), {})
   t.same(json.encode({ o = value.o, l = value.l }):find('"o":{}', 1, true) ~= nil, true)
-  t.same({ json.offers(value, "o"), json.offers(value, "a"), json.offers(value, "b") }, { true, false, false })
+  t.same(
+    { json.offers(value, "o"), json.offers(value, "a"), json.offers(value, "b") },
+    { true, false, false }
+  )
 end)
 
 it("values of a wrong type are as good as absent", function()
   for _, broken in ipairs({ 1, "text", true, vim.NIL, {} }) do
-    t.same({ json.string(broken, "a"), json.objects(broken, "a"), json.offers(broken, "a", "b") }, { nil, nil, false })
+    t.same(
+      { json.string(broken, "a"), json.objects(broken, "a"), json.offers(broken, "a", "b") },
+      { nil, nil, false }
+    )
   end
   t.same(json.objects({ a = { 1, { x = 1 }, "s" } }, "a"), { { x = 1 } })
 end)

@@ -112,7 +112,12 @@ it("a diff is written out with what comes and goes counted", function()
   local diffs = { { type = "diff", path = "/w/a", oldText = "x\nk\n", newText = "y\nk\n" } }
   model:apply(call("c", { title = "Edit", content = diffs }))
   t.same(mirror(model)(), {
-    "    ○ Edit  +1 −1", "      a  +1 −1", "      @@ -1,2 +1,2 @@", "      -x", "      +y", "       k",
+    "    ○ Edit  +1 −1",
+    "      a  +1 −1",
+    "      @@ -1,2 +1,2 @@",
+    "      -x",
+    "      +y",
+    "       k",
   })
 end)
 
@@ -142,7 +147,9 @@ end)
 
 it("only the end of a long output is in the chat", function()
   local model = transcript.new({ max_output_lines = 2 })
-  model:apply(call("c", { content = { { type = "content", content = { type = "text", text = "1\n2\n3\n4" } } } }))
+  model:apply(
+    call("c", { content = { { type = "content", content = { type = "text", text = "1\n2\n3\n4" } } } })
+  )
   t.same(vim.list_slice(mirror(model)(), 2), { "      … 2 lines above", "      3", "      4" })
 end)
 
@@ -213,7 +220,8 @@ it("random updates: the operations lead to the lines, wherever a flush falls", f
       else
         local text = texts[math.random(#texts)]:rep(math.random(4))
         local content = { type = "content", content = { type = "text", text = text } }
-        update = call("c" .. math.random(4), { title = text, content = math.random(3) == 1 and {} or { content } })
+        update =
+          call("c" .. math.random(4), { title = text, content = math.random(3) == 1 and {} or { content } })
       end
       model:apply(update)
       other:apply(update)

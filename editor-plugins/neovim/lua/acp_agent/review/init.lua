@@ -178,8 +178,11 @@ function Review:draw()
   local keys = require("acp_agent.config").current.keys.review
   local help = {}
   for _, one in ipairs({
-    { "accept_hunk", "accept" }, { "reject_hunk", "reject" }, { "accept_all", "accept all" },
-    { "reject_all", "reject all" }, { "close_review", "leave" },
+    { "accept_hunk", "accept" },
+    { "reject_hunk", "reject" },
+    { "accept_all", "accept all" },
+    { "reject_all", "reject all" },
+    { "close_review", "leave" },
   }) do
     if keys[one[1]] then
       help[#help + 1] = keys[one[1]] .. " " .. one[2]

@@ -63,7 +63,10 @@ function Session:write_file(params, respond)
   end
   local text, refused = require("acp_agent.review.outcome").wanted(self, path, content)
   if not text then
-    return refuse(respond, { kind = "refused", message = refused --[[@as string]] })
+    return refuse(respond, {
+      kind = "refused",
+      message = refused --[[@as string]],
+    })
   end
   local why = files.write(path, text, { save = config.current.files.save, seen = self.seen[path] })
   if why then

@@ -208,7 +208,10 @@ end
 function Session:ask_permission(params, respond)
   local ask, problem = require("acp_agent.permissions").new(self, params, respond)
   if not ask then
-    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = problem --[[@as string]] })
+    return respond(nil, {
+      code = jsonrpc.INVALID_PARAMS,
+      message = problem --[[@as string]],
+    })
   end
   if self.turn and self.turn.cancelled then
     return ask:dismiss()

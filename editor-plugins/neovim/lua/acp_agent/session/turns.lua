@@ -45,31 +45,27 @@ end
 ---@private
 ---@param said acp_agent.Queued
 function Session:steer(said)
-  self.client:request(
-    "_session/steering",
-    {
-      sessionId = self.id,
-      prompt = said.blocks,
-      _meta = { steering = { idleBehavior = "promptRequired" } }, -- a turn begins by a prompt only
-    },
-    function(error, result)
-      local outcome = not error and json.string(result, "outcome")
-      if outcome == "promptRequired" or (error and self.turn == nil and not self.problem) then
-        self.transcript:note(said.entry, nil)
-        if self.turn then
-          table.insert(self.queue, said)
-        else
-          self:start_turn(said)
-        end
-      elseif error and self.turn then
-        self.transcript:note(said.entry, "waits for the end of the turn")
+  self.client:request("_session/steering", {
+    sessionId = self.id,
+    prompt = said.blocks,
+    _meta = { steering = { idleBehavior = "promptRequired" } }, -- a turn begins by a prompt only
+  }, function(error, result)
+    local outcome = not error and json.string(result, "outcome")
+    if outcome == "promptRequired" or (error and self.turn == nil and not self.problem) then
+      self.transcript:note(said.entry, nil)
+      if self.turn then
         table.insert(self.queue, said)
       else
-        self.transcript:note(said.entry, nil)
+        self:start_turn(said)
       end
-      self.on_change("transcript")
+    elseif error and self.turn then
+      self.transcript:note(said.entry, "waits for the end of the turn")
+      table.insert(self.queue, said)
+    else
+      self.transcript:note(said.entry, nil)
     end
-  )
+    self.on_change("transcript")
+  end)
 end
 
 ---@private
