@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := acp_agent protocol tests benchmarks
+LUA_TOOLS := editor-plugins/neovim/tests
+STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
+	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-editors check format bench fuzz soak conformance schemas clean
+.PHONY: run setup test test-local test-editors check check-lua format bench fuzz soak conformance schemas clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -39,10 +42,21 @@ check: $(STAMP)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	@$(MAKE) --no-print-directory check-lua
+
+# StyLua comes from npm, luacheck from Debian (lua-check): the one that is not there is left out, and said.
+check-lua:
+	@if command -v npm >/dev/null; then \
+		$(STYLUA) --check editor-plugins; \
+	else echo 'The format of the Lua was not checked: there is no npm.'; fi
+	@if command -v luacheck >/dev/null; then \
+		luacheck --quiet --config editor-plugins/neovim/.luacheckrc editor-plugins; \
+	else echo 'The Lua was not linted: there is no luacheck (Debian: apt install lua-check).'; fi
 
 format: $(STAMP)
 	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/ruff check --fix $(SOURCES)
+	@if command -v npm >/dev/null; then $(STYLUA) editor-plugins; fi
 
 bench: $(STAMP)
 	$(BIN)/python -m compileall -q acp_agent protocol
