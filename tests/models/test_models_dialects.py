@@ -244,6 +244,8 @@ def test_reasoning_and_answers_in_a_forms_own_tags_are_told_as_such(
         "<|close|>argument<|sep|>I do not.<|end_of_msg|><|close|>tools<|sep|>"
     )),
     ("kimi_k3", "<|open|>tools<|sep|>I do not.<|close|>tools<|sep|>"),
+    ("kimi_k3", "<|open|>call<|sep|>I do not."),
+    ("kimi_k3", '<|open|>tools type="all"<|sep|>I do not.'),
     ("kimi_k3", "Hm.<|close|>think<|sep|><|open|>response<|sep|>I do not."),
     ("harmony", "<|start|>assistant<|end|><|channel|>final<|constrain|>json<|message|>I do not."),
     ("harmony", "<|channel|>final<|message|>I do not.<|return|>"),

@@ -38,7 +38,7 @@ class More(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """The text up to `end` is calls, with any text that stood between them.
+    """The text up to `end`, which is more than none, is calls and any text that stood between them.
 
     Where `thought` names ends, what follows is reasoning, up to the first of them.
     """

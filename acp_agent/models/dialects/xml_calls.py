@@ -89,7 +89,7 @@ class TagReader:
                     return Block(at + len(closer), tuple(parts))
                 if not stands(text, at, (self._tags.call,), final=final):
                     if not parts:
-                        return Block(at, ()) if self._tags.control else None
+                        return Block(at, ()) if self._tags.control and closer else None
                     # Anything else between calls is text; calls that nothing closes end here.
                     later = self._later(text, at, closer, final=final)
                     if text[at:later].strip():
