@@ -94,18 +94,26 @@ function M.table(object, key)
   return type(value) == "table" and value or nil
 end
 
---- A list's items that are objects; the others are left out, as the schemas ask.
 ---@param object any
 ---@param key string
----@return table[]? nil where the member is absent or no list
-function M.objects(object, key)
+---@param kind type
+---@return any[]? the items of a list that are of a type; nil where the member is absent or no list
+local function items(object, key, kind)
   local value = M.table(object, key)
   if not value or not vim.islist(value) then
     return nil
   end
   return vim.tbl_filter(function(item)
-    return type(item) == "table"
+    return type(item) == kind
   end, value)
+end
+
+--- A list's items that are objects; the others are left out, as the schemas ask.
+---@param object any
+---@param key string
+---@return table[]? nil where the member is absent or no list
+function M.objects(object, key)
+  return items(object, key, "table")
 end
 
 --- A list's items that are strings.
@@ -113,13 +121,7 @@ end
 ---@param key string
 ---@return string[]? nil where the member is absent or no list
 function M.strings(object, key)
-  local value = M.table(object, key)
-  if not value or not vim.islist(value) then
-    return nil
-  end
-  return vim.tbl_filter(function(item)
-    return type(item) == "string"
-  end, value)
+  return items(object, key, "string")
 end
 
 --- Whether a member is there and null, which clears what was there before.

@@ -2,6 +2,7 @@
 
 local config = require("acp_agent.config")
 local inert = require("acp_agent.inert")
+local windows = require("acp_agent.chat.windows")
 
 ---@class acp_agent.Chat
 ---@field session acp_agent.Session
@@ -83,7 +84,7 @@ function M.get(session)
   vim.api.nvim_create_autocmd("BufWinEnter", {
     buffer = self.buf,
     callback = function()
-      self:set_window_options(vim.api.nvim_get_current_win())
+      windows.dress_transcript(vim.api.nvim_get_current_win())
     end,
   })
   vim.api.nvim_create_autocmd({ "BufDelete", "BufWipeout" }, {
@@ -200,50 +201,7 @@ end
 --- The window that shows the transcript in this tab.
 ---@return integer?
 function Chat:window()
-  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    if vim.api.nvim_win_get_buf(win) == self.buf then
-      return win
-    end
-  end
-  return nil
-end
-
----@param size number a part, or a number of cells
----@param whole integer
----@return integer
-local function cells(size, whole)
-  return math.max(10, math.floor(size <= 1 and size * whole or size))
-end
-
----@private
----@param win integer
-function Chat:set_window_options(win)
-  local set = config.current.chat
-  local options = {
-    wrap = true,
-    linebreak = true,
-    breakindent = true,
-    number = false,
-    relativenumber = false,
-    signcolumn = "no",
-    foldcolumn = "0",
-    list = false,
-    spell = false,
-    cursorline = false,
-    conceallevel = set.conceal and 2 or 0,
-    concealcursor = set.conceal and "nc" or "",
-    foldmethod = "expr",
-    foldexpr = "v:lua.require'acp_agent.chat'.foldexpr()",
-    foldtext = "",
-    foldlevel = 0,
-    foldenable = true,
-    foldminlines = 0,
-    winfixwidth = set.position == "right" or set.position == "left",
-  }
-  for name, value in pairs(options) do
-    vim.wo[win][0][name] = value
-  end
-  vim.wo[win][0].fillchars = "fold: "
+  return windows.of(self.buf)
 end
 
 --- 'foldexpr' of the chat: thoughts and tool calls are folded.
@@ -260,7 +218,7 @@ function Chat:open(stay)
   local win = self:window()
   if not win then
     win = self:make_window()
-    self:set_window_options(win)
+    windows.dress_transcript(win)
     self:draw()
     vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(self.buf), 0 })
   end
@@ -277,7 +235,6 @@ end
 ---@private
 ---@return integer
 function Chat:make_window()
-  local set = config.current.chat
   -- Another chat in this tab gives up its place.
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     local other = by_buffer[vim.api.nvim_win_get_buf(win)]
@@ -287,16 +244,7 @@ function Chat:make_window()
       return win
     end
   end
-  if set.position == "tab" then
-    vim.cmd("tab split")
-    vim.api.nvim_win_set_buf(0, self.buf)
-    return vim.api.nvim_get_current_win()
-  elseif set.position == "bottom" then
-    local height = cells(set.height, vim.o.lines)
-    return vim.api.nvim_open_win(self.buf, true, { split = "below", win = -1, height = height })
-  end
-  local width = cells(set.width, vim.o.columns)
-  return vim.api.nvim_open_win(self.buf, true, { split = set.position, win = -1, width = width })
+  return windows.open_transcript(self.buf)
 end
 
 --- Hides the chat in this tab; the session goes on.

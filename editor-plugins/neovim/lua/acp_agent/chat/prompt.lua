@@ -3,6 +3,7 @@
 local config = require("acp_agent.config")
 local context = require("acp_agent.context")
 local inert = require("acp_agent.inert")
+local windows = require("acp_agent.chat.windows")
 
 ---@class acp_agent.Prompt
 ---@field chat acp_agent.Chat
@@ -32,12 +33,7 @@ end
 --- The window that shows it in this tab.
 ---@return integer?
 function Prompt:window()
-  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    if vim.api.nvim_win_get_buf(win) == self.buf then
-      return win
-    end
-  end
-  return nil
+  return windows.of(self.buf)
 end
 
 --- Shows it below the window of the transcript.
@@ -46,21 +42,7 @@ function Prompt:open(above)
   if self:window() then
     return
   end
-  local height = math.floor(config.current.chat.prompt_height)
-  local win = vim.api.nvim_open_win(self.buf, true, { split = "below", win = above, height = height })
-  for name, value in pairs({
-    number = false,
-    relativenumber = false,
-    signcolumn = "no",
-    foldcolumn = "0",
-    wrap = true,
-    linebreak = true,
-    list = false,
-    cursorline = false,
-    winfixheight = true,
-  }) do
-    vim.wo[win][0][name] = value
-  end
+  windows.open_prompt(self.buf, above)
   self:show_state()
 end
 

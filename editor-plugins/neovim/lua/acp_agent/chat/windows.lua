@@ -1,0 +1,101 @@
+--- The windows of a chat: where they stand, and how they show what is in them.
+
+local config = require("acp_agent.config")
+
+local M = {}
+
+--- The window that shows a buffer in this tab.
+---@param buf integer
+---@return integer?
+function M.of(buf)
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_win_get_buf(win) == buf then
+      return win
+    end
+  end
+  return nil
+end
+
+--- Sets options of a window for the buffer that it shows.
+---@param win integer
+---@param options table<string, any>
+local function set(win, options)
+  for name, value in pairs(options) do
+    vim.wo[win][0][name] = value
+  end
+end
+
+--- How a transcript is shown.
+---@param win integer
+function M.dress_transcript(win)
+  local chat = config.current.chat
+  set(win, {
+    wrap = true,
+    linebreak = true,
+    breakindent = true,
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    foldcolumn = "0",
+    list = false,
+    spell = false,
+    cursorline = false,
+    conceallevel = chat.conceal and 2 or 0,
+    concealcursor = chat.conceal and "nc" or "",
+    foldmethod = "expr",
+    foldexpr = "v:lua.require'acp_agent.chat'.foldexpr()",
+    foldtext = "",
+    foldlevel = 0,
+    foldenable = true,
+    foldminlines = 0,
+    fillchars = "fold: ",
+    winfixwidth = chat.position == "right" or chat.position == "left",
+  })
+end
+
+---@param size number a part, or a number of cells
+---@param whole integer
+---@return integer
+local function cells(size, whole)
+  return math.max(10, math.floor(size <= 1 and size * whole or size))
+end
+
+--- A window for a transcript, where the settings want it.
+---@param buf integer
+---@return integer
+function M.open_transcript(buf)
+  local chat = config.current.chat
+  if chat.position == "tab" then
+    vim.cmd("tab split")
+    vim.api.nvim_win_set_buf(0, buf)
+    return vim.api.nvim_get_current_win()
+  elseif chat.position == "bottom" then
+    local height = cells(chat.height, vim.o.lines)
+    return vim.api.nvim_open_win(buf, true, { split = "below", win = -1, height = height })
+  end
+  local width = cells(chat.width, vim.o.columns)
+  return vim.api.nvim_open_win(buf, true, { split = chat.position, win = -1, width = width })
+end
+
+--- A window for a prompt, below that of its transcript.
+---@param buf integer
+---@param above integer
+---@return integer
+function M.open_prompt(buf, above)
+  local height = math.floor(config.current.chat.prompt_height)
+  local win = vim.api.nvim_open_win(buf, true, { split = "below", win = above, height = height })
+  set(win, {
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    foldcolumn = "0",
+    wrap = true,
+    linebreak = true,
+    list = false,
+    cursorline = false,
+    winfixheight = true,
+  })
+  return win
+end
+
+return M
