@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from acp_agent import events
 from acp_agent.content import CallContent, ContentPart, DiffPart, ImageBlock, Location, TextBlock
@@ -13,6 +15,13 @@ from acp_agent.view.diffs import diff
 from acp_agent.view.page import Call, Permission
 from acp_agent.view.pictures import picture
 from acp_agent.view.plain import Cleaner
+
+# What the journal has for a button where none was pressed (`acp_agent.agent.calls`).
+_UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] = {
+    "dismissed": "dismissed",
+    "unclear": "unclear",
+    "not asked": "not_asked",
+}
 
 
 class _Story:
@@ -117,6 +126,8 @@ class Calls:
         decided = permissions[-1]
         decided.decided_at, decided.allowed = at, event.allowed
         decided.by, decided.why = event.by, self._clean.line(event.why)
+        if event.by == "user" and not event.allowed:
+            decided.unanswered = _UNANSWERED.get(event.why, "")
 
     def background(self, event: events.BackgroundCommandChanged) -> None:
         """Its command goes on behind it, or has ended."""

@@ -21,10 +21,27 @@ BRACKETS_LIMIT = 2_000  # likewise: the library's time for them grows with their
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _LEAST_HEADING = 3  # below those of the page itself
+_REGION = 'tabindex="0"'  # of what may be wider than the page: so its keys scroll it
 
 
 class _Renderer(RendererHTML):
-    """Writes links, pictures and headings in a way of its own."""
+    """Writes links, pictures, code and tables in a way of its own."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return super().fence(tokens, idx, options, env).replace("<pre>", f"<pre {_REGION}>", 1)
+
+    def code_block(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return super().code_block(tokens, idx, options, env).replace("<pre>", f"<pre {_REGION}>", 1)
+
+    def table_open(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, _env: EnvType
+    ) -> str:
+        return f'<div class="wide" {_REGION}>{self.renderToken(tokens, idx, options, _env)}'
+
+    def table_close(self, *_: object) -> str:
+        return "</table></div>\n"
 
     def link_open(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
@@ -74,14 +91,20 @@ def _spans() -> MarkdownIt:
 
 
 def markdown(text: str) -> Markup:
-    """A text as HTML."""
+    """A text as HTML. Its headings follow on each other without a gap, whatever marks they have."""
     if len(text) > MARKDOWN_LIMIT or text.count("[") > BRACKETS_LIMIT:
-        return Markup('<pre class="text">{}</pre>').format(text)
+        return Markup('<pre class="text" tabindex="0">{}</pre>').format(text)
     parser = _parser()
     tokens = parser.parse(text)
+    above: list[int] = []  # the levels of the headings that the last one is below
     for token in tokens:
+        if token.level == 0 and token.nesting == 1:
+            token.attrs["dir"] = "auto"  # each part goes the way of its own language
+        if token.type == "heading_open":
+            level = int(token.tag[1])
+            above = [*(one for one in above if one < level), level]
         if token.type in {"heading_open", "heading_close"}:
-            token.tag = f"h{min(6, int(token.tag[1]) + _LEAST_HEADING - 1)}"
+            token.tag = f"h{min(6, _LEAST_HEADING + len(above) - 1)}"
         elif "style" in token.attrs:  # how a column is aligned; the page's policy allows no styles
             token.attrs = {"class": str(token.attrs["style"]).rpartition(":")[2]}
     # The renderer escapes all that comes from the text; a test feeds it what could get through.

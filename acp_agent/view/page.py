@@ -100,13 +100,17 @@ class Diff(Struct, frozen=True, kw_only=True):
 
 
 class Permission(Struct, kw_only=True):
-    """Who allowed or refused a call, and why; `decided_at` is None while it is open."""
+    """Who allowed or refused a call, and why; `decided_at` is None while it is open.
+
+    `unanswered` says what became of a question that nobody answered.
+    """
 
     asked_at: int | None = None
     decided_at: int | None = None
     allowed: bool | None = None
     by: str = ""
     why: str = ""
+    unanswered: Literal["", "dismissed", "unclear", "not_asked"] = ""
 
 
 class Call(Step, kw_only=True):

@@ -59,7 +59,6 @@ def test_why_a_call_did_not_run_is_translated_for_the_user_and_not_for_the_model
             "此命令从不运行：`halt` 会关机",
         ),
         ("Allow once", "允许一次"),
-        ("dismissed", "询问被关闭"),
         ("允许一次", "允许一次"),  # the button as it was pressed, in Chinese already
     ],
 )

@@ -25,6 +25,7 @@ from acp_agent.events import (
     ToolEnded,
     ToolShown,
     TurnEnded,
+    Usage,
 )
 from acp_agent.ids import CallId, MessageId
 from acp_agent.view.page import Status
@@ -33,6 +34,7 @@ from tests.view.lived_session import live, write
 from tests.view.made_page import (
     SECRET,
     answered,
+    asked,
     begun,
     called,
     data_of,
@@ -42,6 +44,7 @@ from tests.view.made_page import (
     page_of,
     parsed,
     said,
+    took,
     words_of,
 )
 
@@ -76,7 +79,8 @@ def test_links_to_a_moment_stay_the_same_when_the_session_goes_on() -> None:
 def test_every_step_has_a_link_to_itself_with_its_time() -> None:
     dom = page_of(begun(), said("Hi"), answered("Yes."), called(), ended())
     for step in dom.select(".step"):
-        link = one(step, "a.at")
+        moment = step.find_parent(class_="moment") or step
+        link = one(moment, "a.at")
         assert link["href"] == f"#{step['id']}"
         assert one(link, "time")["datetime"].startswith("2025-10-09T08:53:2")
 
@@ -161,6 +165,7 @@ def test_both_languages_have_the_same_texts_with_the_same_placeholders() -> None
 FAMILIES = {
     "by": ("user", "mode", "grant", "rule"),
     "status": get_args(Status),
+    "unanswered": ("dismissed", "unclear", "not_asked"),
     "background": ("running", "ended", "lost"),
     "entry": ("pending", "in_progress", "completed"),
     "compaction": ("in_progress", "completed", "failed", "cancelled", "keeps"),
@@ -228,6 +233,20 @@ def test_the_page_has_landmarks_headings_and_names_for_what_can_be_used() -> Non
     for region in dom.select("section"):
         named = dom.select_one(f"[id='{region['aria-labelledby']}']")
         assert named is not None
+
+
+def test_nothing_that_can_be_pressed_is_inside_of_another_and_what_scrolls_takes_the_keys() -> None:
+    code = answered("```\n" + "long " * 90 + "\n```\n\n| a |\n|---|\n| 1 |")
+    spent = took(Usage(input=9, output=1), 0.1)
+    dom = page_of(begun(), said("Hi"), asked(), code, spent, called(), ended())
+    assert dom.select("summary :is(a, button, input, details)") == []
+    assert dom.select("a :is(a, button)") == []
+    scrollers = dom.select("pre, table, svg.plot")
+    assert {scroller.name for scroller in scrollers} == {"pre", "table", "svg"}
+    for scroller in scrollers:
+        around = scroller if scroller.name == "pre" else scroller.parent
+        assert around is not None
+        assert around["tabindex"] == "0", scroller
 
 
 def test_the_style_has_rules_for_light_dark_and_print() -> None:

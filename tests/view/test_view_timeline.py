@@ -109,6 +109,11 @@ def test_what_was_said_stands_in_its_turn_in_order() -> None:
         ([PermissionDecided(call=CALL, allowed=False, by="rule", why="never run")],
          "Refused by a rule: never run"),
         ([PermissionAsked(call=CALL, options=("a",))], "Asked, and never answered"),
+        (
+            [PermissionAsked(call=CALL, options=("a",)),
+             PermissionDecided(call=CALL, allowed=False, by="user", why="not asked")],
+            "Not run: the editor could not ask you",
+        ),
     ],
 )  # fmt: skip
 def test_a_call_says_who_decided(
@@ -257,7 +262,7 @@ def test_the_numbers_of_the_plot_are_the_sums_of_the_events() -> None:
     assert {"0", "500", "1k", "1.5k", "2k", "1", "2", "3", "Turn", "Tokens of each turn"} <= set(
         labels
     )
-    assert tokens["role"] == "img"
+    assert tokens["role"] == "group"  # its bars are links
     named = [dom.select_one(f"#{name}") for name in tokens["aria-labelledby"].split()]
     assert all(text is not None and words_of(text) for text in named)
     assert "Cost $0.75 +?" in words_of(one(dom, ".facts.total")).replace("0.7500", "0.75")

@@ -14,10 +14,12 @@ from acp_agent.view.html import render
 from acp_agent.view.reader import read_page
 from benchmarks.view import EVENTS, busy_session
 from tests.editors.end_to_end.devtools import BrowserPage, open_browser
+from tests.support.npm_packages import node_modules
 from tests.view.lived_session import live, write
 from tests.view.made_page import BEGAN, html_of
 from tests.view.test_view_inert import hostile_page
 
+AXE_FOLDER = Path(__file__).parent / "axe"
 SECONDS = 2.0  # of a processor, in which a page of 10,000 events is opened
 
 
@@ -50,6 +52,12 @@ def lived_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lived")
     write(folder, *asyncio.run(live(folder)))
     return folder / "session.html"
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, which looks for what is in the way of assistive technology."""
+    return (node_modules(AXE_FOLDER) / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
 def silent(browser: BrowserPage) -> None:
@@ -171,6 +179,8 @@ async def test_colours_follow_the_system_unless_the_reader_chooses_and_print_is_
     folded = "document.querySelector('details.thought:not([open]) .words').checkVisibility()"
     assert await browser.run(folded)  # what is folded is printed, too
     assert not await browser.run("tools.checkVisibility()")
+    lanes = "['model', 'tools', 'user'].map(one => !!document.querySelector(`rect.${one}`)?."
+    assert await browser.run(f"{lanes}checkVisibility())") == [True] * 3
     await browser.dress("light")
     assert not await browser.run(folded)
     silent(browser)
@@ -188,6 +198,26 @@ async def test_words_and_marks_have_enough_contrast_in_both_schemes(
         assert poor == [], scheme
     silent(browser)
 
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "file"),
+    [("light", 1280, "session.html"), ("dark", 360, "session.zh.html")],
+)
+async def test_assistive_technology_finds_nothing_serious_in_its_way(
+    browser: BrowserPage, lived_page: Path, axe: str, scheme: str, width: int, file: str
+) -> None:
+    """As axe-core judges it: WCAG 2.2 and what is known to work."""
+    await browser.dress(scheme)
+    await browser.size(width, 900)
+    await browser.open(lived_page.with_name(file).as_uri())
+    await browser.run("fold(true)")
+    await browser.run(axe)
+    found = await browser.run(AXE_FINDINGS)
+    assert [one for one in found if one[0] in {"serious", "critical"}] == []
+
+
+AXE_FINDINGS = """axe.run().then(({ violations }) =>
+  violations.map(({ impact, id, nodes }) => [impact, id, nodes[0].html]))"""
 
 CONTRAST = """(() => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
