@@ -1,6 +1,6 @@
 """The VS Code extension without the editor: its units, and its client with the real agent.
 
-The editor itself is in `end_to_end/test_editors_vscode_browser.py`.
+The editor itself is in `end_to_end/test_editors_vscode_*.py`.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
 // Runs one scenario in the editor: `node run.mjs TASK`, TASK being JSON. Prints what was seen as JSON.
+//
+// A scenario is named FILE.FUNCTION, the file being one of scenarios/.
 
-import * as scenarios from "./scenarios.mjs";
 import { open } from "./workbench.mjs";
 
 const task = JSON.parse(process.argv[2]);
+const [file, name] = task.scenario.split(".");
+const scenarios = await import(`./scenarios/${file}.mjs`);
 const bench = await open(task);
 try {
-  console.log(JSON.stringify(await scenarios[task.scenario](bench, task)));
+  console.log(JSON.stringify(await scenarios[name](bench, task)));
 } catch (error) {
-  await bench.page.screenshot({ path: task.picturesFolder === null ? `${task.folder}/failed.png` : `${task.picturesFolder}/failed-${task.scenario}.png` }).catch(() => undefined);
+  await bench.page.screenshot({ path: `${task.picturesFolder ?? task.folder}/failed-${task.scenario}.png` }).catch(() => undefined);
   throw error;
 } finally {
   await bench.close();

@@ -1,8 +1,11 @@
 // The editor in a browser: opening it, finding the chat in it, working it.
 
+import { writeFileSync } from "node:fs";
+
 import { chromium } from "playwright-core";
 
-const WITHIN = 60_000; // milliseconds; an editor on a busy machine starts slowly
+import { until, WITHIN } from "./chat.mjs";
+
 const SIDE_BAR = 460; // pixels
 
 export async function open(task) {
@@ -28,22 +31,28 @@ class Workbench {
     return this.browser.close();
   }
 
-  /** Open the chat; the frame it is in. */
+  /** Load the window anew. */
+  async reload() {
+    await this.page.reload();
+    await this.page.locator(".monaco-workbench").waitFor();
+  }
+
+  /** Open the chat, if it is not open; the frame it is in. */
   async chat() {
-    await this.page.locator('.activitybar .action-item [aria-label^="ACP Agent"]').first().click();
+    const item = this.page.locator('.activitybar .action-item:has([aria-label^="ACP Agent"])').first();
+    await item.waitFor();
+    if (!(await item.evaluate((element) => element.classList.contains("checked")))) await item.click();
     await this.widen();
     return this.chatFrame();
   }
 
-  async chatFrame() {
-    const end = Date.now() + WITHIN;
-    while (Date.now() < end) {
+  chatFrame() {
+    return until(async () => {
       for (const frame of this.page.frames()) {
         if ((await frame.locator("#app textarea").count().catch(() => 0)) > 0) return frame;
       }
-      await pause(100);
-    }
-    throw new Error("the chat did not appear");
+      return undefined;
+    });
   }
 
   /** Draw the side bar's border to the right. */
@@ -58,46 +67,36 @@ class Workbench {
     await this.page.mouse.move(700, 700);
   }
 
+  /** Run a command of the palette. */
   async command(name) {
     await this.page.keyboard.press("F1");
     await this.page.locator(".quick-input-widget input").fill(`>${name}`);
-    await this.page.locator(".quick-input-list .monaco-list-row").first().waitFor();
-    await pause(300);
+    // Enter takes what is marked, and that is another command until the list is filtered.
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first().waitFor();
     await this.page.keyboard.press("Enter");
   }
 
-  /** A screenshot of the whole window, or of one thing in it. */
+  /** How many permissions wait, at the chat's icon. */
+  get badge() {
+    return this.page.locator('.activitybar .action-item:has([aria-label^="ACP Agent"]) .badge-content').first();
+  }
+
+  /** The dialog in the middle of the window. */
+  get dialog() {
+    return this.page.getByRole("dialog");
+  }
+
+  /** A screenshot of the whole window, or of one thing in it, when nothing of it moves any more. */
   async picture(name, of = this.page) {
     if (this.task.picturesFolder === null) return;
     await this.page.mouse.move(900, 640);
-    await pause(700);
-    await of.screenshot({ path: `${this.task.picturesFolder}/${name}.png` });
+    let before = Buffer.alloc(0);
+    const still = await until(async () => {
+      const now = await of.screenshot({ animations: "disabled" });
+      const same = now.equals(before);
+      before = now;
+      return same && now;
+    });
+    writeFileSync(`${this.task.picturesFolder}/${name}.png`, still);
   }
-}
-
-export function pause(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
-}
-
-export async function until(what, within = WITHIN) {
-  const end = Date.now() + within;
-  for (;;) {
-    const found = await what();
-    if (found) return found;
-    if (Date.now() > end) throw new Error(`not within ${within} ms: ${what}`);
-    await pause(100);
-  }
-}
-
-/** Send a message, and wait until it is in the conversation. */
-export async function prompt(chat, text) {
-  const before = await chat.locator(".message.user").count();
-  await chat.locator("textarea").fill(text);
-  await chat.locator("textarea").press("Enter");
-  await until(async () => (await chat.locator(".message.user").count()) > before);
-}
-
-/** Wait until the turn is over. */
-export async function idle(chat) {
-  await chat.locator(".stop").waitFor({ state: "hidden" });
 }
