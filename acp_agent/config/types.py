@@ -14,6 +14,9 @@ ToolDialect = Literal[
     "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
     "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
 ]  # fmt: skip
+DefinitionModel = Annotated[
+    str, Meta(pattern=r"^(small$(?!\n)|[^/\s]+/\S)", examples=["small", "openai/gpt-5-mini"])
+]
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
@@ -225,6 +228,25 @@ class EditorConfig(_Table, frozen=True, kw_only=True):
     ] = False
 
 
+class DefinitionConfig(_Table, frozen=True, kw_only=True):
+    """How a skill or an agent is run, whatever its file says."""
+
+    model: Annotated[
+        DefinitionModel | None,
+        Meta(description="The model, as provider/name, or `small` for the small one."),
+    ] = None
+    thought_level: Annotated[ThoughtLevel | None, Meta(description="How much it reasons.")] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0, le=2)] | None,
+        Meta(description="How much chance there is in the model's answers."),
+    ] = None
+    max_output: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000_000)] | None,
+        Meta(description="Longest answer in tokens."),
+    ] = None
+    enabled: Annotated[bool, Meta(description="Whether it can be used at all.")] = True
+
+
 class LogConfig(_Table, frozen=True, kw_only=True):
     """The log file."""
 
@@ -278,6 +300,12 @@ class Config(_Table, frozen=True, kw_only=True):
     )
     models: Annotated[dict[ModelRef, ModelConfig], Meta(description="Keyed by provider/name.")] = (
         field(default_factory=dict)
+    )
+    skills: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
+        default_factory=dict
+    )
+    agents: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
+        default_factory=dict
     )
     limits: LimitsConfig = LimitsConfig()
     budget: BudgetConfig = BudgetConfig()

@@ -19,7 +19,8 @@ from acp_agent.models.providers import presets
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "configuration.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-ENTRY = {"providers": "NAME", "models": "REF"}  # how the page calls the keys that users choose
+# How the page calls the keys that users choose.
+ENTRY = {"providers": "NAME", "models": "REF", "skills": "NAME", "agents": "NAME"}
 
 
 def settings(kind: type[Struct], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -80,7 +81,7 @@ def test_an_example_is_a_configuration(block: str, tmp_path: Path) -> None:
 
 def test_the_examples_show_every_table() -> None:
     shown = {key for block in BLOCKS for key in tomllib.loads(block)}
-    assert {"providers", "models", "limits", "editor", "log"} <= shown
+    assert {"providers", "models", "limits", "editor", "log", "skills", "agents"} <= shown
 
 
 def test_every_variable_and_every_preset_is_listed() -> None:

@@ -1,0 +1,133 @@
+"""Makes skills and agents of what their files and the user's configuration say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from acp_agent.config.types import DefinitionConfig
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.agent import AgentSpec
+from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
+from acp_agent.extensions.definitions.other_programs import our_tools, part_of_a_tool
+from acp_agent.extensions.definitions.places import Source
+from acp_agent.extensions.definitions.skill import Skill
+from acp_agent.extensions.definitions.uses import SMALL, Uses
+
+INHERIT = "inherit"  # stands for the session's model
+
+Fields = TypeVar("Fields", bound=RunFields)
+
+_REF = re.compile(r"[^/\s]+/\S")
+
+
+class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
+    """A file as it was read: its front matter, and the Markdown below."""
+
+    path: Path
+    source: Source
+    fields: Fields
+    text: str
+
+
+def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> Skill:
+    """A skill.
+
+    Raises:
+        ConfigError: its description says nothing.
+    """
+    fields = file.fields
+    hint = fields.argument_hint
+    # `argument-hint: [file]` is a list for YAML, and meant as it is written.
+    hint = f"[{', '.join(hint)}]" if isinstance(hint, list) else hint
+    return Skill(
+        name=fields.name,
+        description=_description(fields.description),
+        text=file.text,
+        path=file.path,
+        source=file.source,
+        hint=_one_line(hint or "") or None,
+        uses=_uses(fields, config),
+        by_model=not fields.disable_model_invocation,
+        by_user=fields.user_invocable is not False,
+        apart=fields.context == "fork",
+        agent=fields.agent.strip().lower() or None if fields.agent else None,
+    )
+
+
+def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> AgentSpec:
+    """An agent, of a file that has what it extends put in.
+
+    Raises:
+        ConfigError: neither has a description that says something.
+    """
+    return AgentSpec(
+        name=file.fields.name,
+        description=_description(file.fields.description),
+        prompt=file.text,
+        path=file.path,
+        source=file.source,
+        uses=_uses(file.fields, config),
+    )
+
+
+def remarks(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:
+    """What of a file cannot be done as it says, though it can be used."""
+    if config.model is None and fields.model is not None and _unknown(fields.model):
+        yield ConfigError(
+            f"model: {_one_line(fields.model)[:80]} is not known here, so the session's model is "
+            "used; write provider/name, small or inherit"
+        )
+    for tool in our_tools(fields.tools or ()):
+        if part_of_a_tool(tool) is not None:
+            yield ConfigError(
+                f"tools: {_one_line(tool)[:80]} is a part of a tool, so it is left out; name the "
+                "tool alone"
+            )
+    for tool in our_tools(fields.disallowed_tools or ()):
+        if part_of_a_tool(tool) is not None:
+            yield ConfigError(
+                f"disallowed-tools: {_one_line(tool)[:80]} is a part of a tool, so all of the tool "
+                "is refused; name the tool alone"
+            )
+
+
+def _uses(fields: RunFields, config: DefinitionConfig) -> Uses:
+    tools = None
+    if fields.tools is not None:
+        tools = tuple(one for one in our_tools(fields.tools) if part_of_a_tool(one) is None)
+    # What of a tool is refused cannot be told apart here, so the whole tool is.
+    without = tuple(part_of_a_tool(one) or one for one in our_tools(fields.disallowed_tools or ()))
+    return Uses(
+        model=_model(fields.model) if config.model is None else config.model,
+        thought_level=config.thought_level or fields.thought_level,
+        temperature=fields.temperature if config.temperature is None else config.temperature,
+        max_output=config.max_output or fields.max_output,
+        tools=tools,
+        without=without,
+        max_requests=fields.max_requests,
+    )
+
+
+def _model(named: str | None) -> str | None:
+    return None if named is None or named == INHERIT or _unknown(named) else named
+
+
+def _unknown(model: str) -> bool:
+    return model not in {SMALL, INHERIT} and _REF.match(model) is None
+
+
+def _description(text: str | None) -> str:
+    said = _one_line(text or "")
+    if not said:
+        raise ConfigError("description: it is missing; add it to the front matter")
+    return said
+
+
+def _one_line(text: str) -> str:
+    """A text without anything that could end its line, or drive a terminal."""
+    return " ".join("".join(one if one.isprintable() else " " for one in text).split())

@@ -1,0 +1,209 @@
+"""The front matter of skills and agents as types. The published JSON Schemas are made from them.
+
+Fields that are not here are other programs', and left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+from acp_agent.config.types import ThoughtLevel
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.other_programs import FIELDS, our_fields
+
+# (?!\n), since Python's $ also matches before a line break at the end.
+NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1_024
+LONGEST_HINT = 200
+
+# What is said to be expected where a value is wrong.
+_TEXT = {"wants": "text"}
+_NAME = {"wants": "a name of lowercase letters, digits and hyphens, at most 64"}
+_DESCRIPTION = {"wants": "text of at most 1,024 characters"}
+_NAMES = {"wants": "a list of names, or names with commas between"}
+_ANSWER = {"wants": "true or false"}
+
+Name = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+Description = Annotated[str, Meta(min_length=1, max_length=LONGEST_DESCRIPTION)]
+Names = str | list[str]
+
+
+class RunFields(Struct, frozen=True, kw_only=True, rename="kebab"):
+    """What a skill or an agent wants to be run with."""
+
+    model: Annotated[
+        str | None,
+        Meta(
+            description="provider/name, `small` for the small model, or `inherit` for the "
+            "session's, which is what it gets without.",
+            examples=["small", "openai/gpt-5-mini", "inherit"],
+            extra=_TEXT,
+        ),
+    ] = None
+    thought_level: Annotated[
+        ThoughtLevel | None,
+        Meta(
+            description="How much the model reasons.",
+            extra={"wants": "one of off, minimal, low, medium, high, xhigh, max"},
+        ),
+    ] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0, le=2)] | None,
+        Meta(
+            description="How much chance there is in the model's answers.",
+            extra={"wants": "a number from 0 to 2"},
+        ),
+    ] = None
+    max_output: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000_000)] | None,
+        Meta(
+            description="The longest answer of the model, in tokens.",
+            extra={"wants": "a whole number from 1 to 100,000,000"},
+        ),
+    ] = None
+    tools: Annotated[
+        Names | None,
+        Meta(
+            description="The tools it may use, `*` standing for any letters; without, all that "
+            "the session has.",
+            extra=_NAMES,
+        ),
+    ] = None
+    disallowed_tools: Annotated[
+        Names | None, Meta(description="Tools it may not use.", extra=_NAMES)
+    ] = None
+    max_requests: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000)] | None,
+        Meta(
+            description="How many requests to the model one run may make.",
+            extra={"wants": "a whole number from 1 to 10,000"},
+        ),
+    ] = None
+
+
+class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
+    """The front matter of a SKILL.md (https://agentskills.io/specification), and some more."""
+
+    name: Annotated[Name, Meta(description="The name of the skill's folder.", extra=_NAME)]
+    description: Annotated[
+        Description,
+        Meta(description="What it does, and when it is of use.", extra=_DESCRIPTION),
+    ]
+    license: Annotated[
+        str | None, Meta(description="Its licence, or the file that has it.", extra=_TEXT)
+    ] = None
+    compatibility: Annotated[
+        str | None, Meta(description="What it needs to be there.", extra=_TEXT)
+    ] = None
+    metadata: Annotated[
+        dict[str, Any] | None,
+        Meta(description="What other programs know of it.", extra={"wants": "names with values"}),
+    ] = None
+    allowed_tools: Annotated[
+        Names | None,
+        Meta(
+            description="Tools that other programs let it use unasked. Here it allows nothing.",
+            extra=_NAMES,
+        ),
+    ] = None
+    argument_hint: Annotated[
+        Names | None,
+        Meta(description="What may follow its command.", examples=["[file]"], extra=_TEXT),
+    ] = None
+    disable_model_invocation: Annotated[
+        bool | None, Meta(description="Whether only the user may choose it.", extra=_ANSWER)
+    ] = None
+    user_invocable: Annotated[
+        bool | None, Meta(description="Whether it is a command of the user's.", extra=_ANSWER)
+    ] = None
+    context: Annotated[
+        Literal["fork"] | None,
+        Meta(
+            description="`fork`: a subagent runs it, apart from the conversation.",
+            extra={"wants": "fork, or nothing"},
+        ),
+    ] = None
+    agent: Annotated[str | None, Meta(description="The agent that runs it then.", extra=_TEXT)] = (
+        None
+    )
+
+
+class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
+    """The front matter of an agent's file."""
+
+    name: Annotated[Name, Meta(description="By which it is chosen.", extra=_NAME)]
+    description: Annotated[
+        Description | None,
+        Meta(
+            description="What it is good at, and when it is of use. Required, unless it extends "
+            "another.",
+            extra=_DESCRIPTION,
+        ),
+    ] = None
+    extends: Annotated[
+        Name | None,
+        Meta(description="The agent that has what this one does not say.", extra=_NAME),
+    ] = None
+
+
+_Fields = TypeVar("_Fields", SkillFields, AgentFields)
+
+
+def check(front_matter: dict[str, object], kind: type[_Fields]) -> _Fields:
+    """The front matter as one of the types; a field without a value counts as not given.
+
+    Raises:
+        ConfigError: a field is missing or wrong; the message names the first.
+    """
+    given = our_fields({name: one for name, one in front_matter.items() if one is not None})
+    if "tools" in front_matter and "tools" not in given:
+        # Nobody can tell whether all or none are meant.
+        raise ConfigError("tools: there is nothing behind it; write [] for none, or take it out")
+    # As the author spelled those that have two names.
+    spelled = {FIELDS[name]: name for name in front_matter if name in FIELDS}
+    try:
+        return msgspec.convert(given, kind, strict=True)
+    except msgspec.ValidationError:
+        raise _first_mistake(given, kind, spelled) from None
+
+
+def _first_mistake(
+    given: dict[str, object], kind: type[Struct], spelled: Mapping[str, str]
+) -> ConfigError:
+    """What is wrong: msgspec says it in the words of programmers."""
+    for field in msgspec.structs.fields(kind):
+        name = field.encode_name
+        if name not in given:
+            if field.required:
+                return ConfigError(f"{name}: it is missing; add it to the front matter")
+            continue
+        try:
+            msgspec.convert(given[name], field.type, strict=True)
+        except msgspec.ValidationError:
+            wants = next(meta.extra["wants"] for meta in get_args(field.type) if _says(meta))
+            found = _found(given[name])
+            return ConfigError(f"{spelled.get(name, name)}: expected {wants}, found {found}")
+    raise AssertionError(f"each field of {kind.__name__} is right, but not all")
+
+
+def _says(meta: object) -> bool:
+    return isinstance(meta, Meta) and meta.extra is not None
+
+
+def _found(value: object) -> str:
+    """What somebody wrote, as short as it can be told."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        shown = " ".join(value.split())
+        return f'"{shown if len(shown) <= 40 else f"{shown[:37]}..."}"'
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "names with values"
+    return " ".join(str(value).split())[:40]

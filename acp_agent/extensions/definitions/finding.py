@@ -1,0 +1,143 @@
+"""Finds the skills and agents of a session, and says what is wrong with those that are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.agent import AgentSpec
+from acp_agent.extensions.definitions.building import (
+    DefinitionFile,
+    build_agent,
+    build_skill,
+    remarks,
+)
+from acp_agent.extensions.definitions.extending import Family
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check
+from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.places import Places, Source
+from acp_agent.extensions.definitions.reading import Kind, files_in, read_file
+from acp_agent.extensions.definitions.skill import Skill
+
+_Fields = TypeVar("_Fields", SkillFields, AgentFields)
+_DEFAULT = DefinitionConfig()
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong with a file, or a folder of them, and what to do, in one line of English."""
+
+    path: Path
+    why: str
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What there is, by name, and what is left out or cannot be done as it says."""
+
+    skills: tuple[Skill, ...] = ()
+    agents: tuple[AgentSpec, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def find_definitions(places: Places, config: Config) -> Found:
+    """The skills and agents of a session: of each name the most specific one.
+
+    What the user's configuration says of one goes before its file. A broken file is left out and
+    hides nothing. Blocks: reads every file.
+    """
+    problems: list[Problem] = []
+    skills = _find_skills(places, config.skills, problems)
+    agents = _find_agents(places, config.agents, problems)
+    return Found(
+        skills=tuple(sorted(skills, key=lambda skill: skill.name)),
+        agents=tuple(sorted(agents, key=lambda agent: agent.name)),
+        problems=tuple(problems),
+    )
+
+
+def _find_skills(
+    places: Places, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+) -> list[Skill]:
+    found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
+    for place, source in places.skills:
+        for file in _read(place, source, "skills", SkillFields, problems):
+            name = file.fields.name
+            try:
+                found[name] = build_skill(file, config.get(name, _DEFAULT)), file
+            except ConfigError as error:
+                problems.append(Problem(file.path, str(error)))
+    return [skill for skill, file in found.values() if _wanted(file, config, problems)]
+
+
+def _find_agents(
+    places: Places, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+) -> list[AgentSpec]:
+    files: list[DefinitionFile[AgentFields]] = []
+    for place, source in places.agents:
+        here: dict[str, DefinitionFile[AgentFields]] = {}
+        for file in _read(place, source, "agents", AgentFields, problems):
+            first = here.setdefault(file.fields.name, file)
+            if first is not file:
+                taken = ConfigError(f"name: {first.path.name} has the same; give it another")
+                problems.append(Problem(file.path, str(taken)))
+        files += here.values()
+    family = Family(files)
+    found: list[AgentSpec] = []
+    for several in family.named():
+        for file in several:
+            own = config.get(file.fields.name, _DEFAULT)
+            try:
+                agent = build_agent(family.whole(file), own)
+            except ConfigError as error:
+                problems.append(Problem(file.path, str(error)))
+                continue  # with the one that it would have hidden
+            if _wanted(file, config, problems):
+                found.append(agent)
+            break
+    return found
+
+
+def _read(
+    place: Path, source: Source, kind: Kind, fields: type[_Fields], problems: list[Problem]
+) -> list[DefinitionFile[_Fields]]:
+    """The files of a place that can be read and checked."""
+    # A place is `.agents/skills` or the like: what a project has must stay in the project's folder.
+    within = place.parent.parent if source == "project" else None
+    try:
+        paths = files_in(place, kind)
+    except ConfigError as error:
+        problems.append(Problem(place, str(error)))
+        return []
+    found = []
+    for path in paths:
+        try:
+            front_matter, text = read_front_matter(read_file(path, within))
+            checked = check(front_matter, fields)
+            if kind == "skills":
+                _check_name(checked.name, path.parent.name)
+        except ConfigError as error:
+            problems.append(Problem(path, str(error)))
+        else:
+            found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
+    return found
+
+
+def _check_name(name: str, folder: str) -> None:
+    if name != folder:
+        raise ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
+
+
+def _wanted(
+    file: DefinitionFile[_Fields],
+    config: Mapping[str, DefinitionConfig],
+    problems: list[Problem],
+) -> bool:
+    """Whether the user wants it. What cannot be done as it says is told of no other."""
+    own = config.get(file.fields.name, _DEFAULT)
+    if own.enabled:
+        problems += [Problem(file.path, str(remark)) for remark in remarks(file.fields, own)]
+    return own.enabled

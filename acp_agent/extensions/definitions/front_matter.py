@@ -1,0 +1,114 @@
+"""YAML front matter: the lines between two `---` at the top of a Markdown file.
+
+Values are what the core schema of YAML 1.2 makes of them, as in most other programs: `off` and `no`
+are words, and not false as in the YAML 1.1 that PyYAML reads by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol, cast
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from acp_agent.errors import ConfigError
+
+LARGEST = 16_384  # characters of front matter; the longest description is 1,024
+_FENCE = "---"
+
+
+def read_front_matter(text: str) -> tuple[dict[str, object], str]:
+    """The front matter of a file's text, and the Markdown below it.
+
+    Raises:
+        ConfigError: there is none, it does not end, or it is no YAML that has fields.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != _FENCE:
+        raise ConfigError("there is no front matter; begin the file with a line of ---")
+    ends = (number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE)
+    end = next(ends, None)
+    if end is None:
+        raise ConfigError("the front matter does not end; put a line of --- below it")
+    front_matter = "\n".join(lines[1:end])
+    if len(front_matter) > LARGEST:
+        raise ConfigError("the front matter is longer than 16,384 characters; shorten it")
+    return _parsed(front_matter), "\n".join(lines[end + 1 :]).strip()
+
+
+def _parsed(front_matter: str) -> dict[str, object]:
+    try:
+        loader = _Loader(front_matter)
+        try:
+            found = cast("object", loader.get_single_data())
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError(
+            f"line {_line(error.problem_mark)} is not YAML ({error.problem}); texts with : # [ or "
+            "{ in them go in quotes"
+        ) from None
+    except (yaml.YAMLError, ValueError):  # a character that may not be there, a number too long
+        raise ConfigError("the front matter is not YAML; take out what is no text") from None
+    except RecursionError:
+        raise ConfigError("the front matter is nested too deeply; make it flat") from None
+    if not isinstance(found, dict):
+        raise ConfigError("the front matter has no fields; write name: and description: there")
+    return {name: value for name, value in found.items() if isinstance(name, str)}
+
+
+class _Mark(Protocol):
+    """Where something stands, as PyYAML says it."""
+
+    line: int
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader with the core schema, and without what front matter has no use for.
+
+    Aliases make a small file large, and tags a text what is none.
+    """
+
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - as its parent's
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]  # as its stubs have it
+        if isinstance(event, yaml.AliasEvent):
+            raise _not_read("aliases", event.start_mark)
+        if getattr(event, "tag", None) is not None:
+            raise _not_read("tags", event.start_mark)
+        node = super().compose_node(parent, index)
+        if isinstance(node, MappingNode):
+            names: set[str] = set()
+            for key, _ in node.value:
+                if isinstance(key, ScalarNode) and key.value in names:
+                    raise ConfigError(
+                        f"line {_line(key.start_mark)} has {key.value} once more; take one out"
+                    )
+                names.add(str(key.value))
+        return node
+
+    def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as its parent's
+        value = super().construct_scalar(node)
+        if any("\ud800" <= one <= "\udfff" for one in str(value)):
+            raise _not_read("halves of characters", node.start_mark)
+        return value
+
+
+def _not_read(what: str, mark: _Mark | None) -> ConfigError:
+    return ConfigError(f"line {_line(mark)} has {what}, which are not read; write what is meant")
+
+
+def _line(mark: _Mark | None) -> int:
+    """The line of the file; a mark counts from 0, and from below the first `---`."""
+    return 2 + (0 if mark is None else mark.line)
+
+
+for _kind, _pattern, _first in (
+    ("null", r"^(~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("bool", r"^(true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
+    ("float", r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$", list("-+.0123456789")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), _first)

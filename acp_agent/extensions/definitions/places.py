@@ -1,0 +1,65 @@
+"""Where skills and agents can be.
+
+On the way to a session's first prompt, so without anything that reads them: a session that has
+none pays for a few looks at folders.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+Source = Literal["user", "project"]
+
+
+class Places(Struct, frozen=True):
+    """Folders and whose they are, from the most general to the most specific: later ones win.
+
+    Attributes:
+        skills: each has folders with a SKILL.md.
+        agents: each has Markdown files.
+    """
+
+    skills: tuple[tuple[Path, Source], ...]
+    agents: tuple[tuple[Path, Source], ...]
+
+
+def places(cwd: Path, *, user: Path, home: Path) -> Places:
+    """The folders that a session looks into.
+
+    Args:
+        cwd: the session's folder, absolute.
+        user: the folder of the user's configuration file.
+        home: the user's home folder, whose `.agents` is for every program.
+    """
+    root = _repository(cwd)
+    projects = [cwd] if root is None or root == cwd else [root, cwd]
+    hidden = [folder / name for folder in projects for name in (".agents", ".acp-agent")]
+    return Places(_of("skills", user, home, hidden), _of("agents", user, home, hidden))
+
+
+def any_there(places: Places) -> bool:
+    """Whether there is anything to look into. Blocks for a few looks at the disk."""
+    # Path would raise where a folder may not be looked into.
+    return any(os.path.isdir(folder) for folder, _ in (*places.skills, *places.agents))  # noqa: PTH112
+
+
+def _of(kind: str, user: Path, home: Path, hidden: list[Path]) -> tuple[tuple[Path, Source], ...]:
+    own = (user / kind, home / ".agents" / kind)
+    # Where a session is opened in the home folder, its places stay the user's own.
+    theirs = (folder / kind for folder in hidden)
+    return (
+        *((folder, "user") for folder in own),
+        *((folder, "project") for folder in theirs if folder not in own),
+    )
+
+
+def _repository(cwd: Path) -> Path | None:
+    """The top of the repository that a folder is in."""
+    for folder in (cwd, *cwd.parents):
+        if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above
+            return folder
+    return None
