@@ -146,15 +146,38 @@ function M.text(session)
   return table.concat(session.transcript:lines(), "\n")
 end
 
+--- Says something, and does not wait for what comes of it.
+---@param session acp_agent.Session
+---@param text string
+---@param blocks? table[]
+function M.say(session, text, blocks)
+  M.same(session:submit(text, blocks or { { type = "text", text = text } }), nil)
+end
+
+--- Waits for a permission that is asked for.
+---@param session acp_agent.Session
+---@return acp_agent.Ask
+function M.question(session)
+  return M.wait(function()
+    return session.asks[1]
+  end, "a question")
+end
+
+--- Waits for the end of the turn.
+---@param session acp_agent.Session
+function M.over(session)
+  M.wait(function()
+    return not session.turn
+  end, "the end of the turn")
+end
+
 --- Runs a turn to its end.
 ---@param session acp_agent.Session
 ---@param text string
 ---@param blocks? table[]
 function M.turn(session, text, blocks)
-  M.same(session:submit(text, blocks or { { type = "text", text = text } }), nil)
-  M.wait(function()
-    return not session.turn
-  end, "the end of the turn")
+  M.say(session, text, blocks)
+  M.over(session)
 end
 
 return M

@@ -27,18 +27,10 @@ local M = {
   MOST = 64, -- terminals of one agent at a time
 }
 
+-- stylua: ignore
 local SIGNALS = {
-  [1] = "SIGHUP",
-  [2] = "SIGINT",
-  [3] = "SIGQUIT",
-  [4] = "SIGILL",
-  [6] = "SIGABRT",
-  [8] = "SIGFPE",
-  [9] = "SIGKILL",
-  [11] = "SIGSEGV",
-  [13] = "SIGPIPE",
-  [14] = "SIGALRM",
-  [15] = "SIGTERM",
+  [1] = "SIGHUP", [2] = "SIGINT", [3] = "SIGQUIT", [4] = "SIGILL", [6] = "SIGABRT", [8] = "SIGFPE",
+  [9] = "SIGKILL", [11] = "SIGSEGV", [13] = "SIGPIPE", [14] = "SIGALRM", [15] = "SIGTERM",
 }
 
 ---@class acp_agent.TerminalEvents

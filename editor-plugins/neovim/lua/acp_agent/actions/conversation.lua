@@ -16,7 +16,7 @@ end
 local function with_kept(action)
   return function()
     target.with_client(function(client)
-      require("acp_agent.sessions").pick(client, target.show, action)
+      require("acp_agent.sessions.kept").pick(client, target.show, action)
     end)
   end
 end
@@ -97,7 +97,7 @@ M.sessions = {
   desc = "choose a conversation that the agent keeps",
   run = function(arguments)
     target.with_client(function(client)
-      require("acp_agent.sessions").pick(client, target.show)
+      require("acp_agent.sessions.kept").pick(client, target.show)
     end, arguments and arguments[1])
   end,
 }
@@ -130,9 +130,9 @@ M.rename = {
         return ui.notify(session.client.title .. " cannot rename", "warning")
       elseif arguments and #arguments > 0 then
         local title = table.concat(arguments, " ")
-        return require("acp_agent.sessions").rename(session.client, info_of(session), title)
+        return require("acp_agent.sessions.kept").rename(session.client, info_of(session), title)
       end
-      require("acp_agent.sessions").act(session.client, info_of(session), "rename", target.show)
+      require("acp_agent.sessions.kept").act(session.client, info_of(session), "rename", target.show)
     end)
   end,
 }

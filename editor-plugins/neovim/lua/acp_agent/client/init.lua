@@ -16,30 +16,14 @@ local jsonrpc = require("acp_agent.jsonrpc")
 ---@field log string[] the last messages, for `:AcpAgent log`
 local Client = {}
 Client.__index = Client
+for name, method in pairs(require("acp_agent.client.messages")) do
+  Client[name] = method
+end
 
-local M = { VERSION = 1, LOG_LINES = 500, LOG_LINE_BYTES = 2000, MOST_EARLY_UPDATES = 1000 }
+local M = { VERSION = 1, LOG_LINES = 500, LOG_LINE_BYTES = 2000 }
 
 ---@type table<string, acp_agent.Client> the running ones by name
 M.running = {}
-
---- What the editor says that it can do (ClientCapabilities).
----@return table
-function M.capabilities()
-  local set = config.current
-  return {
-    fs = { readTextFile = set.files.read, writeTextFile = set.files.write },
-    terminal = set.terminals,
-    session = {
-      notices = json.object(),
-      compaction = json.object(),
-      configOptions = { boolean = json.object() },
-    },
-    plan = json.object(),
-    auth = { terminal = true },
-    elicitation = { form = json.object(), url = json.object() },
-    _meta = { terminal_output = true },
-  }
-end
 
 ---@param name string
 ---@param settings acp_agent.AgentConfig
@@ -163,7 +147,7 @@ function Client:start()
   self.process = process
   self.peer:request("initialize", {
     protocolVersion = M.VERSION,
-    clientCapabilities = M.capabilities(),
+    clientCapabilities = require("acp_agent.client.capabilities")(),
     clientInfo = { name = "acp-agent.nvim", title = "Neovim", version = "0.1.0" },
   }, function(error, result)
     self:initialized(error, result)
@@ -275,77 +259,6 @@ end
 ---@param params table
 function Client:notify(method, params)
   self.peer:notify(method, params)
-end
-
---- Says something in all open sessions, or as a message where there are none.
----@param text string
----@param severity "info"|"warning"|"error"
-function Client:tell(text, severity)
-  local session = next(self.sessions)
-  if not session then
-    require("acp_agent.ui").notify(self.name .. ": " .. text, severity)
-  end
-  for _, one in pairs(self.sessions) do
-    one:notice(text, severity)
-  end
-end
-
----@private
----@param line string
----@param reason string
-function Client:got_garbage(line, reason)
-  self.garbage = self.garbage + 1
-  if self.garbage <= 3 then
-    local shown = inert.line(vim.trim(line), 100)
-    self:tell(("the agent sent a line that cannot be read (%s): %s"):format(reason, shown), "warning")
-  elseif self.garbage == 4 then
-    self:tell("the agent goes on sending lines that cannot be read", "warning")
-  end
-end
-
----@private
----@param id any
----@param use fun(session: acp_agent.Session)
-function Client:with_session(id, use)
-  local session = type(id) == "string" and self.sessions[id]
-  if session then
-    use(session)
-  end
-end
-
---- Makes a session known, with the updates that came before its response.
----@param session acp_agent.Session
-function Client:adopt(session)
-  self.sessions[session.id] = session
-  local early = self.early[session.id] or {}
-  self.early[session.id] = nil
-  for _, update in ipairs(early) do
-    session:update(update)
-  end
-end
-
----@private
----@param method string
----@param params table
-function Client:notified(method, params)
-  if method == "session/update" then
-    local id, update = json.string(params, "sessionId"), json.table(params, "update")
-    if not id or not update then
-      return
-    end
-    local session = self.sessions[id]
-    if session then
-      session:update(update)
-    else
-      local early = self.early[id] or {}
-      if #early < M.MOST_EARLY_UPDATES and vim.tbl_count(self.early) < 16 then
-        early[#early + 1] = update
-        self.early[id] = early
-      end
-    end
-  elseif method == "elicitation/complete" then
-    require("acp_agent.elicitation").completed(json.string(params, "elicitationId"))
-  end
 end
 
 --- Ends every agent before the editor ends.
