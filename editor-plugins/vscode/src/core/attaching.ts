@@ -2,6 +2,7 @@
 
 import type { Say } from "../shared/words";
 import type { Abilities } from "./abilities";
+import { AgentProblem } from "./problems";
 import type { Session } from "./session";
 
 /** What it takes: a way to ask, where the session works, what the agent can. */
@@ -15,7 +16,7 @@ export interface Attaching {
 /**
  * Open the session with what was said before, where the agent shows that. With `keep` what is shown
  * already stays, where the agent can go on without showing it again.
- * @throws Error when the agent refuses, or can do neither.
+ * @throws AgentProblem, or the agent's error, when the agent refuses, or can do neither.
  */
 export async function attach(session: Session, how: Attaching, keep: boolean): Promise<void> {
   const params = { sessionId: session.id, ...how.place, mcpServers: [] };
@@ -27,7 +28,7 @@ export async function attach(session: Session, how: Attaching, keep: boolean): P
     session.opened(await how.request("session/resume", params));
     if (!keep) session.transcript.notice("info", how.say("session.noHistory"));
   } else {
-    throw new Error("session/load, session/resume");
+    throw new AgentProblem(how.say("session.cannotOpen"));
   }
   session.transcript.cutOff();
 }

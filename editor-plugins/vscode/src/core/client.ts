@@ -4,60 +4,55 @@
  * Nothing here knows of the editor; what does is handed in.
  */
 
-import type {
-  CreateElicitationRequest,
-  CreateElicitationResponse,
-  RequestPermissionRequest,
-  RequestPermissionResponse,
-} from "@agentclientprotocol/sdk/unstable";
-
 import type { AgentView } from "../shared/view";
 import type { AgentCommand } from "./agentProcess";
 import type { ClientHost } from "./clientHost";
-import type { ClientSide } from "./connection";
-import { attach } from "./attaching";
-import { EarlyUpdates } from "./earlyUpdates";
-import { Lifeline } from "./lifeline";
+import { attach, type Attaching } from "./attaching";
 import { record, text } from "./json";
-import { needsSignIn, told } from "./problems";
+import { Lifeline, type Ask } from "./lifeline";
+import { OpenSessions } from "./openSessions";
+import { AgentProblem, needsSignIn, told } from "./problems";
 import { SignIn } from "./signIn";
-import { Session, type Message, type SessionEvents, type Wire } from "./session";
+import type { Message, Session, SessionEvents, Wire } from "./session";
 import { SessionStore, type SessionEntry } from "./sessionStore";
 
 const OPEN_SECONDS = 120;
 
 export class AgentClient {
   readonly store: SessionStore;
-  /** What is shown while there is no session. */
-  readonly lobby: Session;
   readonly #life: Lifeline;
-  readonly #sessions = new Map<string, Session>();
-  #active: Session;
-  readonly #early = new EarlyUpdates();
-  #first: Promise<Session | null> | null = null;
+  readonly #sessions: OpenSessions;
   readonly #signIn: SignIn;
+  #first: Promise<Session | null> | null = null;
 
   constructor(
     readonly command: AgentCommand,
     private readonly host: ClientHost,
   ) {
-    this.#life = new Lifeline(command, this.#side(), host, {
+    this.#sessions = new OpenSessions(command.cwd, this.#wire(), host, this.#sessionEvents());
+    this.#life = new Lifeline(command, this.#sessions.side(), host, {
       changed: () => host.agentChanged(),
-      ended: (reason) => this.#ended(reason),
-      restarted: () => this.#reattach(),
+      ended: (reason) => {
+        host.terminals?.dispose();
+        this.#sessions.interrupted(reason);
+      },
+      resume: (ask) => this.#resume(ask),
     });
-    this.#signIn = new SignIn(() => this.#life.abilities);
-    this.lobby = new Session("", command.cwd, this.#wire, host.roots, host.say, this.#sessionEvents());
-    this.#active = this.lobby;
+    this.#signIn = new SignIn(() => this.#life.abilities, (methodId) => this.#life.request("authenticate", { methodId }), command, host);
     this.store = new SessionStore((method, params) => this.#request(method, params));
   }
 
+  /** What is shown while there is no session. */
+  get lobby(): Session {
+    return this.#sessions.lobby;
+  }
+
   get active(): Session {
-    return this.#active;
+    return this.#sessions.active;
   }
 
   get open(): readonly Session[] {
-    return [...this.#sessions.values()];
+    return this.#sessions.all;
   }
 
   get abilities(): Lifeline["abilities"] {
@@ -80,12 +75,13 @@ export class AgentClient {
   /** Start the agent, if need be, and open a session if none is. Failures are shown. */
   async start(): Promise<void> {
     if (!(await this.#life.ready())) return;
-    if (this.#active === this.lobby && !this.#signIn.wanted) await this.#firstSession();
+    if (this.#sessions.none && !this.#signIn.wanted) await this.#firstSession();
   }
 
+  /** Start it anew, with the sessions that are open. */
   async restart(): Promise<void> {
     await this.#life.restart();
-    if (this.#sessions.size === 0) await this.start();
+    if (this.#sessions.none) await this.start();
   }
 
   /** End the agent's process at once, as a crash would. */
@@ -110,20 +106,20 @@ export class AgentClient {
   async show(entry: SessionEntry): Promise<Session | null> {
     const known = this.#sessions.get(entry.sessionId);
     if (known !== undefined) {
-      this.#activate(known);
+      this.#sessions.show(known);
       return known;
     }
     return this.#opened(async () => {
-      const session = new Session(entry.sessionId, entry.cwd, this.#wire, this.host.roots, this.host.say, this.#sessionEvents());
+      const session = this.#sessions.make(entry.sessionId, entry.cwd);
       session.rename(entry.title);
-      this.#sessions.set(entry.sessionId, session); // its updates come before the answer
+      this.#sessions.add(session); // its updates come before the answer
       try {
         await this.#attach(session);
       } catch (error) {
-        this.#sessions.delete(entry.sessionId);
+        this.#sessions.remove(entry.sessionId);
         throw error;
       }
-      this.#activate(session);
+      this.#sessions.show(session);
       return session;
     }, async () => {
       await this.show(entry);
@@ -162,10 +158,8 @@ export class AgentClient {
     const session = this.#sessions.get(sessionId);
     if (session === undefined) return;
     await session.cancel();
-    this.#sessions.delete(sessionId);
     if (this.abilities?.close === true) await this.#request("session/close", { sessionId }).catch(() => undefined);
-    if (this.#active === session) this.#activate([...this.#sessions.values()].at(-1) ?? this.lobby);
-    else this.host.agentChanged();
+    this.#sessions.remove(sessionId);
   }
 
   /**
@@ -176,7 +170,7 @@ export class AgentClient {
    */
   async prompt(message: Message): Promise<boolean> {
     if (!(await this.#life.ready())) return false;
-    if (this.#active === this.lobby && (await this.#firstSession()) === null) {
+    if (this.#sessions.none && (await this.#firstSession()) === null) {
       if (!this.#signIn.wanted) return false;
       this.lobby.transcript.user(message.text, message.images, message.attached);
       this.#signIn.after(async () => {
@@ -184,40 +178,28 @@ export class AgentClient {
       });
       return true;
     }
-    await this.#active.prompt(message);
+    await this.active.prompt(message);
     return true;
   }
 
   /** Log in by one of the agent's methods, then do what the login was missing for. */
   async signIn(methodId: string): Promise<void> {
-    const method = this.#signIn.method(methodId);
-    if (method === undefined) return;
-    const { say } = this.host;
-    try {
-      if (method.terminal) {
-        this.#active.transcript.notice("info", say("auth.terminalHint"));
-        await this.host.signInTerminal(method, this.command);
-      } else {
-        await this.#request("authenticate", { methodId });
-      }
-    } catch (error) {
-      this.#active.transcript.notice("error", say("auth.failed", told(error)));
-      return;
-    }
-    this.#active.transcript.notice("info", say("auth.done", method.name));
-    await this.#signIn.done();
-    this.host.agentChanged();
+    await this.#signIn.by(methodId, this.active.transcript);
   }
 
   async signOut(): Promise<void> {
-    await this.#request("logout", {});
-    this.#active.transcript.notice("info", this.host.say("auth.signedOut"));
+    const { transcript } = this.active;
+    try {
+      await this.#request("logout", {});
+      transcript.notice("info", this.host.say("auth.signedOut"));
+    } catch (error) {
+      transcript.notice("error", this.host.say("auth.signOutFailed", told(error)));
+    }
   }
 
   /** Show the methods of logging in. */
   askSignIn(): void {
     this.#signIn.want("", () => this.start());
-    this.host.agentChanged();
   }
 
   /** One session to begin with, however many ask for it at once. */
@@ -228,19 +210,16 @@ export class AgentClient {
     return this.#first;
   }
 
-  get #wire(): Wire {
-    const life = this.#life;
+  #wire(): Wire {
     return {
-      request: (method, params) => life.request(method, params),
-      notify: (method, params) => life.notify(method, params),
-      get steering() {
-        return life.abilities?.steering ?? false;
-      },
+      request: (method, params) => this.#life.request(method, params),
+      notify: (method, params) => this.#life.notify(method, params),
+      steering: () => this.#life.abilities?.steering ?? false,
     };
   }
 
   #request(method: string, params: object): Promise<unknown> {
-    return this.#life.request(method, params, method === "authenticate" ? undefined : OPEN_SECONDS);
+    return this.#life.request(method, params, OPEN_SECONDS);
   }
 
   #place(cwd: string): { cwd: string; additionalDirectories?: string[] } {
@@ -252,12 +231,12 @@ export class AgentClient {
   async #opened(work: () => Promise<Session>, again: () => Promise<void>): Promise<Session | null> {
     if (!(await this.#life.ready())) return null;
     try {
-      return await this.#early.during(work);
+      return await this.#sessions.early.during(work);
     } catch (error) {
       if (needsSignIn(error)) {
         this.#signIn.want(told(error), again);
       } else {
-        this.#active.transcript.notice("error", this.host.say("session.failed", told(error)));
+        this.active.transcript.notice("error", this.host.say("session.failed", told(error)));
       }
       return null;
     } finally {
@@ -266,39 +245,36 @@ export class AgentClient {
   }
 
   #adopt(id: string, cwd: string, response: unknown): Session {
-    if (id === "") throw new Error("sessionId");
-    const session = new Session(id, cwd, this.#wire, this.host.roots, this.host.say, this.#sessionEvents());
+    if (id === "") throw new AgentProblem(this.host.say("session.noId"));
+    const session = this.#sessions.make(id, cwd);
     session.opened(response);
-    this.#sessions.set(id, session);
-    for (const update of this.#early.of(id)) session.update(update);
-    this.#activate(session);
+    this.#sessions.add(session);
+    this.#sessions.show(session);
     return session;
   }
 
-  async #attach(session: Session, keep = false): Promise<void> {
-    await attach(session, { request: (method, params) => this.#request(method, params), place: this.#place(session.cwd), abilities: this.abilities, say: this.host.say }, keep);
+  #attach(session: Session): Promise<void> {
+    return attach(session, { request: (method, params) => this.#request(method, params), ...this.#attaching(session) }, false);
   }
 
-  #activate(session: Session): void {
-    this.#active = session;
-    this.host.agentChanged();
-  }
-
-  #ended(reason: string): void {
-    for (const session of this.#sessions.values()) session.interrupted(reason);
-    this.lobby.interrupted(reason);
-  }
-
-  async #reattach(): Promise<void> {
-    for (const session of this.#sessions.values()) {
+  /** Another life of the agent: it gets the sessions that the one before had. */
+  async #resume(ask: Ask): Promise<void> {
+    const { say } = this.host;
+    if (this.#sessions.none) void this.start(); // waits for the end of this
+    await Promise.all(this.#sessions.all.map(async (session) => {
+      const request = (method: string, params: object): Promise<unknown> => ask(method, params, OPEN_SECONDS);
       try {
-        await this.#attach(session, true);
-        session.transcript.notice("info", this.host.say("agent.resumed"));
+        await attach(session, { request, ...this.#attaching(session) }, true);
+        session.transcript.notice("info", say("agent.resumed"));
+        session.resumed();
       } catch (error) {
-        session.transcript.notice("error", this.host.say("agent.notResumed", told(error)));
+        session.transcript.notice("error", say("agent.notResumed", told(error)));
       }
-    }
-    if (this.#sessions.size === 0) await this.start();
+    }));
+  }
+
+  #attaching(session: Session): Omit<Attaching, "request"> {
+    return { place: this.#place(session.cwd), abilities: this.abilities, say: this.host.say };
   }
 
   #sessionEvents(): SessionEvents {
@@ -310,41 +286,7 @@ export class AgentClient {
       asked: (session, asked) => this.host.asked(session, asked),
       needsSignIn: (session, reason, message) => {
         this.#signIn.want(reason, () => session.prompt(message));
-        this.host.agentChanged();
       },
     };
-  }
-
-  #side(): ClientSide {
-    const { host } = this;
-    return {
-      files: host.files,
-      terminals: host.terminals,
-      update: (sessionId, update) => this.#update(sessionId, update),
-      permission: (request, signal) => this.#permission(request, signal),
-      elicitation: (request, signal) => this.#elicitation(request, signal),
-      elicitationComplete: (id) => {
-        for (const session of [this.lobby, ...this.#sessions.values()]) session.asking.complete(id);
-      },
-      garbage: (line) => this.#active.garbage(line),
-      line: host.line,
-      stderr: host.stderr,
-    };
-  }
-
-  #update(sessionId: string, update: unknown): void {
-    const session = this.#sessions.get(sessionId);
-    if (session === undefined) this.#early.add(sessionId, update);
-    else session.update(update);
-  }
-
-  #permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
-    const session = this.#sessions.get(request.sessionId);
-    return session?.permission(request, signal) ?? Promise.resolve({ outcome: { outcome: "cancelled" } });
-  }
-
-  #elicitation(request: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
-    const session = this.#sessions.get(text(record(request)["sessionId"])) ?? this.#active;
-    return session.elicitation(request, signal);
   }
 }

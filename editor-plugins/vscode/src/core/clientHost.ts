@@ -18,9 +18,10 @@ export interface ClientHost {
   folders: readonly string[];
   say: Say;
   version: string;
-  startSeconds: number;
-  /** Milliseconds before the first restart; for tests. */
+  readonly startSeconds: number;
+  /** Milliseconds before the first restart, and of a life that was no failure; for tests. */
   restartDelay?: number;
+  steadyAfter?: number;
   changed(session: Session, change: Change): void;
   /** The state of the agent, or which session is shown, or which there are. */
   agentChanged(): void;

@@ -4,7 +4,6 @@ import {
   client,
   methods,
   PROTOCOL_VERSION,
-  RequestError,
   type ClientCapabilities,
   type ClientConnection,
   type CreateElicitationRequest,
@@ -41,6 +40,8 @@ export interface EditorTerminals {
   waitForExit(terminalId: string): Promise<WaitForTerminalExitResponse>;
   kill(terminalId: string): void;
   release(terminalId: string): void;
+  /** The agent is gone: end them all. */
+  dispose(): void;
 }
 
 /** What the agent may ask of the client and tell it. */
@@ -61,6 +62,8 @@ export interface ConnectionOptions {
   version: string;
   startSeconds: number;
   say: Say;
+  /** Aborted when the agent is no longer wanted: its start is then waited for no longer. */
+  wanted: AbortSignal;
 }
 
 export class AgentConnection {
@@ -101,7 +104,7 @@ export class AgentConnection {
         clientInfo: { name: "acp-agent-vscode", title: "ACP Agent for VS Code", version: options.version },
         clientCapabilities: announced(side.terminals !== null),
       });
-      const result = await within(Promise.race([initialize, diedEarly(child, say)]), options.startSeconds, () =>
+      const result = await within(Promise.race([initialize, diedEarly(child, say), unwanted(options.wanted)]), options.startSeconds, () =>
         new AgentProblem(
           say("agent.silent", options.startSeconds) + (garbage === "" ? "" : ` ${say("agent.garbage", garbage)}`),
           child.stderr,
@@ -164,6 +167,14 @@ function announced(terminal: boolean): ClientCapabilities {
   };
 }
 
+function unwanted(wanted: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(new AgentProblem("stopped"));
+    if (wanted.aborted) abort();
+    else wanted.addEventListener("abort", abort, { once: true });
+  });
+}
+
 async function diedEarly(child: AgentProcess, say: Say): Promise<never> {
   throw earlyDeath(await child.exited, child, say);
 }
@@ -198,9 +209,4 @@ function withTerminals(built: ReturnType<typeof client>, terminals: EditorTermin
       terminals.release(params.terminalId);
       return {};
     });
-}
-
-/** An error for the agent that names a parameter. */
-export function invalid(message: string): RequestError {
-  return new RequestError(-32602, message);
 }

@@ -18,6 +18,11 @@ export class AgentProblem extends Error {
   }
 }
 
+/** An error for the agent that names a parameter. */
+export function invalid(message: string): RequestError {
+  return new RequestError(-32602, message);
+}
+
 const SHOWN_CHARACTERS = 500;
 
 /** A failure in one line. */

@@ -1,15 +1,18 @@
 /** Which paths are inside the workspace, and how they are called there. */
 
-import { realpath } from "node:fs/promises";
+import { readlink, realpath } from "node:fs/promises";
 import * as path from "node:path";
 
 import type { LocationView } from "../shared/view";
 import { finite, oneLine, record, text } from "./json";
 
 const LABEL_CHARACTERS = 200;
+const MAX_LINKS = 40;
+const MAX_PATH = 4_096;
 
 export class Roots {
-  constructor(private readonly folders: readonly string[]) {}
+  /** `folders` may be others later. */
+  constructor(public folders: readonly string[]) {}
 
   /** By the words of the path alone, for what is only shown. */
   contains(file: string): boolean {
@@ -24,7 +27,7 @@ export class Roots {
 
   /** With every link followed, for what is read and written. A file that is missing is where its folder is. */
   async reallyContains(file: string): Promise<boolean> {
-    const folders = await Promise.all(this.folders.map(real));
+    const folders = await Promise.all(this.folders.map((folder) => real(folder)));
     return this.#root(folders, await real(path.resolve(file))) !== undefined;
   }
 
@@ -42,7 +45,7 @@ export class Roots {
     const given = record(value);
     const file = text(given["path"]);
     const line = finite(given["line"]);
-    return file === "" ? [] : [this.location(file, line === undefined ? undefined : Math.max(1, Math.trunc(line)))];
+    return file === "" || file.length > MAX_PATH ? [] : [this.location(file, line === undefined ? undefined : Math.max(1, Math.trunc(line)))];
   }
 
   #root(folders: readonly string[], file: string): string | undefined {
@@ -53,11 +56,17 @@ export class Roots {
   }
 }
 
-async function real(file: string): Promise<string> {
+/** Where a path leads. A link to what is missing leads there as well: writing to it makes that. */
+async function real(file: string, links = 0): Promise<string> {
   try {
     return await realpath(file);
   } catch {
     const folder = path.dirname(file);
-    return folder === file ? file : path.join(await real(folder), path.basename(file));
+    if (folder === file) return file;
+    const within = await real(folder, links);
+    const target = await readlink(file).catch(() => null);
+    if (target === null) return path.join(within, path.basename(file));
+    if (links >= MAX_LINKS) throw new Error(`too many links: ${file}`);
+    return real(path.resolve(within, target), links + 1);
   }
 }

@@ -24,7 +24,7 @@ export interface Wire {
   request(method: string, params: object): Promise<unknown>;
   notify(method: string, params: object): Promise<void>;
   /** Whether words can be sent into a running turn. */
-  readonly steering: boolean;
+  steering(): boolean;
 }
 
 /** What a session tells of. */
@@ -60,7 +60,7 @@ export class Session {
   constructor(
     readonly id: string,
     readonly cwd: string,
-    private wire: Wire,
+    private readonly wire: Wire,
     roots: Roots,
     private readonly say: Say,
     private readonly events: SessionEvents,
@@ -121,7 +121,7 @@ export class Session {
   /** Say something: begins a turn, or reaches the one that runs, or waits for its end. */
   async prompt(message: Message): Promise<void> {
     if (!this.#header.running) return this.#turn(message);
-    if (this.wire.steering && !this.#header.cancelling && (await this.#steer(message))) return;
+    if (this.wire.steering() && !this.#header.cancelling && (await this.#steer(message))) return;
     if (!this.running) return this.#turn(message);
     this.#waiting.push(message);
     this.#tellWaiting();
@@ -176,18 +176,20 @@ export class Session {
     this.transcript.notice("warning", this.say("agent.garbage", oneLine(line, 200)));
   }
 
-  /** The agent is gone: whatever ran is over. */
-  interrupted(reason: string): void {
+  /** The agent is gone: whatever ran is over. `reason` is how it ended, null when it was to end. */
+  interrupted(reason: string | null): void {
     this.#life += 1;
     this.asking.cancel();
     this.transcript.cutOff();
-    if (this.running) this.transcript.notice("warning", this.say("agent.interrupted", reason));
+    if (this.running) {
+      this.transcript.notice("warning", reason === null ? this.say("agent.cutOff") : this.say("agent.interrupted", reason));
+    }
     this.#ended();
   }
 
-  /** Another life of the agent has the session. */
-  attach(wire: Wire): void {
-    this.wire = wire;
+  /** Another life of the agent has the session: what waited is said to it. */
+  resumed(): void {
+    if (!this.running) void this.#next();
   }
 
   async #steer(message: Message): Promise<boolean> {
@@ -230,6 +232,11 @@ export class Session {
     this.asking.cancel();
     this.transcript.cutOff();
     this.#ended();
+    await this.#next();
+  }
+
+  /** Say what waits for the end of the turn. */
+  async #next(): Promise<void> {
     const next = this.#waiting.shift();
     this.#tellWaiting();
     if (next !== undefined) await this.#turn(next);

@@ -146,9 +146,11 @@ export class Controller {
     });
     this.#terminals = terminals;
     return new AgentClient(command, {
-      files: new WorkspaceFiles(this.roots, this.reviews, (path) => {
-        this.#client?.active.transcript.notice("warning", say("files.outside", path));
-      }),
+      files: new WorkspaceFiles({
+        roots: this.roots,
+        outside: () => settings().outsideWorkspace === "allow",
+        refused: (path) => this.#client?.active.transcript.notice("warning", say("files.outside", path)),
+      }, this.reviews),
       terminals: given.terminals ? terminals : null,
       roots: this.roots,
       folders: this.#folders,

@@ -1,13 +1,13 @@
 /** The editor's files for the agent: what is open counts as it stands there, saved or not. */
 
 import { RequestError, type ReadTextFileRequest, type ReadTextFileResponse, type WriteTextFileRequest } from "@agentclientprotocol/sdk/unstable";
-import * as path from "node:path";
 import * as vscode from "vscode";
 
-import { invalid, type EditorFiles } from "../core/connection";
+import type { EditorFiles } from "../core/connection";
+import { allowed, type GateRules } from "../core/fileGate";
 import { splitLines } from "../core/hunks";
+import { invalid } from "../core/problems";
 import type { Reviews } from "../core/reviews";
-import type { Roots } from "../core/roots";
 import { settings } from "./settings";
 
 const MAX_BYTES = 50 * 1024 * 1024;
@@ -17,20 +17,19 @@ export class WorkspaceFiles implements EditorFiles {
   readonly #writes = new Map<string, Promise<void>>();
 
   constructor(
-    private readonly roots: Roots,
+    private readonly rules: GateRules,
     private readonly reviews: Reviews,
-    private readonly refused: (path: string) => void,
   ) {}
 
-  async read({ path: file, line, limit }: ReadTextFileRequest): Promise<ReadTextFileResponse> {
-    await this.#check(file);
+  async read({ path, line, limit }: ReadTextFileRequest): Promise<ReadTextFileResponse> {
+    const file = await this.#file(path);
     const text = await textOf(file);
     if (text === null) throw RequestError.resourceNotFound(file);
     return { content: part(text, line ?? null, limit ?? null) };
   }
 
-  async write({ path: file, content }: WriteTextFileRequest): Promise<void> {
-    await this.#check(file);
+  async write({ path, content }: WriteTextFileRequest): Promise<void> {
+    const file = await this.#file(path);
     const before = this.#writes.get(file) ?? Promise.resolve();
     const write = before.catch(() => undefined).then(() => this.#write(file, content));
     this.#writes.set(file, write);
@@ -41,19 +40,17 @@ export class WorkspaceFiles implements EditorFiles {
     }
   }
 
+  /** As the editor writes the path, so that an open document is found by it. */
+  async #file(path: string): Promise<string> {
+    return vscode.Uri.file(await allowed(path, this.rules)).fsPath;
+  }
+
   async #write(file: string, content: string): Promise<void> {
     const before = await textOf(file);
     const open = openDocument(file);
     if (open === undefined) await vscode.workspace.fs.writeFile(vscode.Uri.file(file), Buffer.from(content, "utf8"));
     else await replace(open, content);
     this.reviews.wrote(file, before, openDocument(file)?.getText() ?? content);
-  }
-
-  async #check(file: string): Promise<void> {
-    if (!path.isAbsolute(file)) throw invalid(`path: must be absolute: ${file}`);
-    if (settings().outsideWorkspace === "allow" || (await this.roots.reallyContains(file))) return;
-    this.refused(file);
-    throw invalid(`path: outside the workspace, which the user's setting acpAgent.files.outsideWorkspace refuses: ${file}`);
   }
 }
 

@@ -1,20 +1,6 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 
-import type { AgentClient } from "../../src/core/client";
-import { badAgent, clientOf, message, notices, texts, tools, until, type Told } from "./harness";
-
-function use(...of: Parameters<typeof clientOf>): { client: AgentClient; told: Told } {
-  const made = clientOf(...of);
-  onTestFinished(() => made.client.stop());
-  return made;
-}
-
-function mark(): string {
-  return join(mkdtempSync(join(tmpdir(), "acp-vscode-")), "crashed");
-}
+import { badAgent, fresh, message, notices, texts, tools, until, use } from "./harness";
 
 describe("an agent that cannot be used is shown as what it is", () => {
   it("says that a command is missing, and gives the message back", async () => {
@@ -61,7 +47,7 @@ describe("an agent that cannot be used is shown as what it is", () => {
 
 describe("an agent that ends in a turn", () => {
   it.each(["crash", "resumes"])("is started again and the session goes on (%s)", async (how) => {
-    const { client, told } = use(badAgent(how, mark()));
+    const { client, told } = use(badAgent(how, fresh("crashed")));
     await client.prompt(message("work"));
     const session = client.active;
     await until(() => notices(session).includes("conversation goes on"));
@@ -74,7 +60,7 @@ describe("an agent that ends in a turn", () => {
   });
 
   it("keeps what was shown where the agent resumes without a replay", async () => {
-    const { client } = use(badAgent("resumes", mark()));
+    const { client } = use(badAgent("resumes", fresh("crashed")));
     await client.prompt(message("work"));
     await until(() => notices(client.active).includes("conversation goes on"));
     expect(texts(client.active, "agent")).toBe("half of an ans");
@@ -89,7 +75,7 @@ describe("an agent that ends in a turn", () => {
       await until(() => client.view.phase !== "ready");
     }
     await until(() => client.view.phase === "failed");
-    expect(client.view.problem).toContain("5 times within a minute");
+    expect(client.view.problem).toContain("5 times, each within a minute");
   });
 });
 

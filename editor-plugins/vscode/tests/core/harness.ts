@@ -1,7 +1,12 @@
 /** A client without an editor: files on disk, everything that is told kept. */
 
+import { mkdtempSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+
+import { onTestFinished } from "vitest";
 
 import { AgentClient } from "../../src/core/client";
 import type { AgentCommand } from "../../src/core/agentProcess";
@@ -9,18 +14,28 @@ import type { Asked } from "../../src/core/asking";
 import type { ClientHost } from "../../src/core/clientHost";
 import { Roots } from "../../src/core/roots";
 import type { Session } from "../../src/core/session";
-import type { Change } from "../../src/shared/messages";
 import type { Item, ToolItem } from "../../src/shared/view";
 import { speaker } from "../../src/shared/words";
 
 export const say = speaker("en");
 
 export interface Told {
-  changes: Change[];
   asked: [Session, Asked][];
   phases: string[];
   written: Map<string, string>;
   log: string[];
+}
+
+/** A client that is stopped when the test is over. */
+export function use(command: AgentCommand, options: Partial<ClientHost> = {}): { client: AgentClient; told: Told } {
+  const made = clientOf(command, options);
+  onTestFinished(() => made.client.stop());
+  return made;
+}
+
+/** The path of a file that is not there yet, in a folder of its own. */
+export function fresh(name: string): string {
+  return join(mkdtempSync(join(tmpdir(), "acp-vscode-")), name);
 }
 
 export function badAgent(how: string, ...rest: string[]): AgentCommand {
@@ -28,8 +43,14 @@ export function badAgent(how: string, ...rest: string[]): AgentCommand {
   return { name: how, command: process.execPath, args: [script, how, ...rest], env: {}, cwd: process.cwd() };
 }
 
+/** An agent of `hostile.mjs`; one that counts its lives gets a file for it. */
+export function hostile(how: string, ...rest: string[]): AgentCommand {
+  const script = fileURLToPath(new URL("../agents/hostile.mjs", import.meta.url));
+  return { name: how, command: process.execPath, args: [script, how, ...rest], env: {}, cwd: process.cwd() };
+}
+
 export function clientOf(command: AgentCommand, options: Partial<ClientHost> = {}): { client: AgentClient; told: Told } {
-  const told: Told = { changes: [], asked: [], phases: [], written: new Map(), log: [] };
+  const told: Told = { asked: [], phases: [], written: new Map(), log: [] };
   const client: AgentClient = new AgentClient(command, {
     files: {
       read: async ({ path }) => ({ content: await readFile(path, "utf8") }),
@@ -45,7 +66,7 @@ export function clientOf(command: AgentCommand, options: Partial<ClientHost> = {
     version: "0",
     startSeconds: 20,
     restartDelay: 20,
-    changed: (_, change) => void told.changes.push(structuredClone(change)),
+    changed: () => undefined,
     agentChanged: () => {
       const phase = client.view.phase;
       if (told.phases.at(-1) !== phase) told.phases.push(phase);
