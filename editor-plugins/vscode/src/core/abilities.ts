@@ -1,7 +1,11 @@
 /** What an agent says of itself in its answer to `initialize`. */
 
 import type { AuthMethodView } from "../shared/view";
-import { isRecord, list, record, text } from "./json";
+import { isRecord, list, oneLine, record, text } from "./json";
+
+const MAX_METHODS = 20;
+const MAX_NAME = 100;
+const MAX_DESCRIPTION = 300;
 
 /** A method of logging in, with what a terminal is started with. */
 export interface AuthMethod extends AuthMethodView {
@@ -37,8 +41,8 @@ export function abilities(initialized: unknown, name: string): Abilities {
   const info = record(result["agentInfo"]);
   const has = (key: string): boolean => isRecord(sessions[key]);
   return {
-    title: text(info["title"]) || text(info["name"]) || name,
-    version: text(info["version"]),
+    title: oneLine(text(info["title"]) || text(info["name"]), MAX_NAME) || name,
+    version: oneLine(text(info["version"]), MAX_NAME),
     load: capabilities["loadSession"] === true,
     resume: has("resume"),
     list: has("list"),
@@ -51,7 +55,7 @@ export function abilities(initialized: unknown, name: string): Abilities {
     embeddedContext: prompts["embeddedContext"] === true,
     steering: steers(result) || steers(capabilities),
     logout: isRecord(record(capabilities["auth"])["logout"]),
-    authMethods: list(result["authMethods"]).flatMap(authMethod),
+    authMethods: list(result["authMethods"]).slice(0, MAX_METHODS).flatMap(authMethod),
   };
 }
 
@@ -71,8 +75,8 @@ function authMethod(value: unknown): AuthMethod[] {
   return [
     {
       id,
-      name: text(method["name"], id),
-      description: text(method["description"]),
+      name: oneLine(text(method["name"], id), MAX_NAME),
+      description: oneLine(text(method["description"]), MAX_DESCRIPTION),
       terminal: terminal || command !== "",
       args: list(from["args"]).map((one) => text(one)),
       env: Object.fromEntries(Object.entries(record(from["env"])).map(([key, one]) => [key, text(one)])),

@@ -30,6 +30,10 @@ interface OpenQuestion {
   settle(response: CreateElicitationResponse): void;
 }
 
+const MAX_OPTIONS = 50;
+const MAX_MESSAGE = 10_000; // characters of a question
+const MAX_ADDRESS = 4_096;
+
 let lastRequest = 0; // one count for all sessions, so that no answer reaches another's question
 
 export class Asking {
@@ -51,8 +55,8 @@ export class Asking {
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
     const requestId = (lastRequest += 1);
     const call = this.transcript.toolCall({ ...record(request.toolCall) });
-    const options = request.options.map((option) => ({
-      optionId: option.optionId, name: oneLine(option.name, 200), kind: text(option.kind),
+    const options = request.options.slice(0, MAX_OPTIONS).map((option) => ({
+      optionId: option.optionId, name: oneLine(option.name, 200), kind: text(option.kind).slice(0, 40),
     }));
     // A second question about the same call, while the first is open, takes its place in the card.
     call.item.permission = { requestId, options };
@@ -66,8 +70,8 @@ export class Asking {
         resolve(response);
       };
       this.#permissions.set(requestId, { asked, item: call.item, settle });
-      signal.addEventListener("abort", () => settle({ outcome: { outcome: "cancelled" } }), { once: true });
-      this.asked(asked);
+      onAbort(signal, () => settle({ outcome: { outcome: "cancelled" } }));
+      if (!signal.aborted) this.asked(asked);
     });
   }
 
@@ -85,17 +89,17 @@ export class Asking {
     if (!byUrl && request.mode !== "form") return Promise.resolve({ action: "cancel" });
     const item = this.transcript.question({
       requestId,
-      message: request.message,
+      message: request.message.slice(0, MAX_MESSAGE),
       fields: byUrl ? [] : fields(given["requestedSchema"]),
-      ...(byUrl ? { url: text(given["url"]) } : {}),
+      ...(byUrl ? { url: text(given["url"]).slice(0, MAX_ADDRESS) } : {}),
     });
     return new Promise((resolve) => {
       const settle = (response: CreateElicitationResponse): void => {
         if (this.#questions.delete(requestId)) resolve(response);
       };
       this.#questions.set(requestId, { item, elicitationId: text(given["elicitationId"]), settle });
-      signal.addEventListener("abort", () => this.#close(requestId, "cancel", { action: "cancel" }), { once: true });
-      this.asked({ kind: "question", requestId, title: oneLine(request.message, 200) });
+      onAbort(signal, () => this.#close(requestId, "cancel", { action: "cancel" }));
+      if (!signal.aborted) this.asked({ kind: "question", requestId, title: oneLine(request.message, 200) });
     });
   }
 
@@ -128,4 +132,10 @@ export class Asking {
     this.transcript.touch(open.item);
     open.settle(response);
   }
+}
+
+/** The agent may have withdrawn a request before it is looked at. */
+function onAbort(signal: AbortSignal, work: () => void): void {
+  if (signal.aborted) work();
+  else signal.addEventListener("abort", work, { once: true });
 }

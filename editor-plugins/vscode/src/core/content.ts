@@ -2,10 +2,12 @@
 
 import { IMAGE_TYPES, type ImageView, type ToolPart } from "../shared/view";
 import type { Say } from "../shared/words";
-import { record, shown, text } from "./json";
+import { oneLine, record, shown, text, type Json } from "./json";
 
 export const MAX_IMAGE = 8 * 1024 * 1024; // characters of base64
 const MAX_UNKNOWN = 2_000;
+const MAX_NAME = 300;
+const MAX_ADDRESS = 4_096;
 
 /** An image that can be shown, or nothing. */
 export function imageOf(block: unknown): ImageView | undefined {
@@ -23,11 +25,13 @@ export function markdownOf(value: unknown, say: Say): string {
     case "text":
       return text(block["text"]);
     case "image":
-      return say("tool.unshown", text(block["mimeType"]));
+      return say("tool.unshown", kind(block));
     case "audio":
-      return say("tool.audio", text(block["mimeType"]));
-    case "resource_link":
-      return `[${escaped(text(block["title"]) || text(block["name"]) || text(block["uri"]))}](<${text(block["uri"]).replace(/[<>\s]/gu, encodeURIComponent)}>)`;
+      return say("tool.audio", kind(block));
+    case "resource_link": {
+      const { uri, name } = link(block);
+      return `[${escaped(name)}](<${uri.replace(/[<>\s]/gu, encodeURIComponent)}>)`;
+    }
     case "resource":
       return fenced(text(record(block["resource"])["text"], text(record(block["resource"])["uri"])));
     default:
@@ -44,16 +48,25 @@ export function partOf(value: unknown, maxText: number, say: Say): ToolPart {
     case "text":
       return textPart(text(block["text"]), maxText);
     case "image":
-      return textPart(say("tool.unshown", text(block["mimeType"])), maxText);
+      return textPart(say("tool.unshown", kind(block)), maxText);
     case "audio":
-      return textPart(say("tool.audio", text(block["mimeType"])), maxText);
+      return textPart(say("tool.audio", kind(block)), maxText);
     case "resource_link":
-      return { type: "link", uri: text(block["uri"]), name: text(block["title"]) || text(block["name"]) || text(block["uri"]) };
+      return { type: "link", ...link(block) };
     case "resource":
       return textPart(text(record(block["resource"])["text"], text(record(block["resource"])["uri"])), maxText);
     default:
-      return { type: "unknown", name: text(block["type"], "?"), json: shown(value, MAX_UNKNOWN) };
+      return { type: "unknown", name: oneLine(text(block["type"], "?"), MAX_NAME), json: shown(value, MAX_UNKNOWN) };
   }
+}
+
+function kind(block: Json): string {
+  return oneLine(text(block["mimeType"]), MAX_NAME);
+}
+
+function link(block: Json): { uri: string; name: string } {
+  const uri = text(block["uri"]).slice(0, MAX_ADDRESS);
+  return { uri, name: oneLine(text(block["title"]) || text(block["name"]) || uri, MAX_NAME) };
 }
 
 export function textPart(whole: string, maxText: number): ToolPart {

@@ -1,7 +1,7 @@
 /** A diff as the few lines that a card shows. */
 
 import type { DiffLine } from "../shared/view";
-import { hunksBetween, splitLines } from "./hunks";
+import { hunksBetween, lineCount, splitLines } from "./hunks";
 
 export interface DiffPreview {
   added: number;
@@ -18,7 +18,7 @@ const COMPARED_CHARACTERS = 400_000;
 
 export function diffPreview(before: string, after: string): DiffPreview {
   if (before.length + after.length > COMPARED_CHARACTERS) {
-    return { added: splitLines(after).length, removed: splitLines(before).length, lines: [], cut: true };
+    return { added: lineCount(after), removed: lineCount(before), lines: [], cut: true };
   }
   const old = splitLines(before);
   const hunks = hunksBetween(before, after);

@@ -17,6 +17,13 @@ export function splitLines(text: string): string[] {
   return text.replace(/\r\n?/gu, "\n").match(/[^\n]*\n|[^\n]+$/gu) ?? [];
 }
 
+/** How many lines `splitLines` gives, where the ends are not "\r" alone; for texts that are too long to split. */
+export function lineCount(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
+  return text === "" || text.endsWith("\n") ? count : count + 1;
+}
+
 export function hunksBetween(before: string, now: string): Hunk[] {
   const old = splitLines(before);
   const lines = splitLines(now);

@@ -30,8 +30,8 @@ export function shown(value: unknown, limit: number): string {
   return json.length > limit ? `${json.slice(0, limit)} …` : json;
 }
 
-/** One line of at most `limit` characters. */
+/** One line of at most `limit` characters. Of a very long value no more is looked at than can matter. */
 export function oneLine(value: string, limit: number): string {
-  const line = value.replace(/\s+/gu, " ").trim();
-  return line.length > limit ? `${line.slice(0, limit)} …` : line;
+  const line = value.slice(0, limit * 8).replace(/\s+/gu, " ").trim();
+  return line.length > limit || value.length > limit * 8 ? `${line.slice(0, limit)} …` : line;
 }

@@ -1,7 +1,13 @@
 /** What can be set for a session: config options of any kind, or the older modes. */
 
 import type { OptionValueView, OptionView } from "../shared/view";
-import { isRecord, list, record, shown, text } from "./json";
+import { isRecord, list, oneLine, record, shown, text } from "./json";
+
+const MAX_OPTIONS = 100;
+const MAX_CHOICES = 3_000; // of all options together
+const MAX_ID = 1_000;
+const MAX_NAME = 200;
+const MAX_DESCRIPTION = 500;
 
 /** The id under which modes appear as an option. No option of an agent's has it, as it has a space. */
 export const MODES_ID = "session modes";
@@ -14,17 +20,18 @@ export function optionsOf(response: unknown): OptionView[] {
 }
 
 export function options(configOptions: unknown): OptionView[] {
-  return list(configOptions).flatMap((value) => {
+  const room = { choices: MAX_CHOICES };
+  return list(configOptions).slice(0, MAX_OPTIONS).flatMap((value) => {
     const option = record(value);
     const id = text(option["id"]);
-    if (id === "") return [];
+    if (id === "" || id.length > MAX_ID) return [];
     return [
       {
         id,
-        name: text(option["name"], id),
-        description: text(option["description"]),
-        category: text(option["category"]),
-        input: input(option),
+        name: oneLine(text(option["name"], id), MAX_NAME),
+        description: oneLine(text(option["description"]), MAX_DESCRIPTION),
+        category: oneLine(text(option["category"]), MAX_NAME),
+        input: input(option, room),
       },
     ];
   });
@@ -39,39 +46,46 @@ export function withMode(given: readonly OptionView[], modeId: string): OptionVi
   );
 }
 
-function input(option: Record<string, unknown>): OptionView["input"] {
+function input(option: Record<string, unknown>, room: { choices: number }): OptionView["input"] {
   const value = option["currentValue"];
   if (option["type"] === "boolean" && typeof value === "boolean") return { type: "boolean", value };
-  if (option["type"] === "select" && typeof value === "string") {
-    return { type: "select", value, groups: groups(list(option["options"])) };
+  if (option["type"] === "select" && typeof value === "string" && value.length <= MAX_ID) {
+    return { type: "select", value, groups: groups(list(option["options"]), room) };
   }
   return { type: "unknown", json: shown(option, 2_000) };
 }
 
 /** Choices come plain or in groups; plain ones are a group without a name. */
-function groups(choices: readonly unknown[]): { name: string; options: OptionValueView[] }[] {
+function groups(choices: readonly unknown[], room: { choices: number }): { name: string; options: OptionValueView[] }[] {
   const made: { name: string; options: OptionValueView[] }[] = [];
   for (const choice of choices) {
     const given = record(choice);
     if (Array.isArray(given["options"])) {
-      made.push({ name: text(given["name"], text(given["group"])), options: list(given["options"]).flatMap(choiceOf) });
+      made.push({ name: oneLine(text(given["name"], text(given["group"])), MAX_NAME), options: choicesOf(list(given["options"]), room) });
       continue;
     }
     let last = made.at(-1);
     if (last?.name !== "") made.push((last = { name: "", options: [] }));
-    last.options.push(...choiceOf(choice));
+    last.options.push(...choicesOf([choice], room));
   }
+  return made;
+}
+
+function choicesOf(values: readonly unknown[], room: { choices: number }): OptionValueView[] {
+  const made = values.slice(0, room.choices).flatMap(choiceOf);
+  room.choices -= made.length;
   return made;
 }
 
 function choiceOf(value: unknown): OptionValueView[] {
   const choice = record(value);
   const id = text(choice["value"]);
-  return id === "" ? [] : [{ value: id, name: text(choice["name"], id), description: text(choice["description"]) }];
+  if (id === "" || id.length > MAX_ID) return [];
+  return [{ value: id, name: oneLine(text(choice["name"], id), MAX_NAME), description: oneLine(text(choice["description"]), MAX_DESCRIPTION) }];
 }
 
 function modesOption(modes: Record<string, unknown>): OptionView {
-  const choices = list(modes["availableModes"]).flatMap((value) => {
+  const choices = list(modes["availableModes"]).slice(0, MAX_OPTIONS).flatMap((value) => {
     const mode = record(value);
     return choiceOf({ value: mode["id"], name: mode["name"], description: mode["description"] });
   });

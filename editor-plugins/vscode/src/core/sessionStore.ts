@@ -11,6 +11,7 @@ export interface SessionEntry {
 }
 
 const MAX_PAGES = 20;
+const MAX_SESSIONS = 2_000;
 
 export class SessionStore {
   constructor(private readonly request: (method: string, params: object) => Promise<unknown>) {}
@@ -26,10 +27,10 @@ export class SessionStore {
         if (entry.sessionId !== "") found.set(entry.sessionId, entry);
       }
       const next = text(response["nextCursor"]);
-      if (next === "" || next === cursor) break;
+      if (next === "" || next === cursor || found.size >= MAX_SESSIONS) break;
       cursor = next;
     }
-    return [...found.values()];
+    return [...found.values()].slice(0, MAX_SESSIONS);
   }
 }
 
@@ -39,6 +40,6 @@ function entryOf(value: unknown, cwd: string): SessionEntry {
     sessionId: text(given["sessionId"]),
     cwd: text(given["cwd"], cwd),
     title: oneLine(text(given["title"]), 200),
-    updatedAt: text(given["updatedAt"]),
+    updatedAt: text(given["updatedAt"]).slice(0, 40),
   };
 }

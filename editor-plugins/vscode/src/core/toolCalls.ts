@@ -11,7 +11,9 @@ export const MAX_TEXT = 20_000; // characters of a text in a card
 export const MAX_OUTPUT = 60_000; // characters of a terminal's output that are kept
 const MAX_TITLE = 300;
 const MAX_INPUT = 4_000;
+const MAX_WORD = 40;
 const MAX_PARTS = 50;
+const MAX_PATH = 4_096;
 const STATUSES: readonly string[] = ["pending", "in_progress", "completed", "failed"];
 
 /** A change as the agent tells it, whole. */
@@ -33,7 +35,7 @@ export function newToolCall(id: string, update: Json): ToolCall {
   const title = text(update["title"]) || text(update["name"]) || text(update["toolCallId"]);
   return {
     item: {
-      kind: "tool", id, title: oneLine(title, MAX_TITLE), toolKind: text(update["kind"], "other"), status: "pending",
+      kind: "tool", id, title: oneLine(title, MAX_TITLE), toolKind: oneLine(text(update["kind"], "other"), MAX_WORD), status: "pending",
       parts: [], terminals: {}, locations: [], input: "",
     },
     diffs: new Map(),
@@ -45,7 +47,7 @@ export function newToolCall(id: string, update: Json): ToolCall {
 export function patch(call: ToolCall, update: Json, roots: Roots, say: Say): void {
   const { item } = call;
   if (typeof update["title"] === "string") item.title = oneLine(update["title"], MAX_TITLE);
-  if (typeof update["kind"] === "string") item.toolKind = update["kind"];
+  if (typeof update["kind"] === "string") item.toolKind = oneLine(update["kind"], MAX_WORD);
   if (STATUSES.includes(text(update["status"]))) item.status = update["status"] as ToolStatus;
   if (Array.isArray(update["locations"])) {
     item.locations = list(update["locations"]).flatMap((one) => roots.locationOf(one)).slice(0, MAX_PARTS);
@@ -61,12 +63,12 @@ export function patch(call: ToolCall, update: Json, roots: Roots, say: Say): voi
 export function liveOutput(call: ToolCall, update: Json, say: Say): { terminalId: string; text: string } | undefined {
   const meta = record(update["_meta"]);
   const info = record(meta["terminal_info"]);
-  if (text(info["terminal_id"]) !== "") terminal(call, text(info["terminal_id"]));
+  if (idOf(info["terminal_id"]) !== "") terminal(call, idOf(info["terminal_id"]));
   const exit = record(meta["terminal_exit"]);
-  const ended = text(exit["terminal_id"]);
+  const ended = idOf(exit["terminal_id"]);
   if (ended !== "") terminal(call, ended).exit = exitWords(exit["exit_code"], exit["signal"], say);
   const output = record(meta["terminal_output"]);
-  const terminalId = text(output["terminal_id"]);
+  const terminalId = idOf(output["terminal_id"]);
   const piece = text(output["data"]);
   if (terminalId === "" || piece === "") return undefined;
   addOutput(terminal(call, terminalId), piece);
@@ -86,8 +88,16 @@ export function addOutput(view: TerminalView, piece: string): void {
   view.cut += cut;
 }
 
-export function terminal(call: ToolCall, terminalId: string): TerminalView {
-  return (call.item.terminals[terminalId] ??= { output: "", cut: 0 });
+/** A terminal of the call; when it has far too many, the first is given up. */
+function terminal(call: ToolCall, terminalId: string): TerminalView {
+  const { terminals } = call.item;
+  const [first = "", ...others] = Object.keys(terminals);
+  if (terminals[terminalId] === undefined && others.length >= MAX_PARTS) Reflect.deleteProperty(terminals, first);
+  return (terminals[terminalId] ??= { output: "", cut: 0 });
+}
+
+function idOf(terminalId: unknown): string {
+  return text(terminalId).slice(0, MAX_TITLE);
 }
 
 function setContent(call: ToolCall, content: readonly unknown[], roots: Roots, say: Say): void {
@@ -108,7 +118,7 @@ function part(call: ToolCall, content: Json, index: number, roots: Roots, say: S
     }
     case "diff": {
       const before = typeof content["oldText"] === "string" ? content["oldText"] : null;
-      const diff = { path: text(content["path"]), before, after: text(content["newText"]) };
+      const diff = { path: text(content["path"]).slice(0, MAX_PATH), before, after: text(content["newText"]) };
       call.diffs.set(index, diff);
       return {
         type: "diff",
@@ -118,9 +128,9 @@ function part(call: ToolCall, content: Json, index: number, roots: Roots, say: S
       };
     }
     case "terminal":
-      terminal(call, text(content["terminalId"]));
-      return { type: "terminal", terminalId: text(content["terminalId"]) };
+      terminal(call, idOf(content["terminalId"]));
+      return { type: "terminal", terminalId: idOf(content["terminalId"]) };
     default:
-      return { type: "unknown", name: text(content["type"], "?"), json: shown(content, MAX_INPUT) };
+      return { type: "unknown", name: oneLine(text(content["type"], "?"), MAX_WORD), json: shown(content, MAX_INPUT) };
   }
 }

@@ -13,15 +13,19 @@ import { imageOf, markdownOf } from "./content";
 import { list, oneLine, record, shown, text, type Json } from "./json";
 import type { Roots } from "./roots";
 import { addOutput, liveOutput, newToolCall, patch, type ToolCall } from "./toolCalls";
+import { imagesWeight, Weights } from "./weights";
 
 const MAX_MESSAGE = 400_000; // characters of one message that are shown
 const MAX_NOTICE = 2_000;
 const MAX_ITEMS = 20_000;
+const MAX_IMAGES = 24_000_000; // characters of those of one message
 
 export class Transcript {
   #items: Item[] = [];
   readonly #byId = new Map<string, Item>();
   readonly #calls = new Map<string, ToolCall>();
+  readonly #callsByItem = new Map<string, ToolCall>();
+  readonly #weights = new Weights();
   /** Terminals of the editor, which cards may name. */
   readonly #terminals = new Map<string, TerminalView>();
   #next = 0;
@@ -45,7 +49,7 @@ export class Transcript {
   }
 
   callOfItem(itemId: string): ToolCall | undefined {
-    return [...this.#calls.values()].find((call) => call.item.id === itemId);
+    return this.#callsByItem.get(itemId);
   }
 
   /** Take over an update of the conversation; whether it was one. */
@@ -107,9 +111,11 @@ export class Transcript {
     if (call === undefined) {
       call = newToolCall(this.#id(), update);
       this.#calls.set(id, call);
+      this.#callsByItem.set(call.item.id, call);
     } else if (onlyOutput(update)) {
       const live = liveOutput(call, update, this.say);
       if (live !== undefined) this.changed({ op: "output", id: call.item.id, ...live });
+      this.#weights.put(call.item, call);
       return call;
     }
     patch(call, update, this.roots, this.say);
@@ -131,7 +137,7 @@ export class Transcript {
     for (const { item } of this.#calls.values()) {
       if (item.terminals[terminalId] !== view) continue;
       if (exit === undefined) this.changed({ op: "output", id: item.id, terminalId, text: piece });
-      else this.#put(item);
+      else this.touch(item);
     }
   }
 
@@ -153,6 +159,8 @@ export class Transcript {
     this.#items = [];
     this.#byId.clear();
     this.#calls.clear();
+    this.#callsByItem.clear();
+    this.#weights.clear();
     this.#echo = "";
     this.changed({ op: "clear" });
   }
@@ -179,10 +187,10 @@ export class Transcript {
 
   #chunk(kind: TextKind, update: Json): void {
     const messageId = text(update["messageId"]);
-    const image = imageOf(update["content"]);
-    const piece = image === undefined ? markdownOf(update["content"], this.say) : "";
     const last = this.#items.at(-1);
     const goesOn = last?.kind === kind && last.id !== this.#said && (messageId === "" || this.#messageOf(last.id) === messageId);
+    const image = goesOn && imagesWeight(last.images) > MAX_IMAGES ? undefined : imageOf(update["content"]);
+    const piece = image === undefined ? markdownOf(update["content"], this.say) : "";
     if (!goesOn) {
       const id = messageId === "" ? this.#id() : `${this.#id()} ${messageId}`;
       const item: TextItem = { kind, id, text: "", cut: 0, images: image === undefined ? [] : [image], attached: [] };
@@ -196,7 +204,10 @@ export class Transcript {
       return;
     }
     const taken = grow(last, piece);
-    if (taken !== "") this.changed({ op: "append", id: last.id, text: taken });
+    if (taken === "") return;
+    this.#weights.add(last.id, taken.length);
+    this.changed({ op: "append", id: last.id, text: taken });
+    this.#bound();
   }
 
   #messageOf(itemId: string): string {
@@ -221,15 +232,21 @@ export class Transcript {
     if (!this.#byId.has(item.id)) {
       this.#items.push(item);
       this.#byId.set(item.id, item);
-      this.#bound();
     }
+    this.#weights.put(item, this.#callsByItem.get(item.id));
+    this.#bound();
     this.changed({ op: "put", item });
   }
 
-  /** The oldest items are given up when there are far too many. */
+  /** What is oldest is given up when there is far too much: first what cards leave out, then items. */
   #bound(): void {
-    if (this.#items.length <= MAX_ITEMS) return;
-    for (const item of this.#items.splice(0, MAX_ITEMS / 10)) this.#byId.delete(item.id);
+    this.#weights.lighten();
+    if (this.#items.length <= MAX_ITEMS && !this.#weights.tooMuch) return;
+    for (const item of this.#items.splice(0, Math.ceil(Math.min(MAX_ITEMS, this.#items.length - 1) / 10))) {
+      this.#byId.delete(item.id);
+      this.#callsByItem.delete(item.id);
+      this.#weights.remove(item.id);
+    }
     for (const [id, call] of this.#calls) if (!this.#byId.has(call.item.id)) this.#calls.delete(id);
   }
 

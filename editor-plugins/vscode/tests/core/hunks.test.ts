@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { diffPreview } from "../../src/core/diffPreview";
-import { hunksBetween, withHunk, withoutHunk } from "../../src/core/hunks";
+import { hunksBetween, lineCount, splitLines, withHunk, withoutHunk } from "../../src/core/hunks";
 import { Reviews } from "../../src/core/reviews";
 
 function random(seed: number): () => number {
@@ -55,6 +55,10 @@ describe("a preview", () => {
     const preview = diffPreview(before, before.replace("line 10", "LINE 10"));
     expect(preview).toMatchObject({ added: 1, removed: 1, cut: false });
     expect(preview.lines.map((line) => line.sign).join("")).toBe("…  -+  …");
+  });
+
+  it("counts the lines of a text as they are split", () => {
+    for (const text of ["", "a", "a\n", "\n", "a\r\nb", "a\n\nb\n"]) expect(lineCount(text), JSON.stringify(text)).toBe(splitLines(text).length);
   });
 
   it("of a huge change has no lines", () => {
