@@ -8,7 +8,7 @@ LUA_TOOLS := editor-plugins/neovim/tests
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-editors check check-lua format bench fuzz soak conformance schemas clean
+.PHONY: run setup test test-local test-editors editor-sources check check-lua format bench fuzz soak conformance schemas clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -36,6 +36,10 @@ test-local: $(STAMP)
 # The plugins in the editors themselves; what they need is installed once, outside the tree. Takes minutes.
 test-editors: $(STAMP)
 	ACP_AGENT_EDITORS=1 $(BIN)/python -m pytest tests/editors
+
+# Clients of others that no registry has, for `make test-editors`: cloned into the user's cache, 25 MB.
+editor-sources: $(STAMP)
+	@$(BIN)/python -m tests.editors.end_to_end.fetch_sources
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -80,6 +84,7 @@ conformance: $(STAMP)
 
 schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas
+	$(BIN)/python -m acp_agent.extensions.definitions.publish schemas
 	$(BIN)/python -m acp_agent.server.extensions.publish schemas
 	$(BIN)/python -m acp_agent.cli.completion.publish
 

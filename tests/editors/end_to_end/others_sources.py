@@ -1,7 +1,8 @@
 """Clients that others wrote and that no registry has: where their sources are, where they are.
 
 A folder for each, named as its repository is, below `$ACP_AGENT_EDITOR_SOURCES`, or else below
-`acp-agent-editors/sources` in the user's cache. What is not there is skipped.
+`acp-agent-editors/sources` in the user's cache, where `make editor-sources` puts them, at the
+commits of others_sources.toml. What is not there is skipped.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acp-agent-editors"
 
 
+def folder() -> Path:
+    """The folder of the sources."""
+    return Path(os.environ.get("ACP_AGENT_EDITOR_SOURCES") or cache() / "sources")
+
+
 def sources(*names: str) -> list[Path]:
     """The folders of some repositories; skips the test where one is not there."""
-    below = Path(os.environ.get("ACP_AGENT_EDITOR_SOURCES") or cache() / "sources")
+    below = folder()
     missing = [name for name in names if not (below / name).exists()]
     if missing:
-        pytest.skip(f"the sources of {', '.join(missing)} are not in {below}")
+        pytest.skip(f"{', '.join(missing)} not in {below}: `make editor-sources` fetches sources")
     return [below / name for name in names]
 
 
