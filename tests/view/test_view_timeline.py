@@ -108,7 +108,7 @@ def test_what_was_said_stands_in_its_turn_in_order() -> None:
          "Allowed by what you allowed or refused before: always"),
         ([PermissionDecided(call=CALL, allowed=False, by="rule", why="never run")],
          "Refused by a rule: never run"),
-        ([PermissionAsked(call=CALL, options=("a",))], "Asked, and never answered"),
+        ([PermissionAsked(call=CALL, options=("a",))], "Asked, and not answered"),
         (
             [PermissionAsked(call=CALL, options=("a",)),
              PermissionDecided(call=CALL, allowed=False, by="user", why="not asked")],
