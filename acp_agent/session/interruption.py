@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -11,51 +11,80 @@ from acp_agent.events import (
     AgentThought,
     AnyEvent,
     BackgroundCommandChanged,
+    ChildWorked,
     CompactionChanged,
     Event,
     ModelAnswered,
+    SubagentChanged,
     ToolCalled,
     ToolEnded,
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    of_a_child,
 )
-from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
+from acp_agent.ids import CallId, MessageId, SessionId, TurnId, new_message_id
 
 CUT_COMPACTION = "The agent was stopped before it was done."
 
 
 def closing(events: Sequence[Event]) -> list[AnyEvent]:
-    """The events that close a turn found open at the journal's end, and a compaction in it."""
+    """The events that close a turn found open at the journal's end, and what is open in it.
+
+    That is a compaction, and child sessions with all that is open in them.
+    """
     cut = interruption(events)
     if cut is None:
         return []
-    open_ones: dict[str, None] = {}
+    compactions: dict[str, None] = {}
+    children: dict[SessionId, list[ChildWorked]] = {}  # those at work, with what each did
     for event in events:
         if isinstance(event, CompactionChanged):
             if event.status == "in_progress":
-                open_ones[event.compaction] = None
+                compactions[event.compaction] = None
             else:
-                open_ones.pop(event.compaction, None)
+                compactions.pop(event.compaction, None)
+        elif isinstance(event, SubagentChanged):
+            if event.state in {"running", "requires_action"}:
+                children.setdefault(event.session, [])
+            elif event.state is not None:
+                children.pop(event.session, None)
+        elif isinstance(event, ChildWorked) and event.session in children:
+            children[event.session].append(event)
     return [
         *(
             CompactionChanged(compaction=one, status="failed", error=CUT_COMPACTION)
-            for one in open_ones
+            for one in compactions
         ),
+        *(event for child, work in children.items() for event in _closing_child(child, work)),
         cut,
     ]
 
 
+def _closing_child(child: SessionId, work: Sequence[ChildWorked]) -> Iterator[AnyEvent]:
+    for event in closing([one.did for one in work]):
+        yield ChildWorked(session=child, call=work[-1].call, did=event)
+    yield SubagentChanged(session=child, state="idle", stop_reason="cancelled")
+
+
 def lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
-    """The events that close the background commands which ended with the process that ran them."""
-    running: dict[CallId, BackgroundCommandChanged] = {}
+    """The events that close the background commands which ended with the process that ran them.
+
+    Those that a child session started are among them.
+    """
+    running: dict[CallId, AnyEvent] = {}
     for event in events:
-        if isinstance(event, BackgroundCommandChanged):
-            if event.status == "running":
-                running[event.call] = event
-            else:
-                running.pop(event.call, None)
-    return [msgspec.structs.replace(event, status="lost") for event in running.values()]
+        change = of_a_child(event)
+        if not isinstance(change, BackgroundCommandChanged):
+            continue
+        lost = msgspec.structs.replace(change, status="lost")
+        if change.status != "running":
+            running.pop(change.call, None)
+        elif isinstance(event, ChildWorked):
+            running[change.call] = msgspec.structs.replace(event, did=lost)
+        else:
+            running[change.call] = lost
+    return list(running.values())
 
 
 def interruption(events: Iterable[Event]) -> TurnInterrupted | None:

@@ -9,9 +9,12 @@ from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    BackgroundCommandChanged,
+    ChildWorked,
     CompactionChanged,
     ModelAnswered,
     ModelAsked,
+    SubagentChanged,
     ToolCalled,
     ToolEnded,
     ToolStarted,
@@ -20,7 +23,8 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.interruption import closing, interruption
+from acp_agent.session.interruption import closing, interruption, lost_commands
+from tests.support import child_work
 
 STARTED = TurnStarted(turn=TurnId("t"))
 ENDED = TurnEnded(turn=TurnId("t"), stop_reason="end_turn")
@@ -88,3 +92,50 @@ def test_a_compaction_that_was_cut_off_is_closed_as_failed_before_the_turn_is() 
     assert (failed.compaction, failed.status) == ("c", "failed")
     assert isinstance(cut, TurnInterrupted)
     assert closing([STARTED, begun, ENDED]) == []
+
+
+def test_a_child_that_was_at_work_is_closed_with_all_that_it_had_open() -> None:
+    begun = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *child_work.did(
+            said("child"),
+            called("inner"),
+            CompactionChanged(compaction="c", status="in_progress"),
+        ),
+    ]
+    *closed, parent = closing(begun)
+    assert isinstance(parent, TurnInterrupted)
+    assert parent.calls == (child_work.TASK,)
+    compaction, cut, changed = closed
+    for event in (compaction, cut):
+        assert isinstance(event, ChildWorked)
+        assert (event.session, event.call) == (child_work.CHILD, child_work.TASK)
+    assert isinstance(compaction, ChildWorked)
+    assert isinstance(compaction.did, CompactionChanged)
+    assert compaction.did.status == "failed"
+    assert isinstance(cut, ChildWorked)
+    assert isinstance(cut.did, TurnInterrupted)
+    assert (cut.did.cut, cut.did.calls) == ("child", ("inner",))
+    assert changed == SubagentChanged(
+        session=child_work.CHILD, state="idle", stop_reason="cancelled"
+    )
+    assert closing([*begun, *closed, parent]) == []
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_child_is_closed_however_little_it_did(length: int) -> None:
+    begun = [*child_work.begun(), *child_work.announced()[:length]]
+    assert [type(event) for event in closing(begun)][-2:] == [SubagentChanged, TurnInterrupted]
+    done = [*child_work.begun(), *child_work.announced(), *child_work.done()]
+    assert [type(event) for event in closing(done)] == [TurnInterrupted]
+
+
+def test_a_background_command_of_a_child_is_lost_with_the_process_too() -> None:
+    started = BackgroundCommandChanged(call=CallId("inner"), name="1", status="running")
+    (lost,) = lost_commands(child_work.did(started))
+    assert isinstance(lost, ChildWorked)
+    assert lost.session == child_work.CHILD
+    assert isinstance(lost.did, BackgroundCommandChanged)
+    assert (lost.did.call, lost.did.status) == ("inner", "lost")
+    assert lost_commands([*child_work.did(started), lost]) == []
