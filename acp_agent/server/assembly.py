@@ -55,7 +55,7 @@ async def assemble(
         gate=gate,
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
-        user_instructions=paths.config_file.parent / "AGENTS.md",
+        user_folder=paths.config_file.parent,
         turn_slots=Slots(config.limits.process_turns),
         call_slots=Slots(config.limits.process_calls),
     )

@@ -13,6 +13,7 @@ from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError, ToolError
 
 if TYPE_CHECKING:
+    from acp_agent.session.chosen import Chosen
     from acp_agent.session.mcp_prompts import ServerPrompt
     from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
@@ -34,7 +35,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     """A command in a prompt: one that the agent answers by itself, or asks the model to do.
 
     `work` takes a turn of its own; where a turn runs already, that turn is told the `wish`, or the
-    user is told the `refusal`.
+    user is told the `refusal`. `chosen` is what a turn is to be run with that begins with it.
     """
 
     answer: Callable[[Session], Awaitable[str]] | None = None
@@ -43,6 +44,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     wish: str = ""
     repetition: Repetition | None = None
     refusal: str = ""
+    chosen: Chosen | None = None
 
 
 COMMANDS = (
@@ -92,35 +94,45 @@ def commands_in(words: Words) -> Sequence[Command]:
 
 def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
     """Whether a prompt is a command that the agent answers by itself, in a turn too."""
+    line = command_line(content)
+    return line is not None and line[0] in _AT_ONCE
+
+
+def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:
+    """The name of the command in a prompt, whichever block carries it, and what follows it."""
     for block in content:
-        if isinstance(block, TextBlock) and block.text.strip().startswith("/"):
-            return block.text.split(maxsplit=1)[0].removeprefix("/") in _AT_ONCE
-    return False
+        if isinstance(block, TextBlock) and (text := block.text.strip()).startswith("/"):
+            name, *rest = text.split(maxsplit=1)
+            return name.removeprefix("/"), "".join(rest)
+    return None
 
 
 async def find_command(
     content: Sequence[ContentBlock],
     prompts: Sequence[ServerPrompt] = (),
     cancelled: Callable[[], bool] = lambda: False,
+    skills: Callable[[str, str], Awaitable[FoundCommand | None]] | None = None,
 ) -> FoundCommand | None:
-    """The command in a prompt, whichever block carries it; None where there is none we know.
+    """The command in a prompt; None where there is none we know.
 
     A prompt of an MCP server is fetched; where that fails, the answer says why. It is given up when
     the user's own prompt is cancelled meanwhile.
+
+    Args:
+        content: the prompt.
+        prompts: those of MCP servers.
+        cancelled: whether the user's own prompt is.
+        skills: finds the skill that a command's name and rest use; None: there are none.
     """
-    for block in content:
-        if not isinstance(block, TextBlock):
-            continue
-        text = block.text.strip()
-        if not text.startswith("/"):
-            continue
-        name, *rest = text.split(maxsplit=1)
-        name = name.removeprefix("/")
-        for prompt in prompts:
-            if prompt.command.name == name:
-                return await _fetched(prompt, "".join(rest), cancelled)
-        return _command(name, "".join(rest))
-    return None
+    line = command_line(content)
+    if line is None:
+        return None
+    name, rest = line
+    for prompt in prompts:
+        if prompt.command.name == name:
+            return await _fetched(prompt, rest, cancelled)
+    found = None if skills is None else await skills(name, rest)
+    return found or _command(name, rest)
 
 
 async def _fetched(prompt: ServerPrompt, rest: str, cancelled: Callable[[], bool]) -> FoundCommand:

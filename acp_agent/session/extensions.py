@@ -1,4 +1,4 @@
-"""What a session has beside the agent's own: the MCP servers that its editor named."""
+"""What a session has beside the agent's own: MCP servers, and skills and agents from files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from acp_agent.events import NoticeShown
 from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.commands import Command, commands_in
+from acp_agent.session.definitions import Definitions
 
 if TYPE_CHECKING:  # for sessions that have MCP servers
     from acp_agent.extensions.mcp.config import ServerConfig
@@ -23,18 +24,21 @@ class Extensions:
 
     Attributes:
         mcp: the MCP servers that the editor named; None where it named none.
+        definitions: the skills and agents.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._ending = BackgroundTasks(f"the end of session {session.session}")
         self.mcp: McpServers | None = None
+        self.definitions = Definitions(session)
 
     @property
     def commands(self) -> Sequence[Command]:
         """The slash commands as they are at the moment."""
         own = commands_in(self._session.services.words)
-        return own if self.mcp is None else (*own, *self.mcp.commands)
+        servers = () if self.mcp is None else self.mcp.commands
+        return (*own, *self.definitions.commands, *servers)
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -61,11 +65,12 @@ class Extensions:
             services=session.services,
             editor=session.editor,
             notify=self._notify,
-            on_commands=self._offer_commands,
+            on_commands=self.offer_commands,
         )
 
     async def ready(self) -> None:
         """Wait until it is known what a turn can use, for a few seconds at most."""
+        await self.definitions.look()
         if self.mcp is not None:
             await self.mcp.ready()
 
@@ -78,5 +83,6 @@ class Extensions:
         # Not journaled: it is about this opening, not part of the conversation.
         await self._session.tell(notice)
 
-    def _offer_commands(self) -> None:
+    def offer_commands(self) -> None:
+        """Say to the editor which commands there are now."""
         self._session.editor.offer_commands(self._session.session, self.commands)

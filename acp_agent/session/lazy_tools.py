@@ -80,6 +80,14 @@ class LazyTools:
         if self._background is not None:
             await self._background.ended()
 
+    def _skill_folders(self) -> list[Path]:
+        """Where the skills are, which name files of their own."""
+        from acp_agent.extensions.definitions.places import places  # noqa: PLC0415 - in a thread
+
+        cwd, _ = self._folders
+        found = places(cwd, user=self._services.user_folder, home=self._services.home)
+        return [folder for folder, _ in found.skills if folder.is_dir()]
+
     def _build(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
         from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
@@ -92,7 +100,7 @@ class LazyTools:
             cwd=cwd,
             directories=directories,
             outputs=services.outputs / self._session,
-            readable=[services.outputs / session for session in self._sources],
+            readable=[*(services.outputs / one for one in self._sources), *self._skill_folders()],
             buffers=self._editor.buffers(self._session),
             terminals=self._editor.terminals(self._session),
             environ=services.environ,

@@ -81,9 +81,7 @@ class Offers:
             try:
                 if len(made) < TOOLS:
                     tool = mcp_tool(remote, name, server=server, seconds=self._seconds)
-                    size += len(tool.description()) + len(
-                        msgspec.json.encode(tool.schema.for_model)
-                    )
+                    size += len(tool.told()) + len(msgspec.json.encode(tool.schema.for_model))
                     if size <= _BYTES:
                         made.append(tool)
                         continue

@@ -21,7 +21,8 @@ from acp_agent.content import (
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import AnyEvent, UserMessage
 from acp_agent.ids import MessageId, new_message_id
-from acp_agent.session.commands import find_command
+from acp_agent.models.base import ModelInfo
+from acp_agent.session.commands import FoundCommand, find_command
 from acp_agent.session.notes import Notes
 from acp_agent.session.turn import Turn
 
@@ -86,19 +87,16 @@ class Prompter:
         model = await self._session.settings.choose_model()
         if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
             raise InvalidInputError("prompt: it is empty; say something", field="prompt")
-        sees = model.vision or self._session.services.config.vision_model is not None
-        if not sees and any(isinstance(block, ImageBlock) for block in content):
-            raise InvalidInputError(
-                f"prompt: the model {model.ref} cannot see images; choose one that can, or set "
-                "vision_model in the configuration",
-                field="prompt",
-            )
+        mcp = self._session.extensions.mcp
+        command = await find_command(
+            content, () if mcp is None else mcp.prompts, cancelled, self._skills
+        )
+        chosen = None if command is None else command.chosen
+        self._check_images(content, model if chosen is None else chosen.model)
         if any(isinstance(block, ResourceBlock) for block in content):
             from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
 
             content = without_secrets(content, self._session.secrets)
-        mcp = self._session.extensions.mcp
-        command = await find_command(content, () if mcp is None else mcp.prompts, cancelled)
         message = UserMessage(message=new_message_id(), content=content)
         reply: Sequence[AnyEvent] = ()
         work = None if command is None else command.work
@@ -121,12 +119,34 @@ class Prompter:
         withdrawn = cancelled if withdrawable else _never
         turns = self._session.turns
         turn = await turns.join_or_begin(
-            message, reply, steers, withdrawn=withdrawn, work=work, repetition=repetition
+            message,
+            reply,
+            steers,
+            withdrawn=withdrawn,
+            work=work,
+            repetition=repetition,
+            chosen=chosen,
         )
         began = turn.began_with(message.message)
         if command is not None and work is not None and not began and not command.refusal:
             turns.compaction_wish = command.wish
         return Said(turn=turn, message=message.message, began=began)
+
+    def _check_images(self, content: Sequence[ContentBlock], model: ModelInfo) -> None:
+        sees = model.vision or self._session.services.config.vision_model is not None
+        if not sees and any(isinstance(block, ImageBlock) for block in content):
+            raise InvalidInputError(
+                f"prompt: the model {model.ref} cannot see images; choose one that can, or set "
+                "vision_model in the configuration",
+                field="prompt",
+            )
+
+    async def _skills(self, name: str, rest: str) -> FoundCommand | None:
+        if not self._session.extensions.definitions.there:
+            return None
+        from acp_agent.session.skill_command import skill_command  # noqa: PLC0415 - where any are
+
+        return await skill_command(self._session, name, rest)
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
         """What the model is told beside the user's words: a command's, notes, linked files."""

@@ -31,7 +31,7 @@ class Services(Struct, frozen=True, kw_only=True):
 
     `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
     session keeps outputs too long for the model, `checkpoints` the one of files as they were before
-    they were changed; `user_instructions` is the user's own AGENTS.md.
+    they were changed; `user_folder` is where the user's own AGENTS.md, skills and agents are.
     `turn_slots` and `call_slots` are what turns and calls of all sessions share.
     """
 
@@ -44,9 +44,15 @@ class Services(Struct, frozen=True, kw_only=True):
     gate: Callable[[], Gate]
     outputs: Path
     checkpoints: Path
-    user_instructions: Path
+    user_folder: Path
     turn_slots: Slots
     call_slots: Slots
+
+    @property
+    def home(self) -> Path:
+        """The user's home folder, which other programs share."""
+        named = self.environ.get("HOME")
+        return Path(named) if named else Path.home()
 
     @property
     def words(self) -> Words:

@@ -20,6 +20,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
+from acp_agent.session.children import Children
 from acp_agent.session.commands import Command
 from acp_agent.session.editor import Editor
 from acp_agent.session.extensions import Extensions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # for sessions that have MCP servers, and for turns that writ
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.session.budget import Budget
     from acp_agent.session.checkpoints import Checkpoints
+    from acp_agent.session.chosen import Chosen
     from acp_agent.session.rewinder import Rewinder
     from acp_agent.workspace.background_commands import BackgroundCommands
 
@@ -95,6 +97,7 @@ class Session:
         self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
         self.extensions = Extensions(self)
+        self.children = Children()
         self._checkpoints: Checkpoints | None = None
         self._warm = False
         self._closing: asyncio.Task[None] | None = None
@@ -104,6 +107,7 @@ class Session:
     def take(self, events: Sequence[AnyEvent]) -> None:
         """Bring the state up to events that are in the journal."""
         self.state.take(events)
+        self.children.take(events)
 
     @property
     def context(self) -> Context:
@@ -267,6 +271,14 @@ class Session:
         """
         self.turns.cancel_call(call)
 
+    def cancel_child(self, child: SessionId) -> bool:
+        """Stop the work of a child session, and the call that it works for. False: it runs none."""
+        call = self.children.call_of(child)
+        if call is None:
+            return False
+        self.turns.cancel_call(call)
+        return True
+
     def cancel_terminal(self, terminal: str) -> None:
         """Stop the command of a call, whose id is also its terminal's; the call ends with it.
 
@@ -314,9 +326,12 @@ class Session:
         if self._checkpoints is not None:
             self._checkpoints.turn_ended()
 
-    async def equip(self) -> SessionHost:
-        """What a turn needs, with the tools set up; the first time this imports them."""
-        return SessionHost(self, await self._tools.get())
+    async def equip(self, chosen: Chosen | None = None) -> SessionHost:
+        """What a turn needs, with the tools set up; the first time this imports them.
+
+        `chosen` is what a skill wants it to be run with.
+        """
+        return SessionHost(self, await self._tools.get(), chosen)
 
     @property
     def moved_to(self) -> tuple[Path, tuple[Path, ...]] | None:
@@ -352,6 +367,8 @@ class Session:
         """
         self._just_read = None  # nobody is going to replay it any more
         self.extensions.use_servers(mcp_servers)
+        if self.extensions.definitions.there:
+            self._background.run(self.extensions.definitions.look())
         if not self._warm:
             self._warm = True
             self._background.run(self._warm_up())

@@ -24,6 +24,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId, new_turn_id
 
 if TYPE_CHECKING:
+    from acp_agent.session.chosen import Chosen
     from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost
@@ -46,6 +47,7 @@ class Turn:
         reply: the agent's own answer to them; empty where the model is to answer.
         work: what it does instead of both; it gives what the agent says in the end.
         repetition: asks the model, maybe more than once; None: it is asked once.
+        chosen: what a skill wants it to be run with; None: what the user chose.
     """
 
     def __init__(
@@ -53,14 +55,17 @@ class Turn:
         session: Session,
         first: UserMessage,
         reply: Sequence[AnyEvent],
+        *,
         work: Work | None = None,
         repetition: Repetition | None = None,
+        chosen: Chosen | None = None,
     ) -> None:
         self._session = session
         self._first = first
         self._reply = reply
         self._work_instead = work
         self._repetition = repetition
+        self._chosen = chosen
         self._id = new_turn_id()
         self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
@@ -115,7 +120,9 @@ class Turn:
         Raises:
             InvalidInputError: there is no such call, or it has ended.
         """
-        if self._host is None or not self._host.open_calls.stop(call):
+        if self._host is None:
+            raise no_such_call(call)
+        if not (self._host.open_calls.stop(call) or self._session.children.stop(call)):
             raise no_such_call(call)
 
     def cancel_terminal(self, terminal: str) -> None:
@@ -124,7 +131,12 @@ class Turn:
         Raises:
             InvalidInputError: there is no such command, or it has ended.
         """
-        if self._host is None or not self._host.open_calls.stop_command(CallId(terminal)):
+        call = CallId(terminal)
+        if self._host is None:
+            raise no_such_terminal(terminal)
+        if not (
+            self._host.open_calls.stop_command(call) or self._session.children.stop_command(call)
+        ):
             raise no_such_terminal(terminal)
 
     def finish_loop(self) -> bool:
@@ -193,7 +205,8 @@ class Turn:
             if error.status == UNAUTHORIZED:
                 account.heard(error.provider, refused=True)
         elif error is None and stop != "cancelled":
-            account.heard(self._session.model.provider, refused=False)
+            assert self._host is not None
+            account.heard(self._host.model.provider, refused=False)
 
     async def _write_end(
         self, stop: StopReason | None, error: AcpAgentError | None
@@ -237,7 +250,7 @@ class Turn:
         if self._reply:
             await session.emit(*self._reply)
             return "end_turn"
-        host = self._host = await session.equip()
+        host = self._host = await session.equip(self._chosen)
         await session.extensions.ready()
         await host.write_system_prompt()
 

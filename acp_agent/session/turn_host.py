@@ -11,7 +11,7 @@ from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
 from acp_agent.config.types import ContextConfig
 from acp_agent.config.words import Words
-from acp_agent.events import AnyEvent, NoticeShown, SystemPromptWritten, Usage
+from acp_agent.events import AnyEvent, NoticeShown, SystemPromptGiven, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ModelRequest, ThoughtLevel
 from acp_agent.permissions.access import Access, Mode
@@ -21,6 +21,7 @@ from acp_agent.session.services import Services
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
     from acp_agent.agent.loop_guard import LoopGuard
     from acp_agent.agent.open_calls import OpenCalls
+    from acp_agent.session.chosen import Chosen
     from acp_agent.session.rewinder import Rewinder
     from acp_agent.session.session import Session
     from acp_agent.session.slots import Slots
@@ -37,54 +38,68 @@ class SessionHost:
     """What one turn works with.
 
     Its tools stay the same to its end, whatever folders the session is given meanwhile; the mode
-    and the model are those of the moment.
+    and the model are those of the moment, unless a skill chose the model.
+
+    Args:
+        session: whose turn it is.
+        equipment: the tools of the session, and the workspace that they work in.
+        chosen: what a skill wants the turn to be run with; None: what the user chose.
+
+    Attributes:
+        owner: the session.
+        equipment: see above.
     """
 
-    def __init__(self, session: Session, equipment: Equipment) -> None:
+    def __init__(
+        self, session: Session, equipment: Equipment, chosen: Chosen | None = None
+    ) -> None:
         from acp_agent.agent.open_calls import OpenCalls  # noqa: PLC0415 - for prompts only
         from acp_agent.session.turn_tools import TurnTools  # noqa: PLC0415 - likewise
 
-        self.limits = _limits(session.services)
+        self.owner = session
+        self.equipment = equipment
+        self.limits = _limits(session.services, chosen)
         self.open_calls: OpenCalls = OpenCalls()
-        self._session = session
-        self._equipment = equipment
-        self._tools = TurnTools(session, equipment, self.open_calls)
+        self._chosen = chosen
+        self._tools = TurnTools(self, chosen)
         self._calls_told_to_wait = False
 
     @property
     def session(self) -> SessionId:
         """The session's id."""
-        return self._session.session
+        return self.owner.session
 
     @property
     def context(self) -> Context:
         """What the model is sent."""
-        return self._session.context
+        return self.owner.context
 
     @property
     def loop_guard(self) -> LoopGuard:
         """Whether the model goes round in circles."""
-        return self._session.state.loops
+        return self.owner.state.loops
 
     @property
     def mode(self) -> Mode:
         """The permission mode as it is now."""
-        return self._session.mode
+        return self.owner.mode
 
     @property
     def model(self) -> ModelInfo:
         """The chosen model as it is now."""
-        return self._session.model
+        return self.owner.model if self._chosen is None else self._chosen.model
 
     @property
     def thought_level(self) -> ThoughtLevel | None:
         """How much the model is to reason."""
-        return self._session.settings.thought_level
+        if self._chosen is not None:
+            return self._chosen.thought_level
+        return self.owner.settings.thought_level
 
     @property
     def workspace(self) -> Workspace:
         """What the tools may touch."""
-        return self._equipment.workspace
+        return self.equipment.workspace
 
     @property
     def toolset(self) -> Toolset:
@@ -94,24 +109,24 @@ class SessionHost:
     @property
     def words(self) -> Words:
         """What is said to the user, in the user's language."""
-        return self._session.services.words
+        return self.owner.services.words
 
     @property
     def gate(self) -> Gate:
         """What decides about side effects."""
-        return self._session.services.gate()
+        return self.owner.services.gate()
 
     @property
     def context_settings(self) -> ContextConfig:
         """How full the context may get, and what happens then."""
-        return self._session.services.config.context
+        return self.owner.services.config.context
 
     @property
     def small_model(self) -> ModelInfo:
         """The model for side work."""
         from acp_agent.models.roles import small_model  # noqa: PLC0415 - for side work only
 
-        services = self._session.services
+        services = self.owner.services
         return small_model(services.models, services.config, self.model)
 
     @property
@@ -119,53 +134,53 @@ class SessionHost:
         """The model that looks at pictures for one that cannot."""
         from acp_agent.models.roles import vision_model  # noqa: PLC0415 - for pictures only
 
-        services = self._session.services
+        services = self.owner.services
         return vision_model(services.models, services.config)
 
     @property
     def cost(self) -> float | None:
         """What the session cost so far."""
-        return self._session.state.cost
+        return self.owner.state.cost
 
     @property
     def secrets(self) -> Sequence[str]:
         """Values that must not be shown, sent or stored."""
-        return self._session.secrets
+        return self.owner.secrets
 
     def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
         """The models to ask when another cannot be had."""
-        return self._session.services.models.fallbacks(model)
+        return self.owner.services.models.fallbacks(model)
 
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider."""
-        return await self._session.driver(model)
+        return await self.owner.driver(model)
 
     async def history(self) -> Sequence[AnyEvent]:
         """Every event of the session so far."""
-        return await self._session.history()
+        return await self.owner.history()
 
     def take_compaction_wish(self) -> str | None:
         """What the user asked to be compacted in the turn, once."""
-        turns = self._session.turns
+        turns = self.owner.turns
         wish, turns.compaction_wish = turns.compaction_wish, None
         return wish
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, take them into the context, and show them."""
-        await self._session.emit(*events)
+        await self.owner.emit(*events)
 
     async def settled(self) -> None:
         """Wait until everything that anyone emitted is in the context."""
-        await self._session.settled()
+        await self.owner.settled()
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the session's."""
-        cost, before = self._session.services.models.cost(model, usage), self._session.state.cost
+        cost, before = self.owner.services.models.cost(model, usage), self.owner.state.cost
         return before if cost is None else (before or 0.0) + cost
 
     async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
         """Why no further request may be made to the model; None: it may."""
-        budget = self._session.budget
+        budget = self.owner.budget
         if not budget.limits:
             return None
         if aside is not None:
@@ -178,7 +193,7 @@ class SessionHost:
 
     async def warn_of_budget(self) -> None:
         """Let the user know of budgets that are nearly used up."""
-        budget = self._session.budget
+        budget = self.owner.budget
         if budget.limits:
             told = await budget.warnings()
             await self.emit(*(NoticeShown(severity="warning", title=title) for title in told))
@@ -186,7 +201,7 @@ class SessionHost:
     @asynccontextmanager
     async def call_slot(self) -> AsyncIterator[None]:
         """A place among the calls that run in the process, as soon as there is one."""
-        slots = self._session.services.call_slots
+        slots = self.owner.services.call_slots
         told = self._calls_told_to_wait
         self._calls_told_to_wait = told or slots.full
         async with self._place(slots, None if told else CALLS_WAIT):
@@ -195,7 +210,7 @@ class SessionHost:
     @asynccontextmanager
     async def turn_slot(self) -> AsyncIterator[None]:
         """A place among the turns that run in the process, as soon as there is one."""
-        async with self._place(self._session.services.turn_slots, TURN_WAITS):
+        async with self._place(self.owner.services.turn_slots, TURN_WAITS):
             yield
 
     @asynccontextmanager
@@ -210,50 +225,55 @@ class SessionHost:
 
     def clean(self, text: str) -> str:
         """`text` without secrets."""
-        return self._session.clean(text)
+        return self.owner.clean(text)
 
     async def keep_files(self, access: Access) -> None:
         """Keep the files as they are before the turn changes any."""
-        await self._session.checkpoints.before(access)
+        await self.owner.checkpoints.before(access)
 
     @property
     def rewinder(self) -> Rewinder:
         """What takes the session back to how it was."""
-        return self._session.rewinder
+        return self.owner.rewinder
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
         """Let the user decide about a call."""
-        return await self._session.editor.ask_permission(self.session, asking, ask)
+        return await self.owner.editor.ask_permission(self.owner.session, asking, ask)
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
         """Ask the user something."""
-        return await self._session.editor.ask_question(self.session, call, question)
+        return await self.owner.editor.ask_question(self.owner.session, call, question)
 
     async def write_system_prompt(self) -> None:
         """Write the system prompt to the journal, unless it is there as it should be."""
-        session = self._session
+        session = self.owner
         if not session.state.system_prompt_is_due:
             return
+        await self.give_system_prompt(session.state.given_system_prompt)
+
+    async def give_system_prompt(self, given: SystemPromptGiven | None) -> None:
+        """Write the system prompt, with `given` in the place of the agent's own or beside it."""
         from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
-        from acp_agent.workspace.instructions import read_instructions  # noqa: PLC0415 - likewise
+        from acp_agent.workspace import instructions  # noqa: PLC0415 - likewise
         from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - likewise
 
-        instructions = await asyncio.to_thread(
-            read_instructions, session.cwd, session.services.user_instructions
-        )
+        session = self.owner
+        user_file = session.services.user_folder / instructions.FILE_NAME
+        found = await asyncio.to_thread(instructions.read_instructions, session.cwd, user_file)
         text = system_prompt(
             cwd=session.cwd,
             directories=session.directories,
-            instructions=scrub(instructions, self.secrets),
-            given=session.state.given_system_prompt,
+            instructions=scrub(found, self.secrets),
+            given=given,
         )
         await self.emit(SystemPromptWritten(text=text))
 
 
-def _limits(services: Services) -> Limits:
+def _limits(services: Services, chosen: Chosen | None) -> Limits:
     limits = services.config.limits
+    requests = None if chosen is None else chosen.uses.max_requests
     return Limits(
-        model_requests=limits.model_requests,
+        model_requests=min(requests or limits.model_requests, limits.model_requests),
         retries=limits.retries,
         first_byte=limits.first_byte_seconds,
         stall=limits.stall_seconds,

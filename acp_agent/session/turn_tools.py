@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
-    from acp_agent.agent.open_calls import OpenCalls
-    from acp_agent.session.session import Session
-    from acp_agent.session.tools_setup import Equipment
+    from acp_agent.session.chosen import Chosen
+    from acp_agent.session.delegation import Delegation
+    from acp_agent.session.turn_host import SessionHost
     from acp_agent.tools.base import AnyTool
     from acp_agent.tools.toolset import Toolset
 
@@ -17,17 +17,16 @@ class TurnTools:
     """What a turn's model may call.
 
     Args:
-        session: the session.
-        equipment: its tools, and the workspace that they work in.
-        open_calls: the calls that the turn has not finished yet.
+        host: what the turn works with.
+        chosen: says which of the tools it may have; None: all.
     """
 
-    def __init__(self, session: Session, equipment: Equipment, open_calls: OpenCalls) -> None:
-        self._session = session
-        self._equipment = equipment
-        self._open_calls = open_calls
-        self._searching = _WithOneMore(self._search)
-        self._rewinding = _WithOneMore(self._rewind)
+    def __init__(self, host: SessionHost, chosen: Chosen | None = None) -> None:
+        self._host = host
+        self._searching = _Changed(lambda tools: tools.with_more([self._search()]))
+        self._rewinding = _Changed(lambda tools: tools.with_more([self._rewind()]))
+        self._delegating = _Changed(lambda tools: tools.with_more(self._delegation.tools()))
+        self._chosen = None if chosen is None else _Changed(chosen.of)
 
     def now(self) -> Toolset:
         """The tools as they are at the moment.
@@ -35,44 +34,52 @@ class TurnTools:
         The search of the session is among them once the model is not sent all of it any more: right
         then the provider's cache is lost in any case.
         """
-        session = self._session
-        tools = self._equipment.toolset
+        session = self._host.owner
+        tools = self._host.equipment.toolset
         if session.extensions.mcp is not None:
-            tools = session.extensions.mcp.toolset(tools, self._equipment.workspace)
+            tools = session.extensions.mcp.toolset(tools, self._host.workspace)
+        if session.extensions.definitions.there:
+            tools = self._delegating.of(tools)
         if session.context.is_shortened:
-            tools = self._searching.beside(tools)
+            tools = self._searching.of(tools)
         if session.services.config.checkpoints.rewind_tool:
-            tools = self._rewinding.beside(tools)
-        return tools
+            tools = self._rewinding.of(tools)
+        return tools if self._chosen is None else self._chosen.of(tools)
+
+    @property
+    def _delegation(self) -> Delegation:
+        from acp_agent.session.delegation import Delegation  # noqa: PLC0415 - where there are any
+
+        return Delegation(self._host)
 
     def _search(self) -> AnyTool:
         from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
 
-        return SessionSearchTool(self._equipment.workspace, self._session.dated_history)
+        return SessionSearchTool(self._host.workspace, self._host.owner.dated_history)
 
     def _rewind(self) -> AnyTool:
         from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - where the user wants it
 
         return RewindTool(
-            self._equipment.workspace,
-            self._session.rewinder.by_model,
-            lambda: len(self._open_calls) <= 1,
+            self._host.workspace,
+            self._host.owner.rewinder.by_model,
+            lambda: len(self._host.open_calls) <= 1,
         )
 
 
-class _WithOneMore:
-    """Sets of tools with one more, which stay the same while the sets do.
+class _Changed:
+    """Sets of tools with a change, which stay the same while the sets do.
 
     Args:
-        make: makes the tool.
+        change: makes the changed set.
     """
 
-    def __init__(self, make: Callable[[], AnyTool]) -> None:
-        self._make = make
-        self._made: tuple[Toolset, Toolset] | None = None  # without it, and with it
+    def __init__(self, change: Callable[[Toolset], Toolset]) -> None:
+        self._change = change
+        self._made: tuple[Toolset, Toolset] | None = None  # before and after
 
-    def beside(self, tools: Toolset) -> Toolset:
-        """`tools` with the tool."""
+    def of(self, tools: Toolset) -> Toolset:
+        """`tools` with the change."""
         if self._made is None or self._made[0] is not tools:
-            self._made = (tools, tools.with_more([self._make()]))
+            self._made = (tools, self._change(tools))
         return self._made[1]

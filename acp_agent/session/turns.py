@@ -19,6 +19,7 @@ from acp_agent.session.interruption import closing
 from acp_agent.session.turn import Turn, Work, no_such_call, no_such_terminal
 
 if TYPE_CHECKING:
+    from acp_agent.session.chosen import Chosen
     from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
 
@@ -49,6 +50,7 @@ class Turns:
         withdrawn: Callable[[], bool],
         work: Work | None = None,
         repetition: Repetition | None = None,
+        chosen: Chosen | None = None,
     ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
@@ -59,6 +61,7 @@ class Turns:
             withdrawn: whether they are not to be said any more.
             work: what a turn that begins with them does, instead of asking the model.
             repetition: asks the model in a turn that begins with them, maybe more than once.
+            chosen: what a skill wants such a turn to be run with.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see `Session.prompt`.
@@ -78,7 +81,9 @@ class Turns:
             raise PromptCancelledError
         if session.closing:
             raise SessionNotFoundError(session.session)
-        turn = self.current = Turn(session, message, reply, work, repetition)
+        turn = self.current = Turn(
+            session, message, reply, work=work, repetition=repetition, chosen=chosen
+        )
         turn.start(on_end=self._ended)
         return turn
 

@@ -163,10 +163,9 @@ class Tool(ABC, Generic[Params]):
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
-    @classmethod
-    def description(cls) -> str:
+    def description(self) -> str:
         """What the model is told of the tool: the Markdown file beside the tool's module."""
-        module = cls.__module__.rpartition(".")[2]
+        module = type(self).__module__.rpartition(".")[2]
         return (package_files(__package__) / f"{module}.md").read_text("utf-8").strip()
 
     def title(self, arguments: JsonObject) -> str:

@@ -48,8 +48,7 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
         super().__init__(workspace)
         self._servers = servers
 
-    @classmethod
-    def description(cls) -> str:
+    def description(self) -> str:
         """What the model is told."""
         return "Lists the resources of the connected MCP servers, and templates of their addresses."
 
@@ -100,8 +99,7 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
         self._servers = servers
         self._seconds = seconds
 
-    @classmethod
-    def description(cls) -> str:
+    def description(self) -> str:
         """What the model is told."""
         return "Reads a resource of an MCP server by its address (list_mcp_resources has them)."
 

@@ -46,9 +46,13 @@ class McpTool(DescribedTool):
     server: ClassVar[McpServer]
     seconds: ClassVar[float]
 
+    def description(self) -> str:
+        """What the server says."""
+        return self.told()
+
     @classmethod
-    def description(cls) -> str:
-        """What the server says, cut where it is long."""
+    def told(cls) -> str:
+        """What the server says of the tool, cut where it is long."""
         text = cls.remote.description or _title_of(cls.remote)
         return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
 

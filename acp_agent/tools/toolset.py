@@ -57,6 +57,13 @@ class Toolset:
                 both._specs.append(_spec(tool))
         return both
 
+    def only(self, wanted: Callable[[str], bool]) -> Toolset:
+        """Those of these tools whose names are wanted, in the same order."""
+        fewer = Toolset(())
+        fewer._tools = {name: tool for name, tool in self._tools.items() if wanted(name)}
+        fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
+        return fewer
+
     def specs(self) -> list[ToolSpec]:
         """The tools as a model sees them: the same bytes each time, for the provider's cache."""
         return list(self._specs)

@@ -34,6 +34,7 @@ from acp_agent.events import (
 from acp_agent.extensions.mcp.config import ProgramServer
 from acp_agent.permissions.contract import Gate
 from acp_agent.session import session as session_module
+from acp_agent.session.chosen import Chosen
 from acp_agent.session.manager import SessionManager
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, is_alive, never_answers
@@ -339,7 +340,7 @@ async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it
 ) -> None:
     reached = asyncio.Event()
 
-    async def equip() -> None:
+    async def equip(chosen: Chosen | None) -> None:
         reached.set()
         try:
             await asyncio.Event().wait()

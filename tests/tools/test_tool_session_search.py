@@ -156,5 +156,9 @@ async def test_an_answer_stays_short_however_much_is_found(tmp_path: Path) -> No
     assert len(await find(tmp_path, events, words="word")) < 13_000
 
 
-def test_what_the_tool_takes_of_every_request_stays_small() -> None:
-    assert len(SessionSearchTool.description()) < 900
+def test_what_the_tool_takes_of_every_request_stays_small(tmp_path: Path) -> None:
+    async def nothing() -> Sequence[Dated]:
+        return []
+
+    tool = SessionSearchTool(ToolUser(tmp_path).workspace, nothing)
+    assert len(tool.description()) < 900

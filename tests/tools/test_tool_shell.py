@@ -274,8 +274,8 @@ def test_the_title_shows_what_has_come_of_the_arguments(
     assert ShellTool(workspace).title(arguments) == title
 
 
-def test_the_description_for_the_model_names_the_limits() -> None:
-    assert "600" in ShellTool.description()
+def test_the_description_for_the_model_names_the_limits(workspace: Workspace) -> None:
+    assert "600" in ShellTool(workspace).description()
 
 
 def test_a_title_shows_what_would_otherwise_be_hidden() -> None:

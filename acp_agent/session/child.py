@@ -1,0 +1,162 @@
+"""A child session: an agent that works on a task for one call of its parent's turn.
+
+It is a turn like any other, with a context and a loop guard of its own. Its events are part of the
+parent's journal (`ChildWorked`); its calls are judged as the parent's are, and need the same user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.agent.context import Context
+from acp_agent.agent.host import Asking
+from acp_agent.agent.loop_guard import LoopGuard
+from acp_agent.events import (
+    Activity,
+    AnyEvent,
+    ChildWorked,
+    NoticeShown,
+    SubagentChanged,
+    ToolCalled,
+    ToolEnded,
+    Usage,
+    UsageReported,
+)
+from acp_agent.ids import CallId, SessionId
+from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
+from acp_agent.permissions.contract import Ask, Choice
+from acp_agent.session.child_activity import ChildActivity
+from acp_agent.session.chosen import Chosen
+from acp_agent.session.turn_host import SessionHost
+from acp_agent.tools.base import Answer, Progress, Question
+
+# What belongs to the user's own conversation, or would let a child have children.
+NOT_FOR_CHILDREN = ("task", "skill", "finish_loop", "rewind", "session_search")
+
+
+class ChildHost(SessionHost):
+    """What one child works with (`acp_agent.agent.host.TurnHost`).
+
+    Args:
+        parent: what the turn works with that the child works for.
+        child: the child's id.
+        call: the call that it works for.
+        chosen: its model, and which tools it has.
+        progress: shows at the call what it does.
+    """
+
+    def __init__(
+        self,
+        parent: SessionHost,
+        child: SessionId,
+        call: CallId,
+        chosen: Chosen,
+        progress: Progress,
+    ) -> None:
+        without = (*chosen.uses.without, *NOT_FOR_CHILDREN)
+        uses = msgspec.structs.replace(chosen.uses, without=without)
+        super().__init__(parent.owner, parent.equipment, msgspec.structs.replace(chosen, uses=uses))
+        self.call = call
+        self._parent = parent
+        self._child = child
+        self._context = Context()
+        self._loops = LoopGuard()
+        self._events: list[AnyEvent] = []
+        self._cost: float | None = None
+        self._asked = 0  # questions that wait for the user
+        self._activity = ChildActivity(progress)
+
+    @property
+    def session(self) -> SessionId:
+        """The child's id."""
+        return self._child
+
+    @property
+    def context(self) -> Context:
+        """What the child's model is sent."""
+        return self._context
+
+    @property
+    def loop_guard(self) -> LoopGuard:
+        """Whether the child goes round in circles."""
+        return self._loops
+
+    @property
+    def cost(self) -> float | None:
+        """What the child cost so far."""
+        return self._cost
+
+    @property
+    def said(self) -> str:
+        """What the child said last."""
+        for entry in reversed(self._context.entries):
+            if isinstance(entry.message, ModelSide):
+                parts = entry.message.parts
+                return "".join(one.text for one in parts if isinstance(one, AnswerText)).strip()
+        return ""
+
+    def took(self, event: AnyEvent) -> None:
+        """An event of the child is in the journal."""
+        self._context.feed([event])
+        self._loops.take([event])
+        self._events.append(event)
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Every event of the child so far."""
+        return list(self._events)
+
+    def take_compaction_wish(self) -> str | None:
+        """Nobody can wish that of a child."""
+        return None
+
+    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
+        """Add a request's cost to the child's."""
+        cost = self.owner.services.models.cost(model, usage)
+        return self._cost if cost is None else (self._cost or 0.0) + cost
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events to the parent's journal, as the child's; what users are told is theirs."""
+        await self.owner.emit(*map(self._of_the_child, events))
+        for event in events:
+            match event:
+                case UsageReported() if event.cost is not None:
+                    more = event.cost - (self._cost or 0.0)
+                    self._cost = event.cost
+                    await self.owner.children.paid(self._parent, more)
+                case ToolCalled():
+                    await self._activity.called(event)
+                case ToolEnded():
+                    await self._activity.ended(event)
+                case _:
+                    pass
+
+    def _of_the_child(self, event: AnyEvent) -> AnyEvent:
+        if isinstance(event, NoticeShown):
+            return event
+        return ChildWorked(session=self._child, call=self.call, did=event)
+
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
+        """Let the user decide about a call of the child's."""
+        await self._waits(1)
+        try:
+            return await super().ask_permission(asking, ask)
+        finally:
+            await asyncio.shield(self._waits(-1))
+
+    async def ask_question(self, call: CallId, question: Question) -> Answer | None:
+        """Ask the user something for the child."""
+        await self._waits(1)
+        try:
+            return await super().ask_question(call, question)
+        finally:
+            await asyncio.shield(self._waits(-1))
+
+    async def _waits(self, more: int) -> None:
+        """Say that the child waits for the user, or does so no more."""
+        before, self._asked = self._asked, self._asked + more
+        if bool(before) != bool(self._asked):
+            state: Activity = "requires_action" if self._asked else "running"
+            await self.owner.emit(SubagentChanged(session=self._child, state=state))

@@ -1,0 +1,101 @@
+"""The skills and agents of a session, as their files say at the moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.events import NoticeShown
+from acp_agent.extensions.definitions.places import any_there, places
+from acp_agent.session.commands import Command
+
+if TYPE_CHECKING:  # for sessions that have any
+    from acp_agent.extensions.definitions.agent import AgentSpec
+    from acp_agent.extensions.definitions.finding import Found
+    from acp_agent.extensions.definitions.places import Places
+    from acp_agent.extensions.definitions.skill import Skill
+    from acp_agent.session.session import Session
+
+PREFIX = "skill:"  # what the name of a skill's command begins with
+
+
+class Definitions:
+    """Reads the files when the session is opened, and again before each turn.
+
+    What is written meanwhile, by the user or by the agent itself, so holds from the next turn on.
+
+    Args:
+        session: the session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._found: Found | None = None
+        self._told: set[tuple[Path, str]] = set()
+        self._looking = asyncio.Lock()
+
+    @property
+    def places(self) -> Places:
+        """Where the files are looked for."""
+        session = self._session
+        services = session.services
+        return places(session.cwd, user=services.user_folder, home=services.home)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is any place with files; costs a few looks at the disk."""
+        return self._found is not None or any_there(self.places)
+
+    async def look(self) -> None:
+        """Read the files, offer the commands that changed, and tell once of what is broken."""
+        if not self.there:
+            return
+        async with self._looking:
+            before = self.commands
+            found = self._found = await asyncio.to_thread(self._find)
+            if self.commands != before:
+                self._session.extensions.offer_commands()
+            for problem in found.problems:
+                if (problem.path, problem.why) not in self._told:
+                    self._told.add((problem.path, problem.why))
+                    notice = NoticeShown(
+                        severity="warning",
+                        title=f"{problem.path.name} is not used as it is written",
+                        description=f"{problem.path}: {problem.why}",
+                    )
+                    # Not journaled: it is about the files as they are now.
+                    await self._session.tell(notice)
+
+    def _find(self) -> Found:
+        from acp_agent.extensions.definitions.finding import find_definitions  # noqa: PLC0415 - in a thread
+
+        return find_definitions(self.places, self._session.services.config)
+
+    @property
+    def skills(self) -> Sequence[Skill]:
+        """The skills that were found."""
+        return () if self._found is None else self._found.skills
+
+    @property
+    def agents(self) -> Sequence[AgentSpec]:
+        """The agents that were found."""
+        return () if self._found is None else self._found.agents
+
+    def skill(self, name: str) -> Skill | None:
+        """The skill of this name."""
+        return next((one for one in self.skills if one.name == name), None)
+
+    def agent(self, name: str) -> AgentSpec | None:
+        """The agent of this name."""
+        return next((one for one in self.agents if one.name == name), None)
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The skills that the user may choose, as commands."""
+        return [
+            Command(name=PREFIX + one.name, description=one.description, hint=one.hint)
+            for one in self.skills
+            if one.by_user
+        ]

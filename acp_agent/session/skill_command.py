@@ -1,0 +1,54 @@
+"""`/skill:name what for`: the user chooses a skill for a turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.uses import Uses
+from acp_agent.session.chosen import choose
+from acp_agent.session.commands import FoundCommand
+from acp_agent.session.definitions import PREFIX
+from acp_agent.session.skill_text import skill_text
+
+if TYPE_CHECKING:
+    from acp_agent.session.session import Session
+
+
+async def skill_command(session: Session, name: str, rest: str) -> FoundCommand | None:
+    """What a command does that names a skill; None where it names none.
+
+    The turn that it begins is run with what the skill wants to be run with. In a turn that runs
+    already the skill's text joins in, and the turn stays what it is.
+    """
+    definitions, words = session.extensions.definitions, session.services.words
+    if not name.startswith(PREFIX):
+        return None
+    name = name.removeprefix(PREFIX)
+    await definitions.look()  # it may have been written just now
+    skill = definitions.skill(name)
+    if skill is None or not skill.by_user:
+        text = words("There is no skill {name!r}; /help lists those that there are.", name=name)
+        return _answered(text)
+    if skill.uses == Uses():
+        return FoundCommand(ask=skill_text(skill, rest))
+    settings, services = session.settings, session.services
+    try:
+        chosen = choose(
+            skill.uses,
+            main=settings.model,
+            thought=settings.thought_level,
+            models=services.models,
+            config=services.config,
+        )
+    except InvalidInputError as error:
+        why = words.told(str(error))
+        return _answered(words("The skill {name} cannot be used: {why}", name=skill.name, why=why))
+    return FoundCommand(ask=skill_text(skill, rest), chosen=chosen)
+
+
+def _answered(text: str) -> FoundCommand:
+    async def answer(session: Session) -> str:
+        return session.clean(text)
+
+    return FoundCommand(answer=answer)

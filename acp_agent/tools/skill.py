@@ -1,0 +1,83 @@
+"""Use a skill."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import one_line
+from acp_agent.tools.touches import NOTHING, Touches
+from acp_agent.workspace.contract import Workspace
+
+_TITLE = 100  # characters
+_DESCRIPTION = 300  # characters of a skill's description that the model is sent
+
+Use = Callable[[str, str, Progress], Awaitable[Outcome]]
+
+
+class SkillParams(ToolParams):
+    """The skill tool's parameters."""
+
+    skill: Annotated[str, Field(min_length=1, description="Which skill.")]
+    request: Annotated[str, Field(description="What it is to be used for, in full.")] = ""
+
+
+class SkillTool(Tool[SkillParams]):
+    """Gives the model a skill's instructions, or what an agent made of them.
+
+    Args:
+        workspace: what the tools may touch.
+        skills: the names and descriptions of the skills that the model may choose.
+        use: uses one for a request.
+    """
+
+    name: ClassVar[str] = "skill"
+    kind: ClassVar[ToolKind] = "other"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[SkillParams]] = SkillParams
+
+    def __init__(self, workspace: Workspace, skills: Sequence[tuple[str, str]], use: Use) -> None:
+        super().__init__(workspace)
+        self._skills = dict(skills)
+        self._use = use
+
+    def description(self) -> str:
+        """What the tool is for, and the skills that there are."""
+        lines = [
+            f"- {name}: {one_line(about, _DESCRIPTION)}" for name, about in self._skills.items()
+        ]
+        return "\n".join([super().description(), "", "The skills:", *lines])
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Use the skill review"."""
+        skill = arguments.get("skill")
+        return f"Use the skill {one_line(skill, _TITLE)}" if isinstance(skill, str) else self.name
+
+    def touches(self, params: SkillParams) -> Touches:
+        """Nothing by itself: what is done with it is judged call by call."""
+        del params
+        return NOTHING
+
+    async def prepare(self, params: SkillParams) -> Prepared:
+        """Find the skill.
+
+        Raises:
+            ToolError: there is no such skill.
+        """
+        if params.skill not in self._skills:
+            raise ToolError(
+                f"there is no skill {params.skill!r}; the skills are {', '.join(self._skills)}"
+            )
+        return Prepared(
+            title=self.title(params.model_dump()), run=functools.partial(self._run, params)
+        )
+
+    async def _run(self, params: SkillParams, progress: Progress) -> Outcome:
+        return await self._use(params.skill, params.request, progress)

@@ -1,0 +1,89 @@
+"""Give a subagent a task."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.quoting import one_line
+from acp_agent.tools.touches import NOTHING, Touches
+from acp_agent.workspace.contract import Workspace
+
+_TITLE = 100  # characters
+_DESCRIPTION = 300  # characters of an agent's description that the model is sent
+
+Delegate = Callable[[str, str, str, Progress], Awaitable[Outcome]]
+
+
+class TaskParams(ToolParams):
+    """The task tool's parameters."""
+
+    agent: Annotated[str, Field(min_length=1, description="Which agent.")]
+    title: Annotated[str, Field(min_length=1, description="The task in three to six words.")]
+    task: Annotated[str, Field(min_length=1, description="The task, with all that it needs.")]
+
+
+class TaskTool(Tool[TaskParams]):
+    """Lets an agent do something, and gives what it answers.
+
+    Args:
+        workspace: what the tools may touch.
+        agents: the names and descriptions of the agents.
+        delegate: has an agent do it: its name, the title, the task.
+    """
+
+    name: ClassVar[str] = "task"
+    kind: ClassVar[ToolKind] = "other"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[TaskParams]] = TaskParams
+
+    def __init__(
+        self, workspace: Workspace, agents: Sequence[tuple[str, str]], delegate: Delegate
+    ) -> None:
+        super().__init__(workspace)
+        self._agents = dict(agents)
+        self._delegate = delegate
+
+    def description(self) -> str:
+        """What the tool is for, and the agents that there are."""
+        lines = [
+            f"- {name}: {one_line(about, _DESCRIPTION)}" for name, about in self._agents.items()
+        ]
+        return "\n".join([super().description(), "", "The agents:", *lines])
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "explore: Find the parser"."""
+        said = [arguments.get("agent"), arguments.get("title")]
+        return one_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
+
+    def touches(self, params: TaskParams) -> Touches:
+        """Nothing by itself: what the agent calls is judged call by call.
+
+        So several agents work side by side, each as a user's second session in the folder would.
+        """
+        del params
+        return NOTHING
+
+    async def prepare(self, params: TaskParams) -> Prepared:
+        """Find the agent.
+
+        Raises:
+            ToolError: there is no such agent.
+        """
+        if params.agent not in self._agents:
+            raise ToolError(
+                f"there is no agent {params.agent!r}; the agents are {', '.join(self._agents)}"
+            )
+        return Prepared(
+            title=self.title(params.model_dump()), run=functools.partial(self._run, params)
+        )
+
+    async def _run(self, params: TaskParams, progress: Progress) -> Outcome:
+        return await self._delegate(params.agent, params.title, params.task, progress)

@@ -1,0 +1,186 @@
+"""Skills: chosen by the user as commands, by the model as a tool, run as they want to be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.content import ImageBlock
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AgentText, ChildWorked, ToolEnded
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.open_session import Desk, open_desk
+
+REVIEW = """---
+name: review
+description: Reviews a change.
+argument-hint: what to review
+{more}
+---
+Look at the diff first. See `scripts/lines.sh`.
+"""
+USE = Call("skill", {"skill": "review", "request": "the parser"})
+
+
+def write_skill(folder: Path, more: str = "") -> Path:
+    skill = folder / ".agents" / "skills" / "review"
+    skill.mkdir(parents=True, exist_ok=True)
+    (skill / "SKILL.md").write_text(REVIEW.format(more=more))
+    return skill
+
+
+def models(server: ModelServer) -> list[str]:
+    return [request.json["model"] for request in server.requests]
+
+
+async def test_a_skill_is_a_command_whose_text_the_model_is_told_with_the_users_words(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    folder = write_skill(desk.folder)
+    model_server.add(answer("Fine."))
+    await desk.say("/skill:review the parser")
+    words = desk.words()[-1]
+    assert words.startswith("/skill:review the parser")
+    assert "Look at the diff first." in words
+    assert "Use it for this: the parser" in words
+    assert str(folder) in words
+    offered = {command.name: command for command in desk.editor.commands}
+    assert offered["skill:review"].hint == "what to review"
+
+
+async def test_a_skill_answers_with_the_model_that_it_names_for_its_turn_alone(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "model: openai/blind")
+    model_server.otherwise = answer("Fine.")
+    await desk.say("Hi")
+    await desk.say("/skill:review")
+    await desk.say("And now?")
+    assert models(model_server) == ["gpt-5", "blind", "gpt-5"]
+    assert desk.session.model.ref == "openai/gpt-5"
+
+
+async def test_a_skill_can_be_given_to_the_small_model(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config='small_model = "openai/blind"\n') as desk:
+        write_skill(desk.folder, "model: small")
+        model_server.add(answer("Fine."))
+        await desk.say("/skill:review")
+        assert models(model_server) == ["blind"]
+
+
+async def test_the_users_configuration_beats_the_model_that_a_skill_names(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = '[skills.review]\nmodel = "openai/gpt-5"\nthought_level = "high"\n'
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        write_skill(desk.folder, "model: openai/blind")
+        model_server.add(answer("Fine."))
+        await desk.say("/skill:review")
+        assert models(model_server) == ["gpt-5"]
+        assert model_server.requests[0].json["reasoning_effort"] == "high"
+
+
+async def test_a_skill_whose_model_cannot_be_used_says_so_and_nothing_is_sent(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "model: anthropic/claude-sonnet-4-5")
+    assert await desk.say("/skill:review") == "end_turn"
+    said = "".join(event.text for event in desk.editor.of(AgentText))
+    assert "The skill review cannot be used: its model anthropic/claude-sonnet-4-5" in said
+    assert model_server.requests == []
+
+
+async def test_a_skill_has_only_the_tools_that_it_names(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "tools: read, gr*")
+    model_server.otherwise = answer("Fine.")
+    await desk.say("/skill:review")
+    await desk.say("And now?")
+    tools = [
+        [tool["function"]["name"] for tool in request.json["tools"]]
+        for request in model_server.requests
+    ]
+    assert tools[0] == ["read", "grep"]
+    assert "shell" in tools[1]
+
+
+async def test_an_image_goes_to_a_skill_only_whose_model_can_see_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "model: openai/blind")
+    image = ImageBlock(data="iVBORw0KGgo=", mime_type="image/png")
+    with pytest.raises(InvalidInputError, match="openai/blind cannot see images"):
+        await desk.say("/skill:review", image)
+    assert model_server.requests == []
+
+
+async def test_a_skill_that_is_not_there_is_said_and_nothing_is_sent(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder)
+    await desk.say("/skill:revue it")
+    said = "".join(event.text for event in desk.editor.of(AgentText))
+    assert "There is no skill 'revue'" in said
+    assert model_server.requests == []
+
+
+async def test_a_skill_in_a_running_turn_joins_in(desk: Desk, model_server: ModelServer) -> None:
+    write_skill(desk.folder, "model: openai/blind")
+    stall = Stall()
+    model_server.add(answer("Half", stall, " done."), answer("Reviewed."))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    assert await desk.begin("/skill:review the parser") is turn
+    stall.release()
+    assert await turn.result() == "end_turn"
+    assert "Look at the diff first." in desk.words()[-1]
+    assert models(model_server) == ["gpt-5", "gpt-5"]
+
+
+async def test_the_model_uses_a_skill_by_itself_and_follows_its_text(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder)
+    model_server.add(answer(USE), answer("Reviewed."))
+    assert await desk.say("Look at my change") == "end_turn"
+    assert "- review: Reviews a change." in str(model_server.requests[0].json["tools"])
+    assert "Look at the diff first." in desk.editor.of(ToolEnded)[0].result
+    assert desk.editor.of(ChildWorked) == []
+
+
+async def test_a_skill_with_a_model_of_its_own_is_run_apart_when_the_model_uses_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "model: openai/blind")
+    model_server.add(answer(USE), answer("Two faults."), answer("There are two faults."))
+    assert await desk.say("Look at my change") == "end_turn"
+    assert models(model_server) == ["gpt-5", "blind", "gpt-5"]
+    child = model_server.requests[1].json["messages"]
+    assert "Look at the diff first." in child[-1]["content"]
+    assert "Look at my change" not in str(child)
+    assert desk.editor.of(ToolEnded)[0].result == "Two faults."
+
+
+async def test_a_skill_that_only_the_user_may_choose_is_not_offered_to_the_model(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "disable-model-invocation: true")
+    model_server.add(answer("Fine."))
+    await desk.say("/skill:review")
+    assert "Reviews a change." not in str(model_server.requests[0].json["tools"])
+
+
+async def test_the_files_of_the_users_own_skills_can_be_read(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    folder = write_skill(desk.services.home)
+    (folder / "scripts").mkdir()
+    script = folder / "scripts" / "lines.sh"
+    script.write_text("wc -l\n")
+    model_server.add(answer(Call("read", {"path": str(script)})), answer("Done."))
+    await desk.say("/skill:review")
+    assert "wc -l" in desk.editor.of(ToolEnded)[0].result
