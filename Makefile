@@ -87,6 +87,7 @@ schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.extensions.definitions.publish schemas
 	$(BIN)/python -m acp_agent.server.extensions.publish schemas
 	$(BIN)/python -m acp_agent.cli.completion.publish
+	$(BIN)/python -m acp_agent.cli.editors.publish
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
