@@ -68,15 +68,26 @@ export class QuestionView implements ItemView {
       const id = `field-${item.requestId}-${index}`;
       const [control, read] = this.#control(field, id);
       if (read !== null) reads.set(field.name, read);
-      const required = field.required ? h("span", { class: "dim" }, ` (${say("question.required")})`) : null;
       const hint = field.description === "" ? null : h("div", { class: "dim", attributes: { id: `${id}-hint` } }, field.description);
       if (hint !== null) control.setAttribute("aria-describedby", `${id}-hint`);
-      form.append(h("div", { class: "field" }, h("label", { attributes: { for: id } }, field.title, required), hint ?? "", control));
+      form.append(h("div", { class: "field" }, ...this.#named(field, id, control, hint)));
     });
     const submit = h("button", { class: "button primary", attributes: { type: "submit" } }, say("question.submit"));
     const decline = button({ text: say("question.decline") }, () => send({ type: "answer", requestId: item.requestId, action: "decline", content: {} }));
     form.append(h("div", { class: "actions" }, submit, decline));
     return form;
+  }
+
+  /** A control with its name: beside a box to tick, above everything else. */
+  #named(field: FieldView, id: string, control: HTMLElement, hint: HTMLElement | null): (HTMLElement | null)[] {
+    const { type } = field.input;
+    if (type === "boolean") return [h("label", { class: "check" }, control, field.title), hint];
+    const required = field.required ? h("span", { class: "dim" }, ` (${this.context.say("question.required")})`) : null;
+    // A label is for one control; a group of them has its name itself.
+    const name = type === "choices" || type === "unknown"
+      ? h("span", {}, field.title, required)
+      : h("label", { attributes: { for: id } }, field.title, required);
+    return [name, hint, control];
   }
 
   #control(field: FieldView, id: string): [HTMLElement, Read | null] {
@@ -116,7 +127,7 @@ export class QuestionView implements ItemView {
           box.checked = input.value.includes(one.value);
           return { box, label: h("label", { class: "check" }, box, one.title) };
         });
-        const group = h("div", { attributes: { id, role: "group", "aria-label": field.title } }, ...boxes.map((one) => one.label));
+        const group = h("div", { class: "checks", attributes: { id, role: "group", "aria-label": field.title } }, ...boxes.map((one) => one.label));
         return [group, () => boxes.filter((one) => one.box.checked).map((one) => one.box.value)];
       }
       case "unknown":
