@@ -18,6 +18,8 @@ export class Attachments {
     files: readonly Attachment[],
     images: readonly ImageView[],
     private readonly changed: () => void,
+    /** What cannot be attached is told, with its reason. */
+    private readonly refused: (reason: string) => void,
   ) {
     this.#files = [...files];
     this.#images = [...images];
@@ -48,17 +50,15 @@ export class Attachments {
     this.#update();
   }
 
-  /** Take images that were pasted or dropped; whether there were any. */
-  take(files: Iterable<File>): boolean {
-    const images = [...files].filter((file) => file.type.startsWith("image/"));
-    for (const file of images) void this.#image(file);
-    return images.length > 0;
+  /** Take images that were pasted or dropped. */
+  take(images: readonly File[]): void {
+    for (const image of images) void this.#image(image);
   }
 
   async #image(file: File): Promise<void> {
-    const { say, announce } = this.context;
-    if (!IMAGE_TYPES.includes(file.type)) return announce(say("tool.unshown", file.type));
-    if (file.size > MAX_IMAGE) return announce(say("chat.imageTooBig", MAX_IMAGE / 1024 / 1024));
+    const { say } = this.context;
+    if (!IMAGE_TYPES.includes(file.type)) return this.refused(say("tool.unshown", file.type));
+    if (file.size > MAX_IMAGE) return this.refused(say("chat.imageTooBig", MAX_IMAGE / 1024 / 1024));
     const url = await new Promise<string>((resolve, reject) => {
       const reader = new FileReader();
       reader.addEventListener("load", () => resolve(typeof reader.result === "string" ? reader.result : ""));

@@ -21,6 +21,8 @@ export class Composer {
   readonly #stop: HTMLButtonElement;
   readonly #waiting = h("div", { class: "waiting dim" });
   readonly #hint = h("div", { class: "hint dim" });
+  /** Why something was not taken or not sent, until the message is another. */
+  readonly #problem = h("div", { class: "problem", attributes: { role: "alert" } });
   #session: SessionHeader | null = null;
   #agent: AgentView | null = null;
   #request = 0;
@@ -38,11 +40,11 @@ export class Composer {
       },
     });
     this.#list = new CompletionList(context, this.#input);
-    this.#attachments = new Attachments(context, draft.attachments, draft.images, () => this.#save());
+    this.#attachments = new Attachments(context, draft.attachments, draft.images, () => this.#attached(), (reason) => this.#refuse(reason));
     this.#options = new OptionsBar(context);
     this.#send = button({ icon: "send", label: say("chat.send"), class: "icon-button send" }, () => this.#submit());
     this.#stop = button({ icon: "debug-stop", label: say("chat.stop"), class: "icon-button stop" }, () => send({ type: "cancel" }));
-    const box = h("div", { class: "box" }, this.#attachments.element, this.#input, this.#hint, h("div", { class: "buttons" }, this.#options.element, this.#stop, this.#send));
+    const box = h("div", { class: "box" }, this.#attachments.element, this.#input, this.#hint, this.#problem, h("div", { class: "buttons" }, this.#options.element, this.#stop, this.#send));
     this.element = h("div", {
       class: "composer",
       on: {
@@ -103,6 +105,7 @@ export class Composer {
   }
 
   #typed(): void {
+    fill(this.#problem);
     this.#fit();
     this.#save();
     this.#complete();
@@ -141,11 +144,7 @@ export class Composer {
     const text = this.#input.value.trim();
     const { files, images } = this.#attachments;
     if (text === "" && files.length === 0 && images.length === 0) return;
-    if (images.length > 0 && this.#agent?.images === false) {
-      this.context.announce(this.context.say("chat.noImages"));
-      fill(this.#hint, this.context.say("chat.noImages"));
-      return;
-    }
+    if (images.length > 0 && this.#agent?.images === false) return this.#refuse(this.context.say("chat.noImages"));
     this.context.send({ type: "prompt", text, attachments: [...files], images: [...images] });
     this.#input.value = "";
     this.#attachments.clear();
@@ -153,16 +152,33 @@ export class Composer {
   }
 
   #paste(event: ClipboardEvent): void {
-    if (this.#attachments.take(event.clipboardData?.files ?? [])) event.preventDefault();
+    if (this.#images(event.clipboardData)) event.preventDefault();
   }
 
   #drop(event: DragEvent): void {
     event.preventDefault();
     const data = event.dataTransfer;
-    if (data === null || this.#attachments.take(data.files)) return;
+    if (data === null || this.#images(data)) return;
     const uris = [data.getData("application/vnd.code.uri-list"), data.getData("text/uri-list")].join("\n")
       .split(/\r?\n/u).filter((line) => line !== "" && !line.startsWith("#"));
     if (uris.length > 0) this.context.send({ type: "drop", uris: [...new Set(uris)] });
+  }
+
+  /** Take the images of a paste or a drop, where the agent does; whether there were any. */
+  #images(data: DataTransfer | null): boolean {
+    const images = [...(data?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+    if (this.#agent?.images !== false) this.#attachments.take(images);
+    else if (images.length > 0) this.#refuse(this.context.say("chat.noImages"));
+    return images.length > 0;
+  }
+
+  #attached(): void {
+    fill(this.#problem);
+    this.#save();
+  }
+
+  #refuse(reason: string): void {
+    fill(this.#problem, icon("warning"), h("span", {}, reason));
   }
 
   #replace(start: number, end: number, text: string): void {

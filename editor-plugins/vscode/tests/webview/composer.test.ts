@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 
 import type { AgentView, SessionHeader } from "../../src/shared/view";
-import { Attachments } from "../../src/webview/attachments";
 import { Composer } from "../../src/webview/composer";
 import { Draft } from "../../src/webview/draft";
 import { button, context, withoutLayout } from "./support";
@@ -116,26 +115,42 @@ describe("the input", () => {
 });
 
 describe("images", () => {
+  const picture = new File([new Uint8Array([1, 2, 3])], "a.png", { type: "image/png" });
+
+  function paste(input: HTMLTextAreaElement, file: File): boolean {
+    const event = Object.assign(new Event("paste", { cancelable: true }), { clipboardData: { files: [file] } });
+    input.dispatchEvent(event);
+    return event.defaultPrevented;
+  }
+
   it("are attached when they are pasted, other files are not", async () => {
-    const attachments = new Attachments(context(), [], [], () => undefined);
-    expect(attachments.take([new File(["text"], "a.txt", { type: "text/plain" })])).toBe(false);
-    expect(attachments.take([new File([new Uint8Array([1, 2, 3])], "a.png", { type: "image/png" })])).toBe(true);
-    await vi.waitFor(() => expect(attachments.images).toEqual([{ mimeType: "image/png", data: "AQID" }]));
-    button(attachments.element, "Remove Image").click();
-    expect(attachments.images).toEqual([]);
+    const { composer, input } = written();
+    expect(paste(input, new File(["text"], "a.txt", { type: "text/plain" }))).toBe(false);
+    expect(paste(input, picture)).toBe(true);
+    await vi.waitFor(() => expect(composer.element.querySelectorAll(".chip img")).toHaveLength(1));
+    button(composer.element, "Remove Image").click();
+    expect(composer.element.querySelectorAll(".chip")).toHaveLength(0);
   });
 
-  it("of a kind that could be a script are refused", () => {
-    const page = context();
-    new Attachments(page, [], [], () => undefined).take([new File(["<svg/>"], "a.svg", { type: "image/svg+xml" })]);
-    expect(page.announced[0]).toContain("image/svg+xml");
+  it("of a kind that could be a script are refused, which is told until the message is another", () => {
+    const { composer, input, type } = written();
+    const told = (): string => composer.element.querySelector("[role=alert]")?.textContent ?? "";
+    paste(input, new File(["<svg/>"], "a.svg", { type: "image/svg+xml" }));
+    expect(told()).toContain("image/svg+xml");
+    type("without it");
+    expect(told()).toBe("");
   });
 
-  it("are not sent to an agent that takes none", () => {
-    const { page, composer, press } = written({ text: "look", images: [{ mimeType: "image/png", data: "AQID" }] });
+  it("are neither taken for nor sent to an agent that takes none", () => {
+    const { page, composer, input, press } = written({ text: "look", images: [{ mimeType: "image/png", data: "AQID" }] });
     composer.update({ ...agent, images: false }, session);
+    const told = (): string => composer.element.querySelector("[role=alert]")?.textContent ?? "";
     press("Enter");
     expect(page.sent).toEqual([]);
-    expect(page.announced).toEqual(["This agent takes no images."]);
+    expect(told()).toBe("This agent takes no images.");
+    button(composer.element, "Remove Image").click();
+    expect(paste(input, picture)).toBe(true);
+    expect(composer.element.querySelectorAll(".chip")).toHaveLength(0);
+    expect(told()).toBe("This agent takes no images.");
   });
 });
