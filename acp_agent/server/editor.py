@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import EditorFailedError
-from acp_agent.events import AnyEvent
+from acp_agent.events import AnyEvent, SubagentChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.client import ClientProfile
 from protocol.jsonrpc.connection import Connection
@@ -42,6 +42,7 @@ class ClientEditor(ABC):
     def __init__(self, link: ClientLink) -> None:
         self.link = link
         self._traces: dict[SessionId, TraceContext] = {}
+        self._parents: dict[SessionId, SessionId] = {}  # of the children that were shown
 
     @property
     def client(self) -> ClientProfile:
@@ -57,6 +58,7 @@ class ClientEditor(ABC):
         """The way to the client for what a session asks, in this turn and in later ones."""
         from acp_agent.server.session_requests import SessionRequests  # noqa: PLC0415 - for prompts
 
+        session = self._parents.get(session, session)
         return SessionRequests(self.connection, lambda: self._traces.get(session))
 
     def trace_turn(self, session: SessionId, meta: JsonObject | None) -> None:
@@ -75,9 +77,31 @@ class ClientEditor(ABC):
         context = self._traces.get(session)
         return {} if context is None else context.parent
 
+    def parent_of(self, session: SessionId) -> SessionId | None:
+        """The session that a child session belongs to; None where it is no child."""
+        return self._parents.get(session)
+
+    def note_children(self, session: SessionId, events: Iterable[AnyEvent]) -> None:
+        """Learn from events of a session which children it has."""
+        for event in events:
+            if isinstance(event, SubagentChanged):
+                self._parents[event.session] = session
+
+    def _own(self, session: SessionId, events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+        """A session's journal as it is shown again, with the children that are its own."""
+        if not any(isinstance(event, SubagentChanged) for event in events):
+            return events
+        from acp_agent.server.children import without_inherited  # noqa: PLC0415 - rare
+
+        own = without_inherited(events)
+        self.note_children(session, own)
+        return own if self.client.subagents else events
+
     @abstractmethod
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
+        for child in [child for child, parent in self._parents.items() if parent == session]:
+            del self._parents[child]
 
     @abstractmethod
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:

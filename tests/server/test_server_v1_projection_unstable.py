@@ -21,7 +21,7 @@ from acp_agent.events import (
 from acp_agent.ids import MessageId, SessionId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.usage import token_counts
-from acp_agent.server.v1.projection import Projector
+from acp_agent.server.v1.family import family_of
 from acp_agent.session.store_codec import decode_event, encode_event
 from protocol.codec import typed_json
 
@@ -30,11 +30,11 @@ MESSAGE = MessageId("msg_1")
 
 
 def shown(client: ClientProfile, *events: AnyEvent) -> list[dict[str, Any]]:
-    projector = Projector(client, replay=False)
+    family = family_of(SessionId("sess_1"), client, replay=False)
     return [
         msgspec.json.decode(typed_json.encode(update))
         for event in events
-        for update in projector.project(event)
+        for _, update in family.updates(event)
     ]
 
 

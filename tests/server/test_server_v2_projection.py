@@ -26,9 +26,6 @@ from acp_agent.events import (
     PlanChanged,
     PlanEntry,
     PlanRemoved,
-    SessionMessageSent,
-    SessionMessageText,
-    SubagentChanged,
     TitleChanged,
     ToolCalled,
     ToolEnded,
@@ -88,7 +85,7 @@ def live(events: Sequence[AnyEvent], projector: Projector | None = None) -> list
 
 
 def replayed(events: Sequence[AnyEvent]) -> list[Json]:
-    return as_json(replay(events))
+    return as_json(update for _, update in replay(SessionId("sess_1"), events))
 
 
 def of(updates: Iterable[Json], kind: str) -> list[Json]:
@@ -538,38 +535,6 @@ def test_thoughts_and_answer_are_two_messages() -> None:
     (message,) = of(replayed(events), "agent_message")
     assert thought["content"] == [{"type": "text", "text": "Hm again"}]
     assert thought["messageId"] != message["messageId"]
-
-
-def test_child_sessions_and_messages_between_sessions() -> None:
-    child, sent = SessionId("sess_child"), MessageId("msg_2")
-    events: list[AnyEvent] = [
-        SubagentChanged(session=child, title="Scout", state="running", can_cancel=True, cwd="/w"),
-        SessionMessageSent(message=sent, recipient=child, content=(TextBlock(text="Look"),)),
-        SessionMessageText(message=sent, text=" around"),
-        SessionMessageSent(message=sent, recipient_message=MessageId("msg_3")),
-        SubagentChanged(session=child, title="", can_cancel=False, state="idle", error="no"),
-    ]
-    first, last = of(live(events), "subagent_update")
-    assert first == {
-        "sessionId": child,
-        "title": "Scout",
-        "state": {"state": "running"},
-        "capabilities": {"cancel": {}},
-        "cwd": "/w",
-    }
-    failed = {"state": "idle", "stopReason": "error", "error": {"code": -32603, "message": "no"}}
-    assert last == {"sessionId": child, "title": None, "capabilities": None, "state": failed}
-    assert replayed(events) == [
-        {"sessionUpdate": "subagent_update", "sessionId": child, "state": failed, "cwd": "/w"},
-        {
-            "sessionUpdate": "session_message",
-            "messageId": sent,
-            "recipientSessionId": child,
-            "recipientMessageId": "msg_3",
-            "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": " around"}],
-        },
-    ]
-    assert len(of(live(events), "session_message_chunk")) == 1
 
 
 def test_a_message_that_goes_on_after_the_user_spoke_keeps_its_place() -> None:

@@ -13,13 +13,14 @@ from acp_agent.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    of_a_child,
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.arguments import raw_input
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v1.conversion import places, shown
+from acp_agent.server.v1.family import family_of
 from acp_agent.server.v1.options import config_options
-from acp_agent.server.v1.projection import Projector
 from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
+    from acp_agent.server.family import Family, Place
     from acp_agent.server.link import ClientLink
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
@@ -42,13 +44,14 @@ class Editor(ClientEditor):
 
     def __init__(self, link: ClientLink) -> None:
         super().__init__(link)
-        self._projectors: dict[SessionId, Projector] = {}
+        self._families: dict[SessionId, Family[acp.SessionUpdate]] = {}
         self._in_turn: set[SessionId] = set()
         self._held: dict[SessionId, list[NoticeShown]] = {}
 
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
-        self._projectors.pop(session, None)
+        super().forget(session)
+        self._families.pop(session, None)
         self._in_turn.discard(session)
         self._held.pop(session, None)
 
@@ -70,21 +73,28 @@ class Editor(ClientEditor):
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
-        projector = self._projectors.get(session)
-        if projector is None:
-            projector = self._projectors[session] = self._projector(replay=False)
+        family = self._family(session)
+        self.note_children(session, events)
         for event in self._due(session, events):
             if isinstance(event, ConfigChanged):
                 if event.option == "mode":
                     self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
                 self.options_changed(session)
                 continue
-            for update in projector.project(event):
-                self.update(session, update)
+            for of, update in family.updates(event):
+                self.update(of, update)
         await self.connection.drain()
 
-    def _projector(self, *, replay: bool) -> Projector:
-        return Projector(self.client, replay=replay, words=self.link.core.words)
+    def _family(self, session: SessionId) -> Family[acp.SessionUpdate]:
+        family = self._families.get(session)
+        return self._begin(session) if family is None else family
+
+    def _begin(self, session: SessionId) -> Family[acp.SessionUpdate]:
+        words = self.link.core.words
+        family = self._families[session] = family_of(
+            session, self.client, replay=False, words=words
+        )
+        return family
 
     def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
         """The events in the order in which they are to be shown.
@@ -111,27 +121,31 @@ class Editor(ClientEditor):
         self, session: SessionId, events: Sequence[AnyEvent]
     ) -> Iterator[AnyEvent]:
         for event in events:
-            if not isinstance(event, BackgroundCommandChanged):
-                yield event
-            elif event.status != "running" and session not in self._in_turn:
+            yield event
+            change = of_a_child(event)
+            if not isinstance(change, BackgroundCommandChanged) or change.status == "running":
+                continue
+            if session not in self._in_turn:
                 from acp_agent.server.v1.background import ended  # noqa: PLC0415 - rare
 
-                yield ended(event, self.link.core.words)
+                yield ended(change, self.link.core.words)
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
-        projector = self._projector(replay=True)
+        events = self._own(session, events)
+        family = family_of(session, self.client, replay=True, words=self.link.core.words)
         for index, event in enumerate(events):
-            for update in projector.project(event):
-                self.update(session, update)
+            for of, update in family.updates(event):
+                self.update(of, update)
             if index % 256 == 0:
                 await self.connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Take in what was shown to others, so that what comes now is understood."""
-        projector = self._projectors[session] = self._projector(replay=False)
-        for event in events:
-            projector.project(event)
+        family = self._begin(session)
+        for event in self._own(session, events):
+            for _ in family.updates(event):
+                pass
             match event:
                 case TurnStarted():
                     self._in_turn.add(session)
@@ -139,6 +153,11 @@ class Editor(ClientEditor):
                     self._in_turn.discard(session)
                 case _:
                     pass
+
+    def announce_children(self, session: SessionId) -> None:
+        """Send what a client has to know of the children at work whose beginning it missed."""
+        for of, update in self._family(session).announced():
+            self.update(of, update)
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
@@ -170,13 +189,15 @@ class Editor(ClientEditor):
 
     async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
         """The id of the button that the user pressed; None where the question was dismissed."""
-        from acp_agent.session.telling import title_in  # noqa: PLC0415 - for prompts only
+        from acp_agent.server.family import in_child  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.telling import title_in  # noqa: PLC0415 - likewise
 
+        place = self._place(session, asking.call)
         request = acp.RequestPermissionRequest(
-            session_id=session,
+            session_id=place.session,
             tool_call=acp.ToolCallUpdate(
                 tool_call_id=asking.call,
-                title=title_in(asking.title, self.link.core.words),
+                title=in_child(place.of, title_in(asking.title, self.link.core.words)),
                 kind=asking.kind,
                 status="pending",
                 content=shown(asking.content),
@@ -193,6 +214,10 @@ class Editor(ClientEditor):
             return None
         return response.outcome.option_id
 
+    def _place(self, session: SessionId, call: CallId | None) -> Place:
+        """Where the user is asked about a call of a session, or of a child of its."""
+        return self._family(self.parent_of(session) or session).place(call)
+
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
@@ -201,7 +226,8 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.elicitation import elicit, form_request  # noqa: PLC0415 - rare
 
-        return await elicit(self.asks(session), form_request(form, session, call))
+        place = self._place(session, call)
+        return await elicit(self.asks(session), form_request(form, place.session, place.call))
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
@@ -211,7 +237,8 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.elicitation import elicit, page_request  # noqa: PLC0415 - rare
 
-        return await elicit(self.asks(session), page_request(page, session, call))
+        place = self._place(session, call)
+        return await elicit(self.asks(session), page_request(page, place.session, place.call))
 
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""

@@ -133,6 +133,7 @@ class Handlers:
         async def catch_up(session: Session) -> None:
             if session.turn is not None:
                 self._editor.catch_up(session.session, await session.history())
+                self._editor.announce_children(session.session)
 
         session = await self._operations.open(
             request.session_id,

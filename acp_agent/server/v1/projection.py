@@ -45,6 +45,8 @@ TAIL = 8_000  # characters of a running command's output that a client without l
 class Projector:
     """Turns one session's events into updates. Feed it every event from the first one on.
 
+    What children of the session do is shown by `acp_agent.server.family.Family`.
+
     Args:
         client: what the editor can show.
         replay: whether the user's own words are shown; live, the editor shows them by itself.
@@ -79,10 +81,6 @@ class Projector:
         }
         if client.compactions:
             self._by_type[CompactionSummaryText] = summary_chunk
-        if client.subagents:
-            from acp_agent.server.v1.subagents import projections  # noqa: PLC0415 - few show them
-
-            self._by_type.update(projections())
 
     def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
         """The updates that show `event`; none for what only the journal needs."""
@@ -201,7 +199,7 @@ class Projector:
         return [self._note("info", *rewound_note(event, self._words))]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
-        updates: list[acp.SessionUpdate] = [self._cut(call) for call in event.calls]
+        updates: list[acp.SessionUpdate] = [self.cut(call) for call in event.calls]
         title, text = interrupted_note(self._words)
         if self._client.notices:
             updates.append(self._note("warning", title, text))
@@ -210,7 +208,11 @@ class Projector:
             updates.append(acp.AgentMessageChunk(content=_text(note), message_id=event.message))
         return updates
 
-    def _cut(self, call: CallId) -> acp.SessionUpdate:
+    def cut_off(self) -> Sequence[acp.SessionUpdate]:
+        """The updates that end the calls which are open."""
+        return [self.cut(call) for call in tuple(self._shown)]
+
+    def cut(self, call: CallId) -> acp.SessionUpdate:
         """A call did not end, but the turn did; what it showed and put out stays to be seen.
 
         The editor's own terminals are no more.

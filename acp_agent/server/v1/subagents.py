@@ -5,8 +5,7 @@ Source: Agent Client Protocol v1 (unstable), SubagentUpdate, SessionMessage, Ses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import UNSET
 
@@ -16,13 +15,17 @@ from acp_agent.server.v1.conversion import to_acp
 from protocol.v1 import types as acp, unstable_types as unstable
 
 
-def projections() -> Mapping[type, Callable[[Any], Sequence[acp.SessionUpdate]]]:
-    """What shows each event."""
-    return {
-        SubagentChanged: subagent_update,
-        SessionMessageSent: session_message,
-        SessionMessageText: session_message_chunk,
-    }
+def shown(
+    event: SubagentChanged | SessionMessageSent | SessionMessageText,
+) -> Sequence[acp.SessionUpdate]:
+    """What shows an event."""
+    match event:
+        case SubagentChanged():
+            return subagent_update(event)
+        case SessionMessageSent():
+            return session_message(event)
+        case SessionMessageText():
+            return session_message_chunk(event)
 
 
 def subagent_update(event: SubagentChanged) -> Sequence[acp.SessionUpdate]:

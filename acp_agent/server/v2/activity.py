@@ -78,6 +78,16 @@ class Activity:
         """A command that went on behind its call has ended."""
         return [] if self._behind.pop(terminal, None) is None else [self._as_told()]
 
+    @property
+    def waits_for_user(self) -> bool:
+        """Whether nothing goes on before the user answers."""
+        return self._state() == "requires_action"
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is done, in the background either."""
+        return not (self._running or self._behind)
+
     def now(self) -> acp.SessionUpdate:
         """What the session is doing now, for a client that missed what was told."""
         return self._update(self._state())

@@ -11,8 +11,8 @@ from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.editor import ClientEditor
+from acp_agent.server.v2.family import Addressed, SessionFamily
 from acp_agent.server.v2.options import config_options
-from acp_agent.server.v2.projection import Projector
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
+    from acp_agent.server.family import Place
     from acp_agent.server.link import ClientLink
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
@@ -34,57 +35,67 @@ class Editor(ClientEditor):
 
     def __init__(self, link: ClientLink) -> None:
         super().__init__(link)
-        self._projectors: dict[SessionId, Projector] = {}
+        self._families: dict[SessionId, SessionFamily] = {}
         self._filling_in: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
 
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
-        self._projectors.pop(session, None)
+        super().forget(session)
+        self._families.pop(session, None)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
-        projector = self._projector(session)
+        family = self._family(session)
+        self.note_children(session, events)
         for event in events:
             if isinstance(event, ConfigChanged):
                 self.options_changed(session)
                 continue
-            for update in projector.project(event):
-                self.update(session, update)
+            self._send(family.updates(event))
         await self.connection.drain()
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
         from acp_agent.server.v2.replay import replay  # noqa: PLC0415 - a new session has none
 
+        events = self._own(session, events)
         # In a thread: to put a long conversation together takes a while.
-        updates = await asyncio.to_thread(replay, events, self.link.core.words)
-        for index, update in enumerate(updates):
-            self.update(session, update)
+        updates = await asyncio.to_thread(replay, session, events, self.link.core.words)
+        for index, (of, update) in enumerate(updates):
+            self.update(of, update)
             if index % 256 == 0:
                 await self.connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Take in what was shown to others, so that what comes now is understood."""
-        projector = self._projectors[session] = Projector(self.link.core.words)
-        for event in events:
-            projector.project(event)
+        """Take in what was family to others, so that what comes now is understood."""
+        family = self._families[session] = SessionFamily(session, self.link.core.words)
+        for event in self._own(session, events):
+            for _ in family.updates(event):
+                pass
         for call in self._filling_in.get(session, ()):  # of which the journal says nothing
-            projector.activity.asks(call)
+            for _ in family.asks(call):
+                pass
 
-    def announce_background(self, session: SessionId) -> None:
-        """Send the terminals that a client has to know of before a state can list them."""
-        for update in self._projector(session).announced():
-            self.update(session, update)
+    def announce_work(self, session: SessionId) -> None:
+        """Send what a client has to know of before a state can tell of it.
+
+        That is the terminals of the background, and the children at work.
+        """
+        self._send(self._family(session).announced())
 
     def show_state(self, session: SessionId) -> None:
         """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
-        self.update(session, self._projector(session).activity.now())
+        self._send(self._family(session).states())
 
-    def _projector(self, session: SessionId) -> Projector:
-        projector = self._projectors.get(session)
-        if projector is None:
-            projector = self._projectors[session] = Projector(self.link.core.words)
-        return projector
+    def _family(self, session: SessionId) -> SessionFamily:
+        family = self._families.get(session)
+        if family is None:
+            family = self._families[session] = SessionFamily(session, self.link.core.words)
+        return family
+
+    def _send(self, updates: Addressed) -> None:
+        for of, update in updates:
+            self.update(of, update)
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
@@ -107,7 +118,8 @@ class Editor(ClientEditor):
         """The id of the button that the user pressed; None where the question was dismissed."""
         from acp_agent.server.v2.permission import permission_request  # noqa: PLC0415 - for prompts
 
-        request = permission_request(session, asking, ask, self.link.core.words)
+        place = self._place(session, asking.call)
+        request = permission_request(place.session, asking, ask, self.link.core.words)
         response = await self.asks(session).request(REQUEST_PERMISSION, request)
         match response.outcome:
             case acp.SelectedPermissionOutcome():
@@ -116,6 +128,10 @@ class Editor(ClientEditor):
                 return None
             case _:
                 raise EditorFailedError("an outcome of a name that is not known", answered=True)
+
+    def _place(self, session: SessionId, call: CallId | None) -> Place:
+        """Where the user is asked about a call of a session, or of a child of its."""
+        return self._family(self.parent_of(session) or session).place(call)
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
@@ -126,7 +142,8 @@ class Editor(ClientEditor):
         from acp_agent.server.v2.elicitation import elicit, form_request  # noqa: PLC0415 - rare
 
         with self._waiting_for_user(session, call):
-            return await elicit(self.asks(session), form_request(form, session, call))
+            place = self._place(session, call)
+            return await elicit(self.asks(session), form_request(form, place.session, place.call))
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
@@ -137,7 +154,8 @@ class Editor(ClientEditor):
         from acp_agent.server.v2.elicitation import elicit, page_request  # noqa: PLC0415 - rare
 
         with self._waiting_for_user(session, call):
-            return await elicit(self.asks(session), page_request(page, session, call))
+            place = self._place(session, call)
+            return await elicit(self.asks(session), page_request(page, place.session, place.call))
 
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""
@@ -151,10 +169,10 @@ class Editor(ClientEditor):
         if call is None:  # no part of the turn
             yield
             return
+        session = self.parent_of(session) or session
         waiting = self._filling_in.setdefault(session, [])
         waiting.append(call)
-        for update in self._projector(session).activity.asks(call):
-            self.update(session, update)
+        self._send(self._family(session).asks(call))
         answered = False
         try:
             yield
@@ -163,10 +181,11 @@ class Editor(ClientEditor):
             waiting.remove(call)
             if not waiting:
                 self._filling_in.pop(session, None)
-            projector = self._projectors.get(session)  # none: the session is another editor's now
-            updates = () if projector is None else projector.activity.answered(call)
-            for update in updates if answered else ():  # else the end of the call says what follows
-                self.update(session, update)
+            family = self._families.get(session)  # none: the session is another editor's now
+            if family is not None:
+                told = list(family.asks(call, answered=True))
+                if answered:  # else the end of the call says what follows
+                    self._send(told)
 
 
 def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand]:

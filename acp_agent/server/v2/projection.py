@@ -25,9 +25,6 @@ from acp_agent.events import (
     PlanChanged,
     PlanRemoved,
     Rewound,
-    SessionMessageSent,
-    SessionMessageText,
-    SubagentChanged,
     TitleChanged,
     ToolCalled,
     ToolEnded,
@@ -50,6 +47,8 @@ from protocol.v2 import types as acp
 
 class Projector:
     """Turns one session's events into updates. Feed it every event from the first one on.
+
+    What children of the session do is shown by `acp_agent.server.family.Family`.
 
     Args:
         words: what is said to the user, in the user's language.
@@ -85,9 +84,6 @@ class Projector:
             Rewound: self._rewound,
             CompactionChanged: _compaction,
             CompactionSummaryText: _compaction,
-            SubagentChanged: _subagent,
-            SessionMessageSent: _subagent,
-            SessionMessageText: _subagent,
         }
 
     def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
@@ -104,6 +100,10 @@ class Projector:
     def announced(self) -> Sequence[acp.SessionUpdate]:
         """The terminals of the background, for a client that missed how they began."""
         return self._calls.announced()
+
+    def cut_off(self) -> Sequence[acp.SessionUpdate]:
+        """The updates that end what was shown as under way."""
+        return [*self._calls.cut_all(), *self.activity.ends(None)]
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
         return [*self.activity.works(event.call), *self._calls.started(event)]
@@ -196,17 +196,3 @@ def _compaction(event: CompactionChanged | CompactionSummaryText) -> Sequence[ac
     if isinstance(event, CompactionChanged):
         return compactions.compaction_update(event)
     return compactions.summary_chunk(event)
-
-
-def _subagent(
-    event: SubagentChanged | SessionMessageSent | SessionMessageText,
-) -> Sequence[acp.SessionUpdate]:
-    from acp_agent.server.v2 import subagents  # noqa: PLC0415 - rare
-
-    match event:
-        case SubagentChanged():
-            return subagents.subagent_update(event)
-        case SessionMessageSent():
-            return subagents.session_message(event)
-        case SessionMessageText():
-            return subagents.session_message_chunk(event)

@@ -16,10 +16,11 @@ from msgspec import UNSET, Struct
 
 from acp_agent.config.words import ENGLISH, Words
 from acp_agent.events import AnyEvent
-from acp_agent.server.v2.projection import Projector
+from acp_agent.ids import SessionId
+from acp_agent.server.v2.family import SessionFamily
 from protocol.v2 import types as acp, unstable_types as unstable
 
-_Key = tuple[str, str]
+_Key = tuple[SessionId, str, str]
 
 # What is told of something that has an id, the field that has it, and the field that grows.
 _UPSERTS: dict[type[acp.SessionUpdate], tuple[str, str]] = {
@@ -43,17 +44,21 @@ _STATES = (acp.RunningStateUpdate, acp.RequiresActionStateUpdate, acp.UnknownSta
 _PASSING = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
 
 
-def replay(events: Iterable[AnyEvent], words: Words = ENGLISH) -> Iterator[acp.SessionUpdate]:
-    """The updates that tell a client of the whole conversation that the events make.
+def replay(
+    session: SessionId, events: Iterable[AnyEvent], words: Words = ENGLISH
+) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+    """The updates that tell a client of the whole conversation that the events of `session` make.
+
+    Each comes with the session that it belongs to: that one, or a child.
 
     A turn that runs is told as far as it is; what is projected of it later goes on from there. The
     work is done when this returns, some ten microseconds an event: call it in a thread.
     """
-    projector = Projector(words)
+    family = SessionFamily(session, words)
     whole = _Whole()
     for event in events:
-        for update in projector.project(event):
-            whole.take(update)
+        for of, update in family.updates(event):
+            whole.take(of, update)
     return whole.updates()
 
 
@@ -63,30 +68,32 @@ class _Whole:
     def __init__(self) -> None:
         self._told: dict[_Key, _Entity] = {}
 
-    def take(self, update: acp.SessionUpdate) -> None:
+    def take(self, of: SessionId, update: acp.SessionUpdate) -> None:
         kind = type(update)
         if kind in _UPSERTS:
-            self._entity(kind, update).patch(update)
+            self._entity(of, kind, update).patch(update)
         elif kind in _CHUNKS:
             assert isinstance(update, Struct)
-            self._entity(_CHUNKS[kind], update).grow(update)
+            self._entity(of, _CHUNKS[kind], update).grow(update)
         elif isinstance(update, acp.TerminalOutputChunk):
-            self._entity(acp.TerminalUpdate, update).write(b64decode(update.data))
+            self._entity(of, acp.TerminalUpdate, update).write(b64decode(update.data))
         elif isinstance(update, acp.PlanUpdate):
             assert isinstance(update.plan, acp.PlanItems)
-            self._told.setdefault(("plan", update.plan.plan_id), _Entity(kind)).latest = update
+            self._told.setdefault((of, "plan", update.plan.plan_id), _Entity(kind)).latest = update
         elif isinstance(update, acp.PlanRemoved):
-            self._told.pop(("plan", update.plan_id), None)
+            self._told.pop((of, "plan", update.plan_id), None)
         elif not isinstance(update, _PASSING):  # of which a session has one each
-            self._told.setdefault((kind.__name__, ""), _Entity(kind)).patch(update)
+            self._told.setdefault((of, kind.__name__, ""), _Entity(kind)).patch(update)
 
-    def updates(self) -> Iterator[acp.SessionUpdate]:
-        for entity in self._told.values():
-            yield entity.whole()
+    def updates(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        for (of, _, _), entity in self._told.items():
+            yield of, entity.whole()
 
-    def _entity(self, kind: type[acp.SessionUpdate], update: acp.SessionUpdate) -> _Entity:
+    def _entity(
+        self, of: SessionId, kind: type[acp.SessionUpdate], update: acp.SessionUpdate
+    ) -> _Entity:
         name = getattr(update, _UPSERTS[kind][0])
-        key = (kind.__name__, name)
+        key = (of, kind.__name__, name)
         entity = self._told.get(key)
         if entity is None:
             entity = self._told[key] = _Entity(kind)

@@ -12,6 +12,19 @@ from acp_agent.server.v2.conversion import text, to_acp
 from protocol.v2 import types as acp, unstable_types as unstable
 
 
+def shown(
+    event: SubagentChanged | SessionMessageSent | SessionMessageText,
+) -> Sequence[acp.SessionUpdate]:
+    """What shows an event."""
+    match event:
+        case SubagentChanged():
+            return subagent_update(event)
+        case SessionMessageSent():
+            return session_message(event)
+        case SessionMessageText():
+            return session_message_chunk(event)
+
+
 def subagent_update(event: SubagentChanged) -> Sequence[acp.SessionUpdate]:
     """A child of the session. What the event leaves as it was is left out."""
     return [

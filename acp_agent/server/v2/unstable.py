@@ -11,12 +11,11 @@ from acp_agent.server.handshake import Answer
 from acp_agent.server.lifecycle import Lifecycle
 from acp_agent.server.link import ClientLink
 from acp_agent.server.operations import Operations
+from acp_agent.server.v2.family import SessionFamily
 from acp_agent.server.v2.handlers import Handlers
-from acp_agent.server.v2.projection import Projector
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.v2 import unstable_types as acp
-from protocol.v2.session_states import SessionRequiresActionUpdate
 from protocol.v2.states import (
     IdleStateUpdate,
     RequiresActionStateUpdate,
@@ -156,14 +155,11 @@ async def _state(session: Session) -> StateUpdate:
     """What a session is doing, as its own client was told last."""
     if session.turn is None:
         return IdleStateUpdate()
-    projector = Projector()
+    family = SessionFamily(session.session)
     for event in await session.history():
-        projector.project(event)
-    match projector.activity.now():
-        case SessionRequiresActionUpdate():
-            return RequiresActionStateUpdate()
-        case _:
-            return RunningStateUpdate()
+        for _ in family.updates(event):
+            pass
+    return RequiresActionStateUpdate() if family.waits_for_user else RunningStateUpdate()
 
 
 def _info(provider: Provider) -> acp.ProviderInfo:

@@ -1,0 +1,132 @@
+"""The calls of children that the user is asked about, for clients without child sessions.
+
+Such a client sees a child's work in the card of the call that asked for it. A question needs a card
+of its own: the call has one among the parent's, from the question on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from acp_agent.config.words import ENGLISH, Words
+from acp_agent.events import (
+    AnyEvent,
+    ChildWorked,
+    PermissionAsked,
+    SubagentChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+    TurnInterrupted,
+)
+from acp_agent.ids import CallId, SessionId
+from acp_agent.server.family import OfParent, Place, in_child
+from acp_agent.session.telling import told
+from protocol.v1 import types as acp
+
+if TYPE_CHECKING:
+    from acp_agent.server.v1.projection import Projector
+
+TITLE = 60  # characters of a child's title in front of its call's
+_QUESTION = "ask_user"  # the tool that asks the user by itself
+
+
+class AskedCalls:
+    """Shows calls of children as the parent's. Feed it every event that is of them.
+
+    Args:
+        projector: shows the calls.
+        words: what is said to the user, in the user's language.
+    """
+
+    def __init__(self, projector: Projector, words: Words = ENGLISH) -> None:
+        self._projector = projector
+        self._words = words
+        self._titles: dict[SessionId, str] = {}
+        # Those that are open and not shown, with what shows them until they run.
+        self._hidden: dict[CallId, list[ToolCalled | ToolShown]] = {}
+        self._shown: dict[CallId, SessionId] = {}  # those that are open, and whose they are
+
+    def project(
+        self, parent: SessionId, event: OfParent | ChildWorked
+    ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """The updates that show `event`, each with the session that it belongs to."""
+        if isinstance(event, SubagentChanged) and event.title is not None:
+            self._titles[event.session] = event.title
+        if not isinstance(event, ChildWorked):
+            return
+        for one in self._due(event.session, event.did):
+            for update in self._projector.project(self._titled(event.session, one)):
+                yield parent, update
+        if isinstance(event.did, TurnInterrupted):
+            for call in event.did.calls:
+                if self._shown.pop(call, None) is not None:
+                    yield parent, self._projector.cut(call)
+
+    def place(self, parent: SessionId, call: CallId) -> Place:
+        """Where the user is asked about a call."""
+        if call in self._hidden:
+            return Place(parent, None)
+        child = self._shown.get(call)
+        return Place(parent, call, "" if child is None else self._title(child))
+
+    def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """Nothing: of children, such a client knows nothing."""
+        del parent
+        yield from ()
+
+    def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """The parent's turn ended. What is open still is what could not be written."""
+        for call in self._shown:
+            yield parent, self._projector.cut(call)
+        self._hidden.clear()
+        self._shown.clear()
+
+    def _due(self, child: SessionId, did: AnyEvent) -> Iterator[AnyEvent]:
+        """What is to be shown now."""
+        match did:
+            case ToolCalled() if did.name == _QUESTION:
+                self._shown[did.call] = child
+                yield did
+            case ToolCalled():
+                self._hidden[did.call] = [did]
+            case PermissionAsked() if did.call in self._hidden:
+                self._shown[did.call] = child
+                yield from self._hidden.pop(did.call)
+            case ToolStarted() | ToolShown() | ToolOutput() | ToolEnded():
+                if did.call in self._shown:
+                    yield did
+                else:
+                    self._keep(did)
+                if isinstance(did, ToolEnded):
+                    self._shown.pop(did.call, None)
+            case _:
+                pass
+
+    def _keep(self, did: ToolStarted | ToolShown | ToolOutput | ToolEnded) -> None:
+        """An event of a call that is not shown: what a card would have to begin with."""
+        match did:
+            case ToolShown() if self._hidden.get(did.call):
+                self._hidden[did.call].append(did)
+            case ToolStarted() if did.call in self._hidden:
+                self._hidden[did.call].clear()  # nobody is asked any more whether it may run
+            case ToolEnded():
+                self._hidden.pop(did.call, None)
+            case _:
+                pass
+
+    def _titled(self, child: SessionId, event: AnyEvent) -> AnyEvent:
+        """An event of a call, whose title says in which child it is."""
+        event = told(event, self._words)
+        if isinstance(event, ToolCalled | ToolShown) and event.title is not None:
+            return replace(event, title=in_child(self._title(child), event.title))
+        return event
+
+    def _title(self, child: SessionId) -> str:
+        title = self._titles.get(child, "")
+        return title if len(title) <= TITLE else f"{title[: TITLE - 1]}…"

@@ -1,0 +1,85 @@
+"""Child sessions for clients of version 2, which all know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.config.words import ENGLISH, Words
+from acp_agent.events import ChildWorked
+from acp_agent.ids import CallId, SessionId
+from acp_agent.server.children import ChildSessions
+from acp_agent.server.family import OfParent
+from acp_agent.server.v2.projection import Projector
+from acp_agent.server.v2.subagents import shown
+from protocol.v2 import types as acp
+
+if TYPE_CHECKING:
+    from acp_agent.server.v2.activity import Activity
+
+
+class Children(ChildSessions[acp.SessionUpdate]):
+    """The children of a session.
+
+    Args:
+        activity: what the session itself is doing: it waits for the user where a child does.
+        words: what is said to the user, in the user's language.
+    """
+
+    def __init__(self, activity: Activity, words: Words = ENGLISH) -> None:
+        super().__init__(words)
+        self._activity = activity
+        self._projectors: dict[SessionId, Projector] = {}
+        self._work_for: dict[SessionId, CallId] = {}  # which call each works for
+
+    def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """What a client that missed the beginning has to know of the children at work.
+
+        Those whose commands go on behind their calls are among them.
+        """
+        yield from super().announced(parent)
+        for child, projector in self._projectors.items():
+            for update in projector.announced():
+                yield child, update
+
+    def states(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """What the children are doing that are at work."""
+        for child, projector in self._projectors.items():
+            if not projector.activity.at_rest:
+                yield child, projector.activity.now()
+
+    def asks(
+        self, parent: SessionId, call: CallId, *, answered: bool = False
+    ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """A call waits for the user, of which the journal says nothing, or does so no more."""
+        child = self.place(parent, call).session
+        activity = self._activity if child == parent else self._session(child).activity
+        for update in activity.answered(call) if answered else activity.asks(call):
+            yield child, update
+        if child != parent:
+            yield from self._mirrored(parent, child)
+
+    def _worked(
+        self, parent: SessionId, event: ChildWorked
+    ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        self._work_for[event.session] = event.call
+        yield from super()._worked(parent, event)
+        yield from self._mirrored(parent, event.session)
+
+    def _mirrored(
+        self, parent: SessionId, child: SessionId
+    ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
+        """The call that a child works for waits for the user as long as the child does."""
+        call = self._work_for[child]
+        waits = self._session(child).activity.waits_for_user
+        for update in self._activity.asks(call) if waits else self._activity.answered(call):
+            yield parent, update
+
+    def _tell(self, event: OfParent) -> Sequence[acp.SessionUpdate]:
+        return shown(event)
+
+    def _session(self, child: SessionId) -> Projector:
+        projector = self._projectors.get(child)
+        if projector is None:
+            projector = self._projectors[child] = Projector(self._words)
+        return projector

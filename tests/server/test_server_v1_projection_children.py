@@ -1,0 +1,354 @@
+"""What clients of version 1 are shown of child sessions, live and in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+import pytest
+
+from acp_agent.config.words import words_in
+from acp_agent.content import text_part
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    NoticeShown,
+    PermissionAsked,
+    SessionForked,
+    SubagentChanged,
+    ToolEnded,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+    TurnEnded,
+    UsageReported,
+)
+from acp_agent.ids import CallId, SessionId, TurnId
+from acp_agent.server.children import without_inherited
+from acp_agent.server.client import ClientProfile
+from acp_agent.server.interrupted import CUT_CALL
+from acp_agent.server.v1.family import family_of
+from acp_agent.session.interruption import closing
+from protocol.codec import typed_json
+from tests.support import child_work
+from tests.support.child_work import CHILD, INNER, PARENT, READ, TASK, TITLE, did, whole
+from tests.support.wire_schema import wire_schema
+
+Json = dict[str, Any]
+
+KNOWS = ClientProfile(subagents=True)
+KNOWS_NOT = ClientProfile()
+
+
+@cache
+def problem(update: bytes) -> str | None:
+    """What the protocol's schema says against an update."""
+    schema = wire_schema("v1")
+    params = {"sessionId": PARENT, "update": msgspec.json.decode(update)}
+    if schema is None:
+        return None
+    return schema.problem("session/update", "client", "Notification", params)
+
+
+def shown(
+    client: ClientProfile, events: Sequence[AnyEvent], *, replay: bool = False
+) -> list[tuple[str, Json]]:
+    """What goes out, each with the session that it is of."""
+    family = family_of(PARENT, client, replay=replay)
+    told: list[tuple[str, Json]] = []
+    for event in events:
+        for session, update in family.updates(event):
+            written = typed_json.encode(update)
+            assert not problem(written), (problem(written), written)
+            told.append((session, msgspec.json.decode(written)))
+    return told
+
+
+def kinds(told: Sequence[tuple[str, Json]], session: str) -> list[str]:
+    return [update["sessionUpdate"] for of, update in told if of == session]
+
+
+def cards(told: Sequence[tuple[str, Json]], session: str) -> dict[str, list[Json]]:
+    """The updates of each call."""
+    found: dict[str, list[Json]] = {}
+    for of, update in told:
+        if of == session and update["sessionUpdate"].startswith("tool_call"):
+            found.setdefault(update["toolCallId"], []).append(update)
+    return found
+
+
+# -- clients that know of child sessions ---------------------------------------------------------
+
+
+@pytest.mark.covers("P13")
+def test_a_child_is_announced_first_and_works_in_a_session_of_its_own() -> None:
+    told = shown(KNOWS, whole())
+    first = next(at for at, (of, _) in enumerate(told) if of == CHILD)
+    assert [update["sessionUpdate"] for _, update in told[:first]] == [
+        "tool_call",
+        "tool_call_update",
+        "subagent_update",
+        "session_message",
+    ]
+    assert kinds(told, CHILD) == [
+        "session_message",
+        "tool_call",
+        "agent_message_chunk",
+        "agent_message_chunk",
+        "tool_call_update",
+        "tool_call_update",
+        "tool_call_update",
+        "agent_message_chunk",
+    ]
+    assert set(cards(told, PARENT)) == {TASK}
+    assert [one.get("status") for one in cards(told, CHILD)[INNER]] == [
+        "pending",
+        "in_progress",
+        None,
+        "completed",
+    ]
+    states = [update["state"] for _, update in told if update["sessionUpdate"] == "subagent_update"]
+    assert states == [
+        {"state": "running"},
+        {"state": "requires_action"},
+        {"state": "running"},
+        {"state": "idle", "stopReason": "end_turn"},
+    ]
+
+
+@pytest.mark.covers("P13")
+def test_what_the_child_was_asked_is_a_message_of_both_sessions_and_no_words_of_the_users() -> None:
+    told = shown(KNOWS, whole(), replay=True)
+    assert "user_message_chunk" not in kinds(told, CHILD)
+    messages = [
+        (of, {key: value for key, value in update.items() if key != "sessionUpdate"})
+        for of, update in told
+        if update["sessionUpdate"] == "session_message"
+    ]
+    between = {"senderSessionId": PARENT, "recipientSessionId": CHILD}
+    text = [{"type": "text", "text": "Find it"}]
+    asked = child_work.ASKED
+    assert messages == [
+        (PARENT, {"messageId": asked, "content": text} | between),
+        (CHILD, {"messageId": READ, "senderMessageId": asked, "content": text} | between),
+        (PARENT, {"messageId": asked, "recipientMessageId": READ}),
+        (
+            PARENT,
+            {
+                "messageId": child_work.ANSWERED,
+                "senderSessionId": CHILD,
+                "recipientSessionId": PARENT,
+                "content": [{"type": "text", "text": "There."}],
+            },
+        ),
+    ]
+
+
+@pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
+@pytest.mark.covers("P13", "S4")
+def test_a_replay_tells_of_children_what_was_told_live(client: ClientProfile) -> None:
+    replayed = [
+        (of, update)
+        for of, update in shown(client, whole(), replay=True)
+        if update["sessionUpdate"] != "user_message_chunk"
+    ]
+    assert replayed == shown(client, whole())
+
+
+def test_two_children_side_by_side_are_kept_apart() -> None:
+    other, task = SessionId("sess_other"), CallId("call_other")
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *child_work.announced(other, task),
+        *did(AgentText(message=child_work.SAID, text="a")),
+        *did(AgentText(message=child_work.SAID, text="b"), child=other, call=task),
+        *did(AgentText(message=child_work.SAID, text="c")),
+    ]
+    told = shown(KNOWS, events)
+    texts = {
+        session: "".join(
+            update["content"]["text"]
+            for of, update in told
+            if of == session and update["sessionUpdate"] == "agent_message_chunk"
+        )
+        for session in (PARENT, CHILD, other)
+    }
+    assert texts == {PARENT: "", CHILD: "ac", other: "b"}
+
+
+def test_the_user_is_asked_about_a_call_in_the_session_that_shows_it() -> None:
+    family = family_of(PARENT, KNOWS, replay=False)
+    assert family.place(INNER) == (PARENT, INNER, "")
+    for event in (*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))):
+        list(family.updates(event))
+    assert family.place(INNER) == (CHILD, INNER, "")
+    assert family.place(TASK) == (PARENT, TASK, "")
+    assert family.place(None) == (PARENT, None, "")
+
+
+def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> None:
+    def announced(events: Sequence[AnyEvent]) -> list[Json]:
+        family = family_of(PARENT, KNOWS, replay=False)
+        for event in events:
+            list(family.updates(event))
+        return [msgspec.json.decode(typed_json.encode(one)) for _, one in family.announced()]
+
+    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    assert announced([*begun, *child_work.asks()]) == [
+        {
+            "sessionUpdate": "subagent_update",
+            "sessionId": CHILD,
+            "title": TITLE,
+            "description": "Looks",
+            "capabilities": {"cancel": {}},
+            "state": {"state": "requires_action"},
+        }
+    ]
+    assert announced(whole()) == []
+
+
+def test_a_fork_does_not_claim_the_children_of_its_source() -> None:
+    own, call = SessionId("sess_own"), CallId("call_own")
+    after = [
+        SessionForked(source=SessionId("sess_source")),
+        TurnEnded(turn=TurnId("turn_2")),
+        SubagentChanged(session=own, state="running"),
+        *did(child_work.called(call), child=own, call=call),
+    ]
+    told = shown(KNOWS, without_inherited([*whole(), *after]), replay=True)
+    assert {of for of, _ in told} == {PARENT, own}
+    assert "session_message" not in kinds(told, PARENT)
+    assert set(cards(told, PARENT)) == {TASK}
+    assert list(without_inherited(whole())) == list(whole())
+
+
+# -- clients that do not -------------------------------------------------------------------------
+
+
+@pytest.mark.covers("P13", "I6")
+def test_who_knows_of_no_children_is_shown_one_card_for_all_that_a_child_does() -> None:
+    quiet = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER), NoticeShown(severity="info", title="Hm")),
+        *child_work.answered("It is there."),
+        *child_work.ran(),
+        *did(UsageReported(used=5, size=10)),
+        *child_work.done(),
+    ]
+    told = shown(KNOWS_NOT, quiet)
+    assert {of for of, _ in told} == {PARENT}
+    assert set(kinds(told, PARENT)) == {"tool_call", "tool_call_update"}
+    assert set(cards(told, PARENT)) == {TASK}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.covers("P13", "P6")
+def test_a_call_that_the_user_is_asked_about_has_a_card_from_then_to_its_end(
+    allowed: bool,
+) -> None:
+    events = list(whole(allowed=allowed))
+    before = next(
+        at
+        for at, event in enumerate(events)
+        if isinstance(getattr(event, "did", None), PermissionAsked)
+    )
+    assert set(cards(shown(KNOWS_NOT, events[:before]), PARENT)) == {TASK}
+    told = shown(KNOWS_NOT, events)
+    card = cards(told, PARENT)[INNER]
+    assert card[0]["title"] == f"{TITLE} › `touch a`"
+    assert card[0]["status"] == "pending"
+    assert card[-1]["status"] == ("completed" if allowed else "failed")
+    if allowed:
+        assert [one.get("title") for one in card[1:]] == [None, f"{TITLE} › Done", None]
+    assert cards(told, PARENT)[TASK][-1]["status"] == "completed"
+
+
+def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
+    shows = ToolShown(call=INNER, content=(text_part("a diff"),))
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER), shows),
+        *child_work.asks(),
+        *did(ToolStarted(call=INNER, cwd="/w"), ToolOutput(call=INNER, text="out\n")),
+    ]
+    card = cards(shown(KNOWS_NOT, events), PARENT)[INNER]
+    assert [one["content"][0]["content"]["text"] for one in card if one.get("content")] == [
+        "a diff",
+        "```console\nout\n```",
+    ]
+
+
+def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> None:
+    family = family_of(PARENT, KNOWS_NOT, replay=False)
+    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    for event in begun:
+        list(family.updates(event))
+    assert family.place(INNER) == (PARENT, None, "")
+    for event in child_work.asks():
+        list(family.updates(event))
+    assert family.place(INNER) == (PARENT, INNER, TITLE)
+    for event in (*child_work.decided(), *child_work.ran()):
+        list(family.updates(event))
+    assert family.place(INNER) == (PARENT, INNER, "")
+
+
+def test_a_question_of_the_childs_own_has_a_card() -> None:
+    asked = did(child_work.called(INNER, "ask_user", title="Which one?"))
+    told = shown(KNOWS_NOT, [*child_work.begun(), *child_work.announced(), *asked])
+    assert cards(told, PARENT)[INNER][0]["title"] == f"{TITLE} › Which one?"
+
+
+@pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
+@pytest.mark.covers("P13", "S4")
+def test_what_a_dead_process_left_open_of_a_child_is_closed(client: ClientProfile) -> None:
+    events: list[AnyEvent] = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER)),
+        *child_work.asks(),
+    ]
+    told = shown(client, [*events, *closing(events)], replay=True)
+    whose = CHILD if client.subagents else PARENT
+    card = cards(told, whose)[INNER]
+    assert card[-1]["status"] == "failed"
+    assert card[-1]["content"][-1]["content"]["text"] == CUT_CALL
+    assert cards(told, PARENT)[TASK][-1]["status"] == "failed"
+    changed = [update for _, update in told if update["sessionUpdate"] == "subagent_update"]
+    if client.subagents:
+        assert changed[-1]["state"] == {"state": "idle", "stopReason": "cancelled"}
+        assert "agent_message_chunk" in kinds(told, CHILD)[-1:]
+    else:
+        assert kinds(told, PARENT).count("agent_message_chunk") == 1
+
+
+@pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
+def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written(
+    client: ClientProfile,
+) -> None:
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER)),
+        *child_work.asks(),
+        ToolEnded(call=TASK, failed=True),
+        *child_work.ended(),
+    ]
+    told = shown(client, events)
+    assert cards(told, CHILD if client.subagents else PARENT)[INNER][-1]["status"] == "failed"
+
+
+def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:
+    family = family_of(PARENT, KNOWS_NOT, replay=False, words=words_in("zh"))
+    events = [
+        *child_work.begun(),
+        *child_work.announced(title="查找"),
+        *did(child_work.called(INNER, "read", title="Read a.py")),
+        *child_work.asks(),
+    ]
+    updates = [update for event in events for _, update in family.updates(event)]
+    assert "查找 › 读取 a.py" in repr(updates)

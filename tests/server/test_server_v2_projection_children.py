@@ -1,0 +1,274 @@
+"""What a client of version 2 is shown of child sessions, live and in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from acp_agent.content import TextBlock
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    BackgroundCommandChanged,
+    SessionMessageSent,
+    SessionMessageText,
+    SubagentChanged,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+)
+from acp_agent.ids import CallId, MessageId, SessionId
+from acp_agent.server.interrupted import CUT_CALL
+from acp_agent.server.v2.family import SessionFamily
+from acp_agent.server.v2.replay import replay
+from acp_agent.session.interruption import closing
+from protocol.codec import typed_json
+from protocol.v2.types import SessionUpdate
+from tests.support import child_work
+from tests.support.child_work import CHILD, INNER, PARENT, READ, SAID, TASK, did, whole
+from tests.support.v2_view import SessionView
+from tests.support.wire_schema import wire_schema
+
+Json = dict[str, Any]
+Told = list[tuple[str, Json]]
+
+
+def as_json(updates: Iterable[tuple[SessionId, SessionUpdate]]) -> Told:
+    """Updates as they go out; each is one that the protocol's schema allows."""
+    told: Told = []
+    schema = wire_schema("v2")
+    for session, update in updates:
+        written = msgspec.json.decode(typed_json.encode(update))
+        params = {"sessionId": session, "update": written}
+        if schema is not None:
+            problem = schema.problem("session/update", "client", "Notification", params)
+            assert problem is None, (problem, written)
+        told.append((session, written))
+    return told
+
+
+def live(events: Sequence[AnyEvent], family: SessionFamily | None = None) -> Told:
+    family = family or SessionFamily(PARENT)
+    return as_json(one for event in events for one in family.updates(event))
+
+
+def replayed(events: Sequence[AnyEvent]) -> Told:
+    return as_json(replay(PARENT, events))
+
+
+def view(told: Told, session: str) -> SessionView:
+    return SessionView.of(update for of, update in told if of == session)
+
+
+def states(told: Told, session: str) -> list[str]:
+    return [
+        update["state"]
+        for of, update in told
+        if of == session and update["sessionUpdate"] == "state_update"
+    ]
+
+
+def of_kind(told: Told, kind: str) -> Told:
+    """The updates of one kind, without their kind."""
+    return [
+        (of, {key: value for key, value in update.items() if key != "sessionUpdate"})
+        for of, update in told
+        if update["sessionUpdate"] == kind
+    ]
+
+
+def test_child_sessions_and_messages_between_sessions() -> None:
+    sent = MessageId("msg_2")
+    events: list[AnyEvent] = [
+        SubagentChanged(session=CHILD, title="Scout", state="running", can_cancel=True, cwd="/w"),
+        SessionMessageSent(message=sent, recipient=CHILD, content=(TextBlock(text="Look"),)),
+        SessionMessageText(message=sent, text=" around"),
+        SessionMessageSent(message=sent, recipient_message=MessageId("msg_3")),
+        SubagentChanged(session=CHILD, title="", can_cancel=False, state="idle", error="no"),
+    ]
+    (_, first), (_, last) = of_kind(live(events), "subagent_update")
+    assert first == {
+        "sessionId": CHILD,
+        "title": "Scout",
+        "state": {"state": "running"},
+        "capabilities": {"cancel": {}},
+        "cwd": "/w",
+    }
+    failed = {"state": "idle", "stopReason": "error", "error": {"code": -32603, "message": "no"}}
+    assert last == {"sessionId": CHILD, "title": None, "capabilities": None, "state": failed}
+    told = {"sessionUpdate": "subagent_update", "sessionId": CHILD, "state": failed, "cwd": "/w"}
+    message = {
+        "sessionUpdate": "session_message",
+        "messageId": sent,
+        "recipientSessionId": CHILD,
+        "recipientMessageId": "msg_3",
+        "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": " around"}],
+    }
+    assert replayed(events) == [(PARENT, told), (PARENT, message)]
+    assert len(of_kind(live(events), "session_message_chunk")) == 1
+
+
+@pytest.mark.covers("P13", "S4")
+def test_who_saw_a_child_at_work_knows_what_the_replay_tells_at_any_moment() -> None:
+    events = whole()
+    for end in range(1, len(events) + 1):
+        seen, told = live(events[:end]), replayed(events[:end])
+        for session in (PARENT, CHILD):
+            assert view(told, session).conversation() == view(seen, session).conversation()
+        messages = [view(told, PARENT).text("user"), view(told, CHILD).text("user")]
+        assert messages[1] == ""  # the child was asked by its parent
+    for middle in range(len(events)):
+        family = SessionFamily(PARENT)
+        live(events[:middle], family)
+        joined = replayed(events[:middle]) + live(events[middle:], family)
+        for session in (PARENT, CHILD):
+            assert view(joined, session).conversation() == (
+                view(live(events), session).conversation()
+            )
+
+
+@pytest.mark.covers("P13")
+def test_a_child_is_announced_before_anything_that_bears_its_id() -> None:
+    for told in (live(whole()), replayed(whole())):
+        kinds = [update["sessionUpdate"] for of, update in told]
+        first = next(at for at, (of, _) in enumerate(told) if of == CHILD)
+        assert kinds.index("subagent_update") < kinds.index("session_message") < first
+
+
+@pytest.mark.covers("P13")
+def test_each_view_of_what_the_child_was_asked_names_the_other() -> None:
+    messages = of_kind(replayed(whole()), "session_message")
+    between = {
+        "senderSessionId": PARENT,
+        "recipientSessionId": CHILD,
+        "content": [{"type": "text", "text": "Find it"}],
+    }
+    asked = child_work.ASKED
+    assert (PARENT, {"messageId": asked, "recipientMessageId": READ} | between) in messages
+    assert (CHILD, {"messageId": READ, "senderMessageId": asked} | between) in messages
+
+
+@pytest.mark.covers("P13")
+def test_the_parent_waits_for_the_user_as_long_as_its_child_can_do_nothing_else() -> None:
+    told = live(whole())
+    assert states(told, CHILD) == ["running", "requires_action", "running", "idle"]
+    assert states(told, PARENT) == ["running", "requires_action", "running", "idle"]
+
+
+def test_the_parent_does_not_wait_while_another_child_works() -> None:
+    other, task = SessionId("sess_other"), CallId("call_other")
+    call, more = CallId("call_2"), child_work.called(CallId("call_2"))
+    family = SessionFamily(PARENT)
+    live(
+        [
+            *child_work.begun(),
+            child_work.called(task, "task"),
+            ToolStarted(call=task),
+            *child_work.announced(),
+            *child_work.announced(other, task),
+            *did(child_work.called(INNER)),
+            *did(more, ToolStarted(call=call), child=other, call=task),
+        ],
+        family,
+    )
+    assert states(live(child_work.asks(), family), PARENT) == []
+    waited = family.waits_for_user
+    ends = live(child_work.done(other, task), family)
+    assert states(ends, PARENT) == ["requires_action"]
+    assert (waited, family.waits_for_user) == (False, True)
+    assert states(live(child_work.decided(), family), PARENT) == ["running"]
+
+
+def test_a_form_of_a_childs_call_makes_both_wait() -> None:
+    family = SessionFamily(PARENT)
+    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    live([*begun, *did(ToolStarted(call=INNER))], family)
+    asked = as_json(family.asks(INNER))
+    assert (states(asked, CHILD), states(asked, PARENT)) == (["requires_action"],) * 2
+    assert family.place(INNER) == (CHILD, INNER, "")
+    answered = as_json(family.asks(INNER, answered=True))
+    assert (states(answered, CHILD), states(answered, PARENT)) == (["running"],) * 2
+
+
+def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
+    running = BackgroundCommandChanged(call=INNER, name="1", status="running")
+    begun = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(
+            child_work.called(INNER, arguments='{"command":"sleep 9"}'),
+            ToolStarted(call=INNER, cwd="/w"),
+            running,
+            ToolEnded(call=INNER),
+        ),
+        *child_work.done(),
+        *child_work.ended(),
+    ]
+    family = SessionFamily(PARENT)
+    told = live(begun, family)
+    lists = [update["background"] for of, update in of_kind(told, "state_update") if of == CHILD]
+    assert lists[-1] == [{"type": "terminal", "terminalId": INNER}]
+    assert {
+        str(one) for of, one in of_kind(told, "state_update") if of == PARENT and INNER in str(one)
+    } == set()
+    known = as_json(family.announced())
+    assert [(of, one["sessionUpdate"]) for of, one in known] == [(CHILD, "terminal_update")]
+    now = as_json(family.states())
+    assert [(of, one["state"]) for of, one in now] == [(PARENT, "idle"), (CHILD, "idle")]
+    ends = live(
+        did(
+            ToolOutput(call=INNER, text="x"),
+            BackgroundCommandChanged(call=INNER, name="1", status="ended", exit_code=0),
+        ),
+        family,
+    )
+    assert {of for of, _ in ends} == {CHILD}
+    assert [(of, one["state"]) for of, one in as_json(family.states())] == [(PARENT, "idle")]
+
+
+def test_who_missed_the_beginning_of_a_child_is_told_of_it_and_of_its_state() -> None:
+    family = SessionFamily(PARENT)
+    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    live([*begun, *child_work.asks()], family)
+    ((of, told),) = as_json(family.announced())
+    assert (of, told["sessionId"], told["state"]) == (PARENT, CHILD, {"state": "requires_action"})
+    assert [(of, one["state"]) for of, one in as_json(family.states())] == [
+        (PARENT, "requires_action"),
+        (CHILD, "requires_action"),
+    ]
+
+
+@pytest.mark.covers("P13", "S4")
+def test_what_a_dead_process_left_open_of_a_child_is_closed() -> None:
+    events: list[AnyEvent] = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(AgentText(message=SAID, text="I lo"), child_work.called(INNER)),
+        *child_work.asks(),
+    ]
+    events += closing(events)
+    told = live(events)
+    assert states(told, CHILD)[-1] == states(told, PARENT)[-1] == "idle"
+    card = view(replayed(events), CHILD).calls[INNER]
+    assert card["status"] == "failed"
+    assert card["content"][-1]["content"]["text"] == CUT_CALL
+    assert view(replayed(events), PARENT).calls[TASK]["status"] == "failed"
+    _, child = of_kind(replayed(events), "subagent_update")[0]
+    assert child["state"] == {"state": "idle", "stopReason": "cancelled"}
+
+
+def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written() -> None:
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER)),
+        *child_work.asks(),
+        ToolEnded(call=TASK, failed=True),
+        *child_work.ended(),
+    ]
+    told = live(events)
+    assert view(told, CHILD).calls[INNER]["status"] == "failed"
+    assert view(told, CHILD).state == view(told, PARENT).state == "idle"
