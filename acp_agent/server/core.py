@@ -117,6 +117,14 @@ class Core:
         if self._manager is not None:
             self._manager.cancel(session, editor)
 
+    def cancel_child(self, session: SessionId, child: SessionId, editor: Editor) -> None:
+        """Stop the work of a child of a session that this editor has. Silent when it is idle."""
+        if self._manager is None:
+            return
+        found = self._manager.find(session)
+        if found is not None and found.editor.taken_by is editor:
+            found.cancel_child(child)
+
     def release(self, editor: Editor) -> None:
         """An editor is gone; see `SessionManager.release`."""
         if self._manager is not None:

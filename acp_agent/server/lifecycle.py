@@ -26,6 +26,7 @@ class Lifecycle:
 
     async def archive(self, session_id: str) -> None:
         """Leave a session out of lists; see `acp_agent.session.shelf.archive`."""
+        self._operations.refuse_child(session_id)
         self._operations.cancel(session_id)  # what waits for its turn in the lane ends, too
         async with self._operations.turn_of(session_id):
             await shelf.archive(await self._core.manager(), SessionId(session_id))
@@ -43,4 +44,5 @@ class Lifecycle:
 
     async def look_up(self, session_id: str) -> Session | None:
         """A session that is open in this process; see `acp_agent.session.shelf.look_up`."""
+        self._operations.refuse_child(session_id)
         return await shelf.look_up(await self._core.manager(), SessionId(session_id))

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from acp_agent.content import ContentBlock
-from acp_agent.errors import InvalidInputError, TurnRunsError
+from acp_agent.errors import InvalidInputError, SessionNotFoundError, TurnRunsError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
@@ -76,6 +76,7 @@ class Operations:
         may be running in it: whoever lost a connection finds the work where it is. `then` runs
         before any other request of the session, with no live event in between.
         """
+        self.refuse_child(session_id)
         async with self._lanes.enter(session_id) as lane, lane.lock:
             manager = await self._core.manager()
             session = await manager.open(
@@ -124,9 +125,31 @@ class Operations:
         """A session that is open on this connection.
 
         Raises:
-            SessionNotFoundError: it is not.
+            SessionNotFoundError: it is not, or it is a child of another.
         """
+        self.refuse_child(session_id)
         return (await self._core.manager()).get(SessionId(session_id), self._editor)
+
+    async def holder(self, session_id: str) -> Session:
+        """The session that has what a session shows: itself, or the parent of a child.
+
+        Raises:
+            SessionNotFoundError: it is not open on this connection.
+        """
+        return await self.get(self._editor.parent_of(SessionId(session_id)) or session_id)
+
+    def refuse_child(self, session_id: str) -> None:
+        """See that a session is none that works for another: such a one can only be stopped.
+
+        Raises:
+            SessionNotFoundError: it is.
+        """
+        parent = self._editor.parent_of(SessionId(session_id))
+        if parent is not None:
+            raise SessionNotFoundError(
+                session_id,
+                f" (it is a child of {parent}; a child can be cancelled and nothing else)",
+            )
 
     async def list(
         self, cwd: str | None, cursor: str | None, archived: str | None = None
@@ -140,7 +163,12 @@ class Operations:
         return await (await self._core.manager()).list(cwd, cursor, wanted)
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session; one that is not there is gone as asked."""
+        """Delete a session; one that is not there is gone as asked.
+
+        Raises:
+            SessionNotFoundError: it is a child of another.
+        """
+        self.refuse_child(session_id)
         self.cancel(session_id)  # what waits for its turn in the lane ends, too
         async with self._lanes.enter(session_id) as lane, lane.lock:
             await (await self._core.manager()).delete(SessionId(session_id))
@@ -152,6 +180,7 @@ class Operations:
         Raises:
             SessionNotFoundError: it is not open on this connection.
         """
+        self.refuse_child(session_id)
         self.cancel(session_id)  # what waits for its turn in the lane ends, too
         async with self._lanes.enter(session_id) as lane, lane.lock:
             await (await self._core.manager()).close(SessionId(session_id), self._editor)
@@ -284,12 +313,21 @@ class Operations:
 
     @asynccontextmanager
     async def turn_of(self, session_id: str) -> AsyncIterator[None]:
-        """Wait until the requests of a session before this one are done, and hold up the next."""
+        """Wait until the requests of a session before this one are done, and hold up the next.
+
+        Raises:
+            SessionNotFoundError: it is a child of another.
+        """
+        self.refuse_child(session_id)
         async with self._lanes.enter(session_id) as lane, lane.lock:
             yield
 
     def cancel(self, session_id: str) -> None:
-        """Stop the turn of a session, and the prompts that wait to begin one."""
+        """Stop the turn of a session, and the prompts that wait to begin one; or a child's work."""
+        parent = self._editor.parent_of(SessionId(session_id))
+        if parent is not None:
+            self._core.cancel_child(parent, SessionId(session_id), self._editor)
+            return
         self._lanes.cancel(session_id)
         self._core.cancel(SessionId(session_id), self._editor)
 

@@ -114,8 +114,8 @@ class Handlers:
                 await self._editor.replay(session.session, events)
             if goes_on:
                 self._editor.catch_up(session.session, events)
-            if session.has_background and not replay:
-                self._editor.announce_background(session.session)
+            if goes_on and not replay:
+                self._editor.announce_work(session.session)
             self._editor.show_state(session.session)
 
         session = await self._operations.open(
@@ -188,6 +188,7 @@ class Handlers:
     async def close(self, request: acp.CloseSessionRequest, call: Call) -> acp.CloseSessionResponse:
         """Stop what runs in a session and free it; one that is not open is closed as asked."""
         del call
+        self._operations.refuse_child(request.session_id)
         with contextlib.suppress(SessionNotFoundError):
             await self._operations.close(request.session_id)
         return acp.CloseSessionResponse()
@@ -220,7 +221,7 @@ class Handlers:
     ) -> acp.CancelToolCallResponse:
         """Stop one call; its last update confirms it (Tool Calls, Cancelling Tool Calls)."""
         del call
-        session = await self._operations.get(request.session_id)
+        session = await self._operations.holder(request.session_id)
         session.cancel_call(CallId(request.tool_call_id))
         return acp.CancelToolCallResponse()
 
@@ -229,7 +230,7 @@ class Handlers:
     ) -> acp.CancelTerminalResponse:
         """Stop one command; its exit status confirms it (Tool Calls, Cancelling Terminals)."""
         del call
-        session = await self._operations.get(request.session_id)
+        session = await self._operations.holder(request.session_id)
         session.cancel_terminal(request.terminal_id)
         return acp.CancelTerminalResponse()
 
