@@ -1,13 +1,14 @@
-"""What every test of connections in this process needs."""
+"""What the tests of connections share, in this process and with another."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.protocol.connections import end_reading
+from tests.protocol.peer_process import PeerProcess, running_peer
 
 LIMIT = 5.0
 
@@ -25,3 +26,11 @@ def readers_end_with_their_test() -> Iterator[None]:
         if thread.name == "stdio-reader":
             thread.join(LIMIT)
             assert not thread.is_alive(), "a transport still reads after its test"
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[PeerProcess]:
+    """A peer in a process of its own, initialized."""
+    async with running_peer() as one:
+        await one.initialize()
+        yield one

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,6 @@ from tests.protocol.peer_process import (
     running_peer,
     text_of,
 )
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[PeerProcess]:
-    async with running_peer() as one:
-        await one.initialize()
-        yield one
 
 
 @pytest.mark.covers("T8")

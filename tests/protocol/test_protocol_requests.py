@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,16 +11,8 @@ from tests.protocol.peer_process import (
     cancel_request,
     notification,
     prompt,
-    running_peer,
     text_of,
 )
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[PeerProcess]:
-    async with running_peer() as one:
-        await one.initialize()
-        yield one
 
 
 @pytest.mark.covers("T5")

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -21,13 +20,6 @@ from tests.protocol.peer_process import (
     running_peer,
     text_of,
 )
-
-
-@pytest.fixture
-async def peer() -> AsyncIterator[PeerProcess]:
-    async with running_peer() as one:
-        await one.initialize()
-        yield one
 
 
 @pytest.mark.covers("T1")
