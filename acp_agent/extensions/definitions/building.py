@@ -13,6 +13,7 @@ from acp_agent.config.types import DefinitionConfig
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.agent import AgentSpec
 from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
+from acp_agent.extensions.definitions.one_line import one_line
 from acp_agent.extensions.definitions.other_programs import our_tools, part_of_a_tool
 from acp_agent.extensions.definitions.places import Source
 from acp_agent.extensions.definitions.skill import Skill
@@ -50,7 +51,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         text=file.text,
         path=file.path,
         source=file.source,
-        hint=_one_line(hint or "") or None,
+        hint=one_line(hint or "") or None,
         uses=_uses(fields, config),
         by_model=not fields.disable_model_invocation,
         by_user=fields.user_invocable is not False,
@@ -79,19 +80,19 @@ def remarks(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError
     """What of a file cannot be done as it says, though it can be used."""
     if config.model is None and fields.model is not None and _unknown(fields.model):
         yield ConfigError(
-            f"model: {_one_line(fields.model)[:80]} is not known here, so the session's model is "
+            f"model: {one_line(fields.model)[:80]} is not known here, so the session's model is "
             "used; write provider/name, small or inherit"
         )
     for tool in our_tools(fields.tools or ()):
         if part_of_a_tool(tool) is not None:
             yield ConfigError(
-                f"tools: {_one_line(tool)[:80]} is a part of a tool, so it is left out; name the "
+                f"tools: {one_line(tool)[:80]} is a part of a tool, so it is left out; name the "
                 "tool alone"
             )
     for tool in our_tools(fields.disallowed_tools or ()):
         if part_of_a_tool(tool) is not None:
             yield ConfigError(
-                f"disallowed-tools: {_one_line(tool)[:80]} is a part of a tool, so all of the tool "
+                f"disallowed-tools: {one_line(tool)[:80]} is a part of a tool, so all of the tool "
                 "is refused; name the tool alone"
             )
 
@@ -122,12 +123,7 @@ def _unknown(model: str) -> bool:
 
 
 def _description(text: str | None) -> str:
-    said = _one_line(text or "")
+    said = one_line(text or "")
     if not said:
         raise ConfigError("description: it is missing; add it to the front matter")
     return said
-
-
-def _one_line(text: str) -> str:
-    """A text without anything that could end its line, or drive a terminal."""
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from acp_agent.extensions.definitions.building import (
 from acp_agent.extensions.definitions.extending import Family
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check
 from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.one_line import one_line
 from acp_agent.extensions.definitions.places import Places, Source
 from acp_agent.extensions.definitions.reading import Kind, files_in, read_file
 from acp_agent.extensions.definitions.skill import Skill
@@ -69,7 +71,7 @@ def _find_skills(
             try:
                 found[name] = build_skill(file, config.get(name, _DEFAULT)), file
             except ConfigError as error:
-                problems.append(Problem(file.path, str(error)))
+                problems.append(_problem(file.path, error))
     return [skill for skill, file in found.values() if _wanted(file, config, problems)]
 
 
@@ -83,7 +85,7 @@ def _find_agents(
             first = here.setdefault(file.fields.name, file)
             if first is not file:
                 taken = ConfigError(f"name: {first.path.name} has the same; give it another")
-                problems.append(Problem(file.path, str(taken)))
+                problems.append(_problem(file.path, taken))
         files += here.values()
     family = Family(files)
     found: list[AgentSpec] = []
@@ -93,7 +95,7 @@ def _find_agents(
             try:
                 agent = build_agent(family.whole(file), own)
             except ConfigError as error:
-                problems.append(Problem(file.path, str(error)))
+                problems.append(_problem(file.path, error))
                 continue  # with the one that it would have hidden
             if _wanted(file, config, problems):
                 found.append(agent)
@@ -106,11 +108,11 @@ def _read(
 ) -> list[DefinitionFile[_Fields]]:
     """The files of a place that can be read and checked."""
     # A place is `.agents/skills` or the like: what a project has must stay in the project's folder.
-    within = place.parent.parent if source == "project" else None
+    within = Path(os.path.realpath(place.parent.parent)) if source == "project" else None
     try:
         paths = files_in(place, kind)
     except ConfigError as error:
-        problems.append(Problem(place, str(error)))
+        problems.append(_problem(place, error))
         return []
     found = []
     for path in paths:
@@ -120,7 +122,7 @@ def _read(
             if kind == "skills":
                 _check_name(checked.name, path.parent.name)
         except ConfigError as error:
-            problems.append(Problem(path, str(error)))
+            problems.append(_problem(path, error))
         else:
             found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
     return found
@@ -131,6 +133,10 @@ def _check_name(name: str, folder: str) -> None:
         raise ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
+def _problem(path: Path, error: ConfigError) -> Problem:
+    return Problem(path, one_line(str(error)))
+
+
 def _wanted(
     file: DefinitionFile[_Fields],
     config: Mapping[str, DefinitionConfig],
@@ -139,5 +145,5 @@ def _wanted(
     """Whether the user wants it. What cannot be done as it says is told of no other."""
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
-        problems += [Problem(file.path, str(remark)) for remark in remarks(file.fields, own)]
+        problems += [_problem(file.path, remark) for remark in remarks(file.fields, own)]
     return own.enabled

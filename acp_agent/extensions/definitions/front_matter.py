@@ -7,6 +7,8 @@ are words, and not false as in the YAML 1.1 that PyYAML reads by itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import yaml
@@ -15,7 +17,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from acp_agent.errors import ConfigError
 
 LARGEST = 16_384  # characters of front matter; the longest description is 1,024
+DEEPEST = 16  # levels of lists and fields within each other
 _FENCE = "---"
+_KEPT = 256  # of what was parsed: a session looks at its files again and again
 
 
 def read_front_matter(text: str) -> tuple[dict[str, object], str]:
@@ -34,10 +38,11 @@ def read_front_matter(text: str) -> tuple[dict[str, object], str]:
     front_matter = "\n".join(lines[1:end])
     if len(front_matter) > LARGEST:
         raise ConfigError("the front matter is longer than 16,384 characters; shorten it")
-    return _parsed(front_matter), "\n".join(lines[end + 1 :]).strip()
+    return dict(_parsed(front_matter)), "\n".join(lines[end + 1 :]).strip()
 
 
-def _parsed(front_matter: str) -> dict[str, object]:
+@lru_cache(_KEPT)
+def _parsed(front_matter: str) -> Mapping[str, object]:
     try:
         loader = _Loader(front_matter)
         try:
@@ -51,8 +56,6 @@ def _parsed(front_matter: str) -> dict[str, object]:
         ) from None
     except (yaml.YAMLError, ValueError):  # a character that may not be there, a number too long
         raise ConfigError("the front matter is not YAML; take out what is no text") from None
-    except RecursionError:
-        raise ConfigError("the front matter is nested too deeply; make it flat") from None
     if not isinstance(found, dict):
         raise ConfigError("the front matter has no fields; write name: and description: there")
     return {name: value for name, value in found.items() if isinstance(name, str)}
@@ -71,6 +74,7 @@ class _Loader(yaml.SafeLoader):
     """
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - as its parent's
+    _depth = 0  # of the node that is being read
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]  # as its stubs have it
@@ -78,7 +82,11 @@ class _Loader(yaml.SafeLoader):
             raise _not_read("aliases", event.start_mark)
         if getattr(event, "tag", None) is not None:
             raise _not_read("tags", event.start_mark)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _too_deep()
         node = super().compose_node(parent, index)
+        self._depth -= 1
         if isinstance(node, MappingNode):
             names: set[str] = set()
             for key, _ in node.value:
@@ -89,11 +97,21 @@ class _Loader(yaml.SafeLoader):
                 names.add(str(key.value))
         return node
 
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        # The scanner looks far ahead, which takes the longer the deeper brackets are nested.
+        if self.flow_level > DEEPEST:
+            raise _too_deep()
+        super().fetch_flow_collection_start(token)
+
     def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as its parent's
         value = super().construct_scalar(node)
         if any("\ud800" <= one <= "\udfff" for one in str(value)):
             raise _not_read("halves of characters", node.start_mark)
         return value
+
+
+def _too_deep() -> ConfigError:
+    return ConfigError("the front matter is nested too deeply; make it flat")
 
 
 def _not_read(what: str, mark: _Mark | None) -> ConfigError:

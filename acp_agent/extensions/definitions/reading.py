@@ -43,14 +43,15 @@ def read_file(path: Path, within: Path | None) -> str:
 
     Args:
         path: of the file.
-        within: the folder that it must lie in when every link is followed; None: anywhere.
+        within: the folder that it must lie in when every link is followed, itself without links;
+            None: anywhere.
 
     Raises:
         ConfigError: unreadable, no ordinary file, too large, not UTF-8, or elsewhere.
     """
     try:
-        real = path.resolve(strict=True)
-        if within is not None and not real.is_relative_to(within.resolve(strict=True)):
+        real = os.path.realpath(path, strict=True)
+        if within is not None and not Path(real).is_relative_to(within):
             raise ConfigError("it is a link that leads out of the project; put a file there")
         # Without waiting: a pipe would wait for somebody to write into it.
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -61,7 +62,7 @@ def read_file(path: Path, within: Path | None) -> str:
                 raw = file.read(LARGEST + 1)
         finally:
             os.close(descriptor)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
+    except OSError as error:
         raise ConfigError(f"cannot be read ({_reason(error)}); check who may read it") from None
     if len(raw) > LARGEST:
         raise ConfigError("it is larger than 100 kB; put parts of it into files beside it")
@@ -88,5 +89,5 @@ def _there(path: Path) -> bool:
     return True
 
 
-def _reason(error: OSError | RuntimeError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

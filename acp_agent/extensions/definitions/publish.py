@@ -1,0 +1,62 @@
+"""Writes the JSON Schemas of the front matter of skills and agents, for editors and checks.
+
+`python -m acp_agent.extensions.definitions.publish schemas` writes `schemas/skill.schema.json` and
+`schemas/agent.schema.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
+from acp_agent.extensions.definitions.other_programs import FIELDS
+
+# By the names of the files.
+PUBLISHED: Mapping[str, tuple[str, type[RunFields]]] = {
+    "skill.schema.json": ("the front matter of a skill's SKILL.md", SkillFields),
+    "agent.schema.json": ("the front matter of an agent's file", AgentFields),
+}
+
+
+def definition_schema(name: str) -> str:
+    """The schema of a file as JSON text, the same for the same types."""
+    title, kind = PUBLISHED[name]
+    (_, definitions) = msgspec.json.schema_components([kind])
+    (schema,) = definitions.values()
+    properties = schema["properties"]
+    # No field has a null of its own: one that nothing stands behind counts as not given, but for
+    # `tools`, of which nobody could tell whether all or none are meant.
+    properties["tools"]["anyOf"].remove({"type": "null"})
+    for theirs, ours in FIELDS.items():
+        properties[theirs] = {**properties[ours], "description": f"Another name of {ours}."}
+    for field in properties.values():
+        field.pop("default", None)
+    if kind is AgentFields:
+        schema["anyOf"] = [{"required": ["description"]}, {"required": ["extends"]}]
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": f"acp-agent: {title}",
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the schemas into the folder that is the one argument; an exit status."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m acp_agent.extensions.definitions.publish FOLDER\n")
+        return 2
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in PUBLISHED:
+        (folder / name).write_text(definition_schema(name), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

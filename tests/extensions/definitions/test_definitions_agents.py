@@ -1,0 +1,135 @@
+"""An agent's file, and agents that extend others."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.extensions.definitions.agent import AgentSpec
+from acp_agent.extensions.definitions.extending import LONGEST
+from acp_agent.extensions.definitions.uses import Uses
+from tests.extensions.definitions.definition_files import Files
+
+
+def test_an_agent_is_a_file_whose_text_is_its_prompt(files: Files) -> None:
+    lines = ("model: small", "tools: [read, grep]", "max-requests: 9", "color: red")
+    path = files.agent("explorer", *lines, text="You look around.")
+    assert files.the_agent("explorer") == AgentSpec(
+        name="explorer",
+        description="What explorer does.",
+        prompt="You look around.",
+        path=path,
+        source="project",
+        uses=Uses(model="small", tools=("read", "grep"), max_requests=9),
+    )
+
+
+def test_an_agents_file_may_have_another_name_but_two_may_not_have_the_same(files: Files) -> None:
+    first = files.agent("a", "name: reviewer")
+    second = files.agent("b", "name: reviewer")
+    assert files.why(second) == ["name: a.md has the same; give it another"]
+    assert [agent.path for agent in files.find().agents] == [first]
+
+
+def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_before_it(
+    files: Files,
+) -> None:
+    files.agent("reviewer", "model: small", place=files.user)
+    path = files.agent("reviewer", "thought-level: low")
+    config = Config(agents={"reviewer": DefinitionConfig(thought_level="max", max_output=5)})
+    agent = files.the_agent("reviewer", config)
+    assert (agent.path, agent.uses) == (path, Uses(thought_level="max", max_output=5))
+
+
+def test_an_agent_that_the_user_does_not_want_can_still_be_extended(files: Files) -> None:
+    files.agent("base", "model: small")
+    files.agent("child", "extends: base")
+    config = Config(agents={"base": DefinitionConfig(enabled=False)})
+    (agent,) = files.find(config).agents
+    assert (agent.name, agent.uses.model) == ("child", "small")
+
+
+def test_one_that_extends_another_says_only_what_is_different(files: Files) -> None:
+    base = ("model: openai/o9", "temperature: 0.2", "tools: [read, grep]", "disallowed-tools: grep")
+    files.agent("base", *base, text="You are careful.")
+    files.agent("heir", "extends: base", text="")
+    files.agent(
+        "rich", "extends: base", "description: Rich.", "tools: [shell]", text="You are you."
+    )
+    files.agent("free", "extends: heir", "model: inherit", "temperature: 0", "disallowed-tools: []")
+    uses = Uses(model="openai/o9", temperature=0.2, tools=("read", "grep"), without=("grep",))
+    heir, rich, free = (files.the_agent(name) for name in ("heir", "rich", "free"))
+    assert (heir.description, heir.prompt) == ("What base does.", "You are careful.")
+    assert heir.uses == uses
+    assert (rich.description, rich.prompt) == ("Rich.", "You are you.")
+    assert rich.uses == Uses(
+        model="openai/o9", temperature=0.2, tools=("shell",), without=("grep",)
+    )
+    assert free.uses == Uses(temperature=0.0, tools=("read", "grep"))
+
+
+def test_what_is_wrong_with_an_agent_is_not_told_again_of_those_that_extend_it(
+    files: Files,
+) -> None:
+    base = files.agent("base", "model: opus")
+    files.agent("heir", "extends: base")
+    assert len(files.why(base)) == 1
+
+
+def test_an_agent_that_extends_its_own_name_extends_the_one_that_it_hides(files: Files) -> None:
+    files.agent("reviewer", "model: small", place=files.user, text="You are mine.")
+    files.agent("reviewer", "extends: reviewer", "temperature: 1", text="")
+    agent = files.the_agent("reviewer")
+    assert (agent.source, agent.prompt) == ("project", "You are mine.")
+    assert agent.uses == Uses(model="small", temperature=1)
+
+
+def test_an_agent_that_extends_nobody_is_told_and_hides_nothing(files: Files) -> None:
+    mine = files.agent("reviewer", place=files.user)
+    alone = files.agent("reviewer", "extends: nobody")
+    assert files.why(alone) == ["extends: there is no agent nobody to extend; add it, or mend it"]
+    assert [agent.path for agent in files.find().agents] == [mine]
+
+
+@pytest.mark.parametrize("names", ["a", "ab", "abc"])
+def test_agents_that_extend_each_other_in_a_circle_are_left_out(files: Files, names: str) -> None:
+    for name, extended in zip(names, names[1:] + names[0], strict=True):
+        files.agent(name, f"extends: {extended}")
+    found = files.find()
+    assert found.agents == ()
+    assert len(found.problems) == len(names)
+    first = found.problems[0].why
+    if len(names) > 1:
+        assert (
+            first == f"extends: it goes in a circle ({', '.join(names + names[0])}); take one out"
+        )
+    else:
+        assert first == "extends: there is no agent a to extend; add it, or mend it"
+
+
+def test_a_line_of_agents_that_extend_each_other_has_an_end(files: Files) -> None:
+    files.agent("a0")
+    for number in range(1, LONGEST + 2):
+        files.agent(f"a{number}", f"extends: a{number - 1}")
+    found = files.find()
+    assert len(found.agents) == LONGEST
+    assert {problem.why for problem in found.problems} == {
+        f"extends: it goes over more than {LONGEST} agents; shorten it"
+    }
+
+
+def test_an_agent_needs_a_description_of_its_own_or_of_the_one_it_extends(files: Files) -> None:
+    path = files.agent("mute", "description: ' '")
+    assert files.why(path) == ["description: it is missing; add it to the front matter"]
+    path.write_text("---\nname: mute\n---\nBe quiet.\n")
+    assert files.why(path) == ["description: it is missing; add it to the front matter"]
+
+
+def test_files_beside_agents_are_passed_over(files: Files) -> None:
+    files.agent("one")
+    place = files.project / ".agents" / "agents"
+    (place / "README.md").write_text("About these agents.")
+    (place / "notes.txt").write_text("Later.")
+    (place / ".draft.md").write_text("Later.")
+    assert [agent.name for agent in files.find().agents] == ["one"]
+    assert files.find().problems == ()

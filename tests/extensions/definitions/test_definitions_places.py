@@ -1,0 +1,75 @@
+"""Where skills and agents are looked for, and what looking costs a session that has none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from acp_agent.extensions.definitions.places import Places, any_there, places
+from tests.extensions.definitions.definition_files import Files
+
+
+def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
+    files.cwd = files.project / "deep" / "inside"
+    assert files.places.skills == (
+        (files.user / "skills", "user"),
+        (files.home / ".agents" / "skills", "user"),
+        (files.project / ".agents" / "skills", "project"),
+        (files.project / ".acp-agent" / "skills", "project"),
+        (files.cwd / ".agents" / "skills", "project"),
+        (files.cwd / ".acp-agent" / "skills", "project"),
+    )
+    assert [folder.name for folder, _ in files.places.agents] == ["agents"] * 6
+    assert [source for _, source in files.places.agents] == ["user"] * 2 + ["project"] * 4
+
+
+def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:
+    assert len(files.places.skills) == 4
+    outside = places(Path("/"), user=files.user, home=files.home)
+    assert [folder for folder, source in outside.skills if source == "project"] == [
+        Path("/.agents/skills"),
+        Path("/.acp-agent/skills"),
+    ]
+
+
+def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Files) -> None:
+    here = places(files.home, user=files.home / ".acp-agent", home=files.home)
+    assert here.skills == (
+        (files.home / ".acp-agent" / "skills", "user"),
+        (files.home / ".agents" / "skills", "user"),
+    )
+
+
+def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
+    assert not any_there(files.places)
+    (files.project / ".agents").mkdir()
+    (files.project / ".agents" / "skills").write_text("no folder")
+    assert not any_there(files.places)
+    (files.project / ".acp-agent" / "agents").mkdir(parents=True)
+    assert any_there(files.places)
+
+
+def test_a_folder_that_cannot_be_looked_into_has_none(tmp_path: Path) -> None:
+    refused = tmp_path / ("x" * 300)  # longer than a name may be
+    assert not any_there(Places(((refused, "user"),), ()))
+    assert places(refused, user=refused, home=refused).skills
+
+
+def test_a_session_without_any_imports_nothing_that_reads_them() -> None:
+    code = (
+        "import sys\n"
+        "import msgspec, pathlib, typing\n"
+        "before = set(sys.modules)\n"
+        "import acp_agent.extensions.definitions.places\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == str(
+        [
+            "acp_agent",
+            "acp_agent.extensions",
+            "acp_agent.extensions.definitions",
+            "acp_agent.extensions.definitions.places",
+        ]
+    )

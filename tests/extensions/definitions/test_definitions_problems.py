@@ -1,0 +1,234 @@
+"""What is said of a file that is broken, and that nothing in a file can do harm."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check
+from acp_agent.extensions.definitions.front_matter import LARGEST, read_front_matter
+from acp_agent.extensions.definitions.reading import MOST
+from tests.extensions.definitions.definition_files import Files, write
+
+NAME = "a name of lowercase letters, digits and hyphens, at most 64"
+NAMES = "a list of names, or names with commas between"
+DESCRIPTION = "text of at most 1,024 characters"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("name: Fix", f'name: expected {NAME}, found "Fix"'),
+        ("name: fix-", f'name: expected {NAME}, found "fix-"'),
+        ("name: fix--it", f'name: expected {NAME}, found "fix--it"'),
+        ('name: "fix\\n"', f'name: expected {NAME}, found "fix"'),
+        (f"name: {'x' * 65}", f'name: expected {NAME}, found "{"x" * 37}..."'),
+        ("name: 7", f"name: expected {NAME}, found 7"),
+        ("name:", "name: it is missing; add it to the front matter"),
+        ("name: mend", "name: it is mend, that of its folder fix; give both the same"),
+        ("description:", "description: it is missing; add it to the front matter"),
+        ("description: ' '", "description: it is missing; add it to the front matter"),
+        (
+            f"description: {'x ' * 600}",
+            f'description: expected {DESCRIPTION}, found "{"x " * 18}x..."',
+        ),
+        (
+            "description: [a]",
+            "description: expected text of at most 1,024 characters, found a list",
+        ),
+        ("temperature: 2.5", "temperature: expected a number from 0 to 2, found 2.5"),
+        ("max-output: 0", "max-output: expected a whole number from 1 to 100,000,000, found 0"),
+        ("max-requests: '5'", 'max-requests: expected a whole number from 1 to 10,000, found "5"'),
+        (
+            "effort: huge",
+            'effort: expected one of off, minimal, low, medium, high, xhigh, max, found "huge"',
+        ),
+        ("user-invocable: no", 'user-invocable: expected true or false, found "no"'),
+        ("context: frok", 'context: expected fork, or nothing, found "frok"'),
+        ("metadata: none", 'metadata: expected names with values, found "none"'),
+        (
+            "tools: {read: true}",
+            f"tools: expected {NAMES}, found names with values",
+        ),
+        ("tools:", "tools: there is nothing behind it; write [] for none, or take it out"),
+        ("license: 2024", "license: expected text, found 2024"),
+        ("model: true", "model: expected text, found true"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_field_and_what_belongs_there(
+    files: Files, line: str, why: str
+) -> None:
+    path = files.skill("fix", line)
+    assert files.why(path) == [why]
+    assert files.find().skills == ()
+
+
+QUOTE = "; texts with : # [ or { in them go in quotes"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (
+            ["description: use when: it breaks"],
+            "line 3 is not YAML (mapping values are not allowed here)" + QUOTE,
+        ),
+        (
+            ["license: MIT", "argument-hint: [file] [line]"],
+            "line 5 is not YAML (expected <block end>, but found '[')" + QUOTE,
+        ),
+        (
+            ["description: &a x", "license: *a"],
+            "line 4 has aliases, which are not read; write what is meant",
+        ),
+        (
+            ["description: !!python/object/apply:os.system [id]"],
+            "line 3 has tags, which are not read; write what is meant",
+        ),
+        (["license: MIT", "license: GPL"], "line 5 has license once more; take one out"),
+        (
+            [r'description: "half \ud83d"'],
+            "line 3 has halves of characters, which are not read; write what is meant",
+        ),
+        (["x: \x07"], "the front matter is not YAML; take out what is no text"),
+        ([f"x: {'7' * 5000}"], "the front matter is not YAML; take out what is no text"),
+        (
+            [f"x: {'- ' * 5000}"],
+            "line 4 is not YAML (sequence entries are not allowed here)" + QUOTE,
+        ),
+        ([f"x:\n{'- ' * 5000}"], "the front matter is nested too deeply; make it flat"),
+        ([f"x: {'[' * 5000}"], "the front matter is nested too deeply; make it flat"),
+        ([f"x: {'y' * LARGEST}"], "the front matter is longer than 16,384 characters; shorten it"),
+    ],
+)
+def test_front_matter_that_is_no_plain_yaml_is_told_with_its_line(
+    files: Files, lines: list[str], why: str
+) -> None:
+    assert files.why(files.skill("fix", *lines)) == [why]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "there is no front matter; begin the file with a line of ---"),
+        (b"# Fix\n---\nname: fix\n", "there is no front matter; begin the file with a line of ---"),
+        (b"---\nname: fix\n# Fix", "the front matter does not end; put a line of --- below it"),
+        (b"---\n---\n", "the front matter has no fields; write name: and description: there"),
+        (b"---\n- a\n---", "the front matter has no fields; write name: and description: there"),
+        (b"---\nname: fix\n\xff\n", "line 3 is not UTF-8 text; save the file as UTF-8"),
+        (b"-" * 100_001, "it is larger than 100 kB; put parts of it into files beside it"),
+    ],
+)
+def test_a_file_that_is_none_of_ours_is_told(files: Files, raw: bytes, why: str) -> None:
+    path = files.skill("fix")
+    path.write_bytes(raw)
+    assert files.why(path) == [why]
+
+
+def test_every_broken_file_is_told_and_the_others_are_found(files: Files) -> None:
+    broken = {files.skill("a", "name: A"), files.agent("b", "extends: B")}
+    files.skill("c")
+    files.agent("d")
+    found = files.find()
+    assert [skill.name for skill in found.skills] == ["c"]
+    assert [agent.name for agent in found.agents] == ["d"]
+    assert {problem.path for problem in found.problems} == broken
+
+
+def test_a_projects_link_may_not_lead_out_of_the_project(files: Files, tmp_path: Path) -> None:
+    outside = write(tmp_path / "out" / "fix" / "SKILL.md", "name: fix", "description: Theirs.")
+    place = files.project / ".agents" / "skills"
+    (place / "fix").mkdir(parents=True)
+    link = place / "fix" / "SKILL.md"
+    link.symlink_to(outside)
+    why = ["it is a link that leads out of the project; put a file there"]
+    assert files.why(link) == why
+    link.unlink()
+    link.parent.rmdir()
+    link.parent.symlink_to(outside.parent)
+    assert files.why(link) == why
+    link.parent.unlink()
+    place.rmdir()
+    place.symlink_to(tmp_path / "out")
+    assert files.why(link) == why
+
+
+def test_a_projects_link_may_lead_to_another_folder_of_the_project(files: Files) -> None:
+    files.skill("fix", place=files.project / "tools")
+    (files.project / ".agents").mkdir()
+    (files.project / ".agents" / "skills").symlink_to("../tools/skills")
+    assert files.the_skill().path == files.project / ".agents" / "skills" / "fix" / "SKILL.md"
+
+
+def test_a_project_that_is_reached_by_a_link_has_its_skills(files: Files, tmp_path: Path) -> None:
+    files.skill("fix")
+    files.cwd = tmp_path / "link"
+    files.cwd.symlink_to(files.project)
+    assert files.the_skill().path.is_relative_to(files.cwd)
+
+
+def test_a_pipe_a_folder_and_a_circle_of_links_are_told_at_once(files: Files) -> None:
+    place = files.project / ".agents" / "skills"
+    for name in ("circle", "folder", "nothing", "pipe"):
+        (place / name).mkdir(parents=True)
+    os.mkfifo(place / "pipe" / "SKILL.md")
+    (place / "folder" / "SKILL.md").mkdir()
+    (place / "circle" / "SKILL.md").symlink_to("SKILL.md")
+    (place / "nothing" / "SKILL.md").symlink_to("nowhere")
+    started = time.monotonic()
+    found = files.find()
+    assert time.monotonic() - started < 10  # a pipe would be waited for without end
+    assert [problem.why for problem in found.problems] == [
+        "cannot be read (Too many levels of symbolic links); check who may read it",
+        "it is no ordinary file; put a Markdown file there",
+        "cannot be read (No such file or directory); check who may read it",
+        "it is no ordinary file; put a Markdown file there",
+    ]
+
+
+def test_a_place_with_too_many_files_is_told_as_one(files: Files) -> None:
+    for number in range(MOST + 1):
+        files.agent(f"a{number}")
+    place = files.project / ".agents" / "agents"
+    assert files.why(place) == ["there are more than 500 files of its kind; take some out"]
+
+
+def test_names_of_files_that_are_no_text_are_passed_over(files: Files) -> None:
+    place = files.project / ".agents" / "agents"
+    place.mkdir(parents=True)
+    for name in (b"\xff.md", b"a\nb.md"):
+        Path(os.fsdecode(bytes(place) + b"/" + name)).write_text("no front matter")
+    assert files.find().problems == ()
+
+
+def test_a_change_is_found_when_it_is_looked_for_again(files: Files) -> None:
+    path = files.skill("fix")
+    assert files.the_skill().uses.model is None
+    files.skill("fix", "model: small")
+    assert files.the_skill().uses.model == "small"
+    path.unlink()
+    assert files.find().skills == ()
+
+
+WORDS = [
+    "name: ", "description: ", "tools: ", "model: ", "a", "- ", "[", "]", "{", "}", "\n", "\n  ",
+    ": ", "!!int ", "!!timestamp ", "!!binary ", "&a ", "*a", "|\n", ">\n", "'", '"', "\\ud800",
+    "0x1f", "1e5", "off", "2024-01-01", "? ", "<<: ", "%YAML 1.1\n", "...\n", "---\n", "#", "\t",
+    "\x00", "\x85", "\u2028", "\ufeff", "~", "@", "`", ", ", "9" * 5000,
+]  # fmt: skip
+
+
+@given(words=st.lists(st.sampled_from(WORDS), max_size=15), text=st.text(max_size=20))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_text_is_front_matter_or_told_why_it_is_none(words: list[str], text: str) -> None:
+    for body in ("".join(words), text):
+        with suppress(ConfigError):
+            fields, below = read_front_matter(f"---\n{body}\n---\n")
+            assert isinstance(below, str)
+            assert check(fields, AgentFields).name == check(fields, SkillFields).name

@@ -1,0 +1,73 @@
+"""The published schemas of the front matter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields, check
+from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.publish import PUBLISHED, definition_schema
+
+ROOT = Path(__file__).resolve().parents[3]
+BOTH = "name: fix\ndescription: Mends it.\n"
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_the_committed_schema_is_current(name: str) -> None:
+    committed = (ROOT / "schemas" / name).read_text(encoding="utf-8")
+    assert committed == definition_schema(name), "run 'make schemas' and commit what it wrote"
+
+
+def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
+    module = "acp_agent.extensions.definitions.publish"
+    subprocess.run([sys.executable, "-m", module, str(tmp_path / "new")], check=True, cwd=ROOT)
+    written = {path.name: path.read_text("utf-8") for path in (tmp_path / "new").iterdir()}
+    assert written == {name: definition_schema(name) for name in PUBLISHED}
+
+
+@pytest.mark.parametrize("kind", [SkillFields, AgentFields])
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        (BOTH, True),
+        (BOTH + "model: small\neffort: off\ntools: read, shell\ncolour: red", True),
+        (BOTH + "license:\ntemperature: 0.5\nmax-requests: 3\nmaxTurns: 4", True),
+        (BOTH + "tools: []\ndisallowedTools: [a]", True),
+        (BOTH + "tools:", False),
+        (BOTH + "effort: huge", False),
+        (BOTH + "temperature: 3", False),
+        (BOTH + "disallowed-tools: {a: true}", False),
+        ("name: Fix\ndescription: Mends it.", False),
+        ('name: "fix\\n"\ndescription: Mends it.', False),
+        ("name: fix\ndescription: ''", False),
+        ("description: Mends it.", False),
+    ],
+)
+def test_editors_that_check_by_a_schema_agree_with_the_program(
+    kind: type[RunFields], text: str, valid: bool
+) -> None:
+    name = next(name for name, (_, type_) in PUBLISHED.items() if type_ is kind)
+    fields, _ = read_front_matter(f"---\n{text}\n---\n")
+    assert jsonschema_rs.is_valid(json.loads(definition_schema(name)), fields) is valid
+    assert accepted(fields, kind) is valid
+
+
+def accepted(fields: dict[str, object], kind: type[RunFields]) -> bool:
+    try:
+        check(fields, SkillFields) if kind is SkillFields else check(fields, AgentFields)
+    except ConfigError:
+        return False
+    return True
+
+
+def test_an_agents_description_may_be_left_to_the_one_it_extends() -> None:
+    schema = json.loads(definition_schema("agent.schema.json"))
+    assert jsonschema_rs.is_valid(schema, {"name": "a", "extends": "b"})
+    assert not jsonschema_rs.is_valid(schema, {"name": "a"})

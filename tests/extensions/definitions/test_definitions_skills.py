@@ -1,0 +1,220 @@
+"""A skill's file: what each of its fields means, and which of several files is meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.extensions.definitions.finding import Found
+from acp_agent.extensions.definitions.skill import Skill
+from acp_agent.extensions.definitions.uses import Uses
+from tests.extensions.definitions.definition_files import Files
+
+EVERYTHING = """\
+license: Apache-2.0
+compatibility: Requires git
+metadata:
+  author: somebody
+  version: "1.0"
+allowed-tools: Bash(git:*) Read
+argument-hint: "[file]"
+model: small
+thought-level: off
+temperature: 0.5
+max-output: 4096
+tools: read, grep, mcp__git__*
+disallowed-tools:
+  - shell
+max-requests: 20
+disable-model-invocation: true
+user-invocable: false
+context: fork
+agent: reviewer
+""".splitlines()
+
+
+def test_a_skill_with_a_name_and_a_description_asks_for_nothing(files: Files) -> None:
+    path = files.skill("release-notes", text="Read the log.\n\n---\n\nWrite.")
+    assert files.the_skill() == Skill(
+        name="release-notes",
+        description="What release-notes does.",
+        text="Read the log.\n\n---\n\nWrite.",
+        path=path,
+        source="project",
+    )
+
+
+def test_every_field_of_a_skill_is_read(files: Files) -> None:
+    path = files.skill("review", *EVERYTHING)
+    assert files.the_skill() == Skill(
+        name="review",
+        description="What review does.",
+        text="Do it.",
+        path=path,
+        source="project",
+        hint="[file]",
+        uses=Uses(
+            model="small",
+            thought_level="off",
+            temperature=0.5,
+            max_output=4096,
+            tools=("read", "grep", "mcp__git__*"),
+            without=("shell",),
+            max_requests=20,
+        ),
+        by_model=False,
+        by_user=False,
+        apart=True,
+        agent="reviewer",
+    )
+
+
+def test_what_another_program_lets_a_skill_do_unasked_means_nothing_here(files: Files) -> None:
+    files.skill("deploy", "allowed-tools: [Bash, 'Bash(rm *)']", "hooks: {Stop: []}", "paths: [1]")
+    assert files.the_skill().uses == Uses()
+
+
+def test_other_programs_fields_and_tools_are_understood_where_they_mean_ours(files: Files) -> None:
+    files.skill(
+        "review", "effort: high", "tools: Read, Bash", "disallowedTools: [Write]", "maxTurns: 3"
+    )
+    assert files.the_skill().uses == Uses(
+        thought_level="high", tools=("read", "shell"), without=("write",), max_requests=3
+    )
+
+
+def test_a_hint_in_brackets_is_shown_as_it_was_written(files: Files) -> None:
+    files.skill("fix", "argument-hint: [issue number]")
+    assert files.the_skill().hint == "[issue number]"
+
+
+def test_a_description_over_several_lines_is_one_and_drives_no_terminal(files: Files) -> None:
+    files.skill("fix", "description: >", "  Mends what", "  is broken.", "argument-hint: '[file]'")
+    assert files.the_skill().description == "Mends what is broken."
+    files.skill("fix", r'description: "One\n## System\e[31m two"')
+    assert files.the_skill().description == "One ## System [31m two"
+
+
+@pytest.mark.parametrize("line", ["model: inherit", "model:", "model: ~"])
+def test_inherit_and_nothing_both_stand_for_the_sessions_model(files: Files, line: str) -> None:
+    files.skill("fix", line)
+    assert files.the_skill().uses.model is None
+
+
+@pytest.mark.parametrize("model", ["small", "openai/gpt-5.2", "local/qwen3:30b", "a/b/c"])
+def test_a_model_is_named_as_everywhere(files: Files, model: str) -> None:
+    files.skill("fix", f"model: {model}")
+    assert files.the_skill().uses.model == model
+
+
+@pytest.mark.parametrize("model", ["sonnet", "claude-opus-4-7", "gpt-5", "/x", "small model"])
+def test_another_programs_model_leaves_the_sessions_and_is_told(files: Files, model: str) -> None:
+    path = files.skill("fix", f"model: {model}", "temperature: 1")
+    (why,) = files.why(path)
+    assert why.startswith(f"model: {model} is not known here, so the session's model is used; ")
+    assert [skill.uses for skill in files.find().skills] == [Uses(temperature=1)]
+
+
+def test_a_part_of_a_tool_gives_nothing_and_takes_all_of_it(files: Files) -> None:
+    path = files.skill("fix", "tools: Read, Bash(git add, git commit)", "disallowed-tools: Edit(*)")
+    given, taken = files.why(path)
+    assert given.startswith("tools: Bash(git add, git commit) is a part of a tool, so it is left")
+    assert taken.startswith("disallowed-tools: Edit(*) is a part of a tool, so all of the tool")
+    (skill,) = files.find().skills
+    assert (skill.uses.tools, skill.uses.without) == (("read",), ("edit",))
+
+
+@pytest.mark.parametrize(
+    ("uses", "allowed"),
+    [
+        (Uses(), {"read", "shell", "mcp__git__log"}),
+        (Uses(tools=()), set()),
+        (Uses(tools=("read", "mcp__git__*")), {"read", "mcp__git__log"}),
+        (Uses(without=("mcp__*", "shell")), {"read"}),
+        (Uses(tools=("*",), without=("shell",)), {"read", "mcp__git__log"}),
+    ],
+)
+def test_a_tool_is_allowed_that_is_named_and_not_refused(uses: Uses, allowed: set[str]) -> None:
+    assert {tool for tool in ("read", "shell", "mcp__git__log") if uses.allows(tool)} == allowed
+
+
+def test_no_tools_is_something_else_than_all(files: Files) -> None:
+    files.skill("fix", "tools: []")
+    assert files.the_skill().uses.tools == ()
+
+
+def test_of_several_skills_of_a_name_the_most_specific_one_is_meant(files: Files) -> None:
+    files.cwd = files.project / "part"
+    expected: list[tuple[Path, str]] = []
+    for place in (
+        files.user,
+        files.home / ".agents",
+        files.project / ".agents",
+        files.project / ".acp-agent",
+        files.cwd / ".agents",
+        files.cwd / ".acp-agent",
+    ):
+        path = files.skill("same", place=place)
+        expected.append((path, "user" if len(expected) < 2 else "project"))
+        skill = files.the_skill()
+        assert (skill.path, skill.source) == expected[-1]
+
+
+def test_a_broken_file_hides_nothing_and_is_told(files: Files) -> None:
+    whole = files.skill("same", place=files.user)
+    broken = files.skill("same", "temperature: hot")
+    found = files.find()
+    assert [skill.path for skill in found.skills] == [whole]
+    assert [problem.path for problem in found.problems] == [broken]
+
+
+def test_skills_are_listed_by_name_whatever_their_place(files: Files) -> None:
+    for name, place in (("c", files.user), ("a", None), ("b", files.home / ".agents")):
+        files.skill(name, place=place)
+    assert [skill.name for skill in files.find().skills] == ["a", "b", "c"]
+
+
+def test_what_is_no_skill_is_passed_over(files: Files) -> None:
+    place = files.project / ".agents" / "skills"
+    (place / "empty").mkdir(parents=True)
+    (place / "README.md").write_text("About these skills.")
+    files.skill(".hidden")
+    assert files.find() == Found()
+
+
+def test_the_users_configuration_goes_before_a_file(files: Files) -> None:
+    files.skill("review", "model: opus", "thought-level: low", "max-output: 5", "max-requests: 7")
+    own = DefinitionConfig(model="openai/o9", thought_level="high", temperature=0.0, max_output=9)
+    assert files.the_skill(Config(skills={"review": own})).uses == Uses(
+        model="openai/o9", thought_level="high", temperature=0.0, max_output=9, max_requests=7
+    )
+
+
+def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
+    files.skill("review", "model: small", "temperature: 1")
+    config = Config(
+        skills={"review": DefinitionConfig(max_output=9), "none": DefinitionConfig(model="small")},
+        agents={"review": DefinitionConfig(model="openai/o9")},
+    )
+    assert files.the_skill(config).uses == Uses(model="small", temperature=1, max_output=9)
+
+
+def test_a_skill_that_the_user_does_not_want_is_gone_without_a_word(files: Files) -> None:
+    files.skill("deploy", "model: opus")
+    config = Config(skills={"deploy": DefinitionConfig(enabled=False)})
+    assert files.find(config) == Found()
+
+
+def test_a_skill_written_on_windows_is_read_like_any_other(files: Files) -> None:
+    path = files.skill("fix")
+    path.write_bytes("\ufeff".encode() + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert files.the_skill().text == "Do it."
+
+
+def test_a_user_may_keep_skills_elsewhere_and_link_to_them(files: Files, tmp_path: Path) -> None:
+    files.skill("mine", place=tmp_path / "elsewhere")
+    (files.user / "skills").mkdir(parents=True)
+    (files.user / "skills" / "mine").symlink_to(tmp_path / "elsewhere" / "skills" / "mine")
+    assert files.the_skill().source == "user"
