@@ -7,6 +7,7 @@ import datetime
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -24,7 +25,10 @@ def response(
 
 
 class Server:
-    """An HTTP server that answers each path with prepared bytes, and keeps what it was asked."""
+    """An HTTP server that answers each path with prepared bytes, and keeps what it was asked.
+
+    A context manager of a server without TLS; `start` and `stop` are for others.
+    """
 
     def __init__(self) -> None:
         self.requests: list[str] = []
@@ -43,6 +47,13 @@ class Server:
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
 
@@ -19,51 +18,29 @@ from acp_agent.workspace.contract import Workspace
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
+from tests.support.web_site import Names, Server, response
 
 NO_PROGRESS = cast("Progress", None)  # a fetch shows nothing while it runs
 
 
-class Site:
-    """One prepared response for each path, and the address it is at."""
-
-    def __init__(self, port: int) -> None:
-        self.address = f"http://site.test:{port}"
-        self.port = port
-        self.pages: dict[str, bytes] = {}
-        self.asked: list[str] = []
+@pytest.fixture
+async def site() -> AsyncIterator[Server]:
+    async with Server() as one:
+        yield one
 
 
-def page(body: bytes, kind: str = "text/html", status: str = "200 OK", more: str = "") -> bytes:
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
-    return head.encode() + body
+def address(site: Server) -> str:
+    return f"http://site.test:{site.port}"
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        path = (await reader.readuntil(b"\r\n\r\n")).decode().split(" ")[1]
-        one.asked.append(path)
-        writer.write(one.pages[path])
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    one = Site(server.sockets[0].getsockname()[1])
-    yield one
-    server.close()
-
-
-@pytest.fixture
-def tool(site: Site, tmp_path: Path) -> WebFetchTool:
-    async def resolve(host: str, port: int) -> Sequence[str]:
-        assert host == "site.test"
-        return ["127.0.0.1"]
-
+def tool(site: Server, tmp_path: Path) -> WebFetchTool:
+    names = Names(site_test=["127.0.0.1"])
     workspace = Workspace(
         cwd=tmp_path,
         files=WorkspaceFiles(tmp_path),
         processes=LocalProcesses(tmp_path, environ=os.environ),
-        network=GuardedNetwork(resolve=resolve, allow=[("127.0.0.1", site.port)]),
+        network=GuardedNetwork(resolve=names, allow=[("127.0.0.1", site.port)]),
         outputs=tmp_path,
     )
     return WebFetchTool(workspace)
@@ -83,15 +60,15 @@ def shown(outcome: Outcome) -> str:
 
 
 async def test_a_page_comes_as_markdown_with_its_address_and_status(
-    tool: WebFetchTool, site: Site
+    tool: WebFetchTool, site: Server
 ) -> None:
-    site.pages["/a"] = page(b"<h1>Title</h1><p>Some <em>text</em></p>")
-    outcome = await fetch(tool, f"{site.address}/a")
-    assert outcome.text == f"{site.address}/a (HTTP 200)\n\n# Title\n\nSome *text*"
+    site.pages["/a"] = response(b"<h1>Title</h1><p>Some <em>text</em></p>", "text/html")
+    outcome = await fetch(tool, f"{address(site)}/a")
+    assert outcome.text == f"{address(site)}/a (HTTP 200)\n\n# Title\n\nSome *text*"
     assert not outcome.failed
     assert shown(outcome).startswith("HTTP 200\n```\n# Title")
     assert outcome.raw_output == {
-        "url": f"{site.address}/a",
+        "url": f"{address(site)}/a",
         "status": 200,
         "media_type": "text/html",
         "truncated": False,
@@ -99,9 +76,9 @@ async def test_a_page_comes_as_markdown_with_its_address_and_status(
 
 
 async def test_the_user_is_asked_about_the_whole_address_with_nothing_fetched_yet(
-    tool: WebFetchTool, site: Site
+    tool: WebFetchTool, site: Server
 ) -> None:
-    url = f"{site.address}/path?data=everything"
+    url = f"{address(site)}/path?data=everything"
     prepared = await tool.prepare(WebFetchParams(url=f" {url} "))
     assert prepared.title == "Fetch site.test/path"
     assert prepared.access == FetchAccess(url)
@@ -109,34 +86,34 @@ async def test_the_user_is_asked_about_the_whole_address_with_nothing_fetched_ye
     assert isinstance(part, ContentPart)
     assert isinstance(part.content, TextBlock)
     assert url in part.content.text
-    assert site.asked == []
+    assert site.requests == []
 
 
 async def test_a_long_page_stays_below_the_models_limit_and_says_that_it_is_cut(
-    tool: WebFetchTool, site: Site
+    tool: WebFetchTool, site: Server
 ) -> None:
-    site.pages["/"] = page(b"word " * 100_000, "text/plain")
-    outcome = await fetch(tool, f"{site.address}/")
+    site.pages["/"] = response(b"word " * 100_000, "text/plain")
+    outcome = await fetch(tool, f"{address(site)}/")
     assert 40_000 < len(outcome.text) < RESULT_LIMIT
     assert "cut off" in outcome.text.splitlines()[0]
     assert len(shown(outcome)) < 3_000
 
 
 async def test_an_error_status_is_a_failed_call_with_the_page(
-    tool: WebFetchTool, site: Site
+    tool: WebFetchTool, site: Server
 ) -> None:
-    site.pages["/"] = page(b"gone away", "text/plain", "410 Gone")
-    outcome = await fetch(tool, f"{site.address}/")
+    site.pages["/"] = response(b"gone away", "text/plain", "410 Gone")
+    outcome = await fetch(tool, f"{address(site)}/")
     assert outcome.failed
     assert "HTTP 410" in outcome.text
     assert "gone away" in outcome.text
 
 
 async def test_a_redirect_to_another_host_is_told_and_needs_a_call_of_its_own(
-    tool: WebFetchTool, site: Site
+    tool: WebFetchTool, site: Server
 ) -> None:
-    site.pages["/"] = page(b"", status="302 Found", more="Location: https://other.test/x\r\n")
-    outcome = await fetch(tool, f"{site.address}/")
+    site.pages["/"] = response(b"", status="302 Found", more="Location: https://other.test/x\r\n")
+    outcome = await fetch(tool, f"{address(site)}/")
     assert outcome.text.endswith("leads to another host. Fetch https://other.test/x")
     assert not outcome.failed
 

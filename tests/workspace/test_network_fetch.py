@@ -7,32 +7,12 @@ import gzip
 import time
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator
 
 import pytest
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.contract import Page
-from acp_agent.workspace.network import GuardedNetwork
-from tests.support.web_site import Names, Server, response
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    one = Server()
-    await one.start()
-    yield one
-    await one.stop()
-
-
-def network(server: Server, names: Names | None = None) -> GuardedNetwork:
-    names = names or Names(site_test=["127.0.0.1"], localhost=["127.0.0.1"])
-    return GuardedNetwork(resolve=names, allow=[("127.0.0.1", server.port)])
-
-
-async def fetch(server: Server, path: str, *, limit: int = 50_000, timeout: float = 20) -> Page:
-    url = f"http://site.test:{server.port}{path}"
-    return await network(server).fetch(url, limit=limit, timeout=timeout)
+from tests.support.web_site import Server, response
+from tests.workspace.fetching import fetch
 
 
 async def test_text_comes_as_it_is_with_its_status_and_address(server: Server) -> None:

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.contract import Page
 from acp_agent.workspace.network import GuardedNetwork
 from tests.support.web_site import Authority, Names, Server, response
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    one = Server()
-    await one.start()
-    yield one
-    await one.stop()
-
-
-def network(server: Server, names: Names | None = None) -> GuardedNetwork:
-    names = names or Names(site_test=["127.0.0.1"], localhost=["127.0.0.1"])
-    return GuardedNetwork(resolve=names, allow=[("127.0.0.1", server.port)])
-
-
-async def fetch(server: Server, path: str, *, limit: int = 50_000, timeout: float = 20) -> Page:
-    url = f"http://site.test:{server.port}{path}"
-    return await network(server).fetch(url, limit=limit, timeout=timeout)
+from tests.workspace.fetching import fetch, network
 
 
 async def test_redirects_on_the_same_host_are_followed(server: Server) -> None:
