@@ -28,7 +28,8 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.family import OfParent, Place, ShowsSession
+from acp_agent.server.place import Place
+from acp_agent.server.showing import OfParent, ShowsSession
 
 UpdateT = TypeVar("UpdateT")
 

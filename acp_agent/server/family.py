@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from acp_agent.events import (
     AnyEvent,
@@ -16,58 +16,13 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 
-OfParent = SubagentChanged | SessionMessageSent | SessionMessageText
+if TYPE_CHECKING:
+    from acp_agent.server.place import Place
+    from acp_agent.server.showing import ShowsChildren, ShowsSession
 
 _OF_CHILDREN = (ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText)
 
 UpdateT = TypeVar("UpdateT")
-UpdateT_co = TypeVar("UpdateT_co", covariant=True)
-
-
-class Place(NamedTuple):
-    """Where the user is asked about a call: in which session, and as which call.
-
-    `call` is None where the client is not shown it. `of` is the title of the child whose call it
-    is, where that is shown as one of the parent's.
-    """
-
-    session: SessionId
-    call: CallId | None
-    of: str = ""
-
-
-class ShowsSession(Protocol[UpdateT_co]):
-    """What turns the events of one session into updates."""
-
-    def project(self, event: AnyEvent) -> Sequence[UpdateT_co]:
-        """The updates that show `event`."""
-        ...
-
-    def cut_off(self) -> Sequence[UpdateT_co]:
-        """The updates that end what was shown as under way."""
-        ...
-
-
-class ShowsChildren(Protocol[UpdateT_co]):
-    """What turns the events of a session's children into updates, each with its session."""
-
-    def project(
-        self, parent: SessionId, event: OfParent | ChildWorked
-    ) -> Iterable[tuple[SessionId, UpdateT_co]]:
-        """The updates that show `event`."""
-        ...
-
-    def place(self, parent: SessionId, call: CallId) -> Place:
-        """Where the user is asked about a call, of the parent or of a child."""
-        ...
-
-    def announced(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
-        """What a client that missed the beginning has to know of the children at work."""
-        ...
-
-    def turn_over(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
-        """The parent's turn ended: what is open still is what could not be written."""
-        ...
 
 
 class Family(Generic[UpdateT]):
@@ -103,6 +58,8 @@ class Family(Generic[UpdateT]):
 
     def place(self, call: CallId | None) -> Place:
         """Where the user is asked about a call, or (None) about something else."""
+        from acp_agent.server.place import Place  # noqa: PLC0415 - for prompts only
+
         if self._children is None or call is None:
             return Place(self._session, call)
         return self._children.place(self._session, call)
@@ -110,8 +67,3 @@ class Family(Generic[UpdateT]):
     def announced(self) -> Iterable[tuple[SessionId, UpdateT]]:
         """What a client that missed the beginning has to know of the children at work."""
         return () if self._children is None else self._children.announced(self._session)
-
-
-def in_child(child: str, title: str) -> str:
-    """The title of a child's call among those of its parent; "" for a call of the parent's own."""
-    return f"{child} › {title}" if child else title

@@ -25,7 +25,8 @@ from acp_agent.events import (
     TurnInterrupted,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.family import OfParent, Place, in_child
+from acp_agent.server.place import Place, in_child
+from acp_agent.server.showing import OfParent
 from acp_agent.session.telling import told
 from protocol.v1 import types as acp
 

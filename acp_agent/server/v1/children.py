@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from acp_agent.config.words import ENGLISH, Words
 from acp_agent.ids import SessionId
 from acp_agent.server.children import ChildSessions
-from acp_agent.server.family import OfParent
+from acp_agent.server.showing import OfParent
 from acp_agent.server.v1.subagents import shown
 from protocol.v1 import types as acp
 

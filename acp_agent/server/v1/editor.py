@@ -19,7 +19,6 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.server.arguments import raw_input
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v1.conversion import places, shown
-from acp_agent.server.v1.family import family_of
 from acp_agent.server.v1.options import config_options
 from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
-    from acp_agent.server.family import Family, Place
+    from acp_agent.server.family import Family
     from acp_agent.server.link import ClientLink
+    from acp_agent.server.place import Place
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
@@ -90,11 +90,13 @@ class Editor(ClientEditor):
         return self._begin(session) if family is None else family
 
     def _begin(self, session: SessionId) -> Family[acp.SessionUpdate]:
-        words = self.link.core.words
-        family = self._families[session] = family_of(
-            session, self.client, replay=False, words=words
-        )
+        family = self._families[session] = self._new_family(session, replay=False)
         return family
+
+    def _new_family(self, session: SessionId, *, replay: bool) -> Family[acp.SessionUpdate]:
+        from acp_agent.server.v1.family import family_of  # noqa: PLC0415 - not to open a session
+
+        return family_of(session, self.client, replay=replay, words=self.link.core.words)
 
     def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
         """The events in the order in which they are to be shown.
@@ -133,7 +135,7 @@ class Editor(ClientEditor):
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
         events = self._own(session, events)
-        family = family_of(session, self.client, replay=True, words=self.link.core.words)
+        family = self._new_family(session, replay=True)
         for index, event in enumerate(events):
             for of, update in family.updates(event):
                 self.update(of, update)
@@ -189,7 +191,7 @@ class Editor(ClientEditor):
 
     async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
         """The id of the button that the user pressed; None where the question was dismissed."""
-        from acp_agent.server.family import in_child  # noqa: PLC0415 - for prompts only
+        from acp_agent.server.place import in_child  # noqa: PLC0415 - for prompts only
         from acp_agent.session.telling import title_in  # noqa: PLC0415 - likewise
 
         place = self._place(session, asking.call)

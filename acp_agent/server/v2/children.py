@@ -9,7 +9,7 @@ from acp_agent.config.words import ENGLISH, Words
 from acp_agent.events import ChildWorked
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.children import ChildSessions
-from acp_agent.server.family import OfParent
+from acp_agent.server.showing import OfParent
 from acp_agent.server.v2.projection import Projector
 from acp_agent.server.v2.subagents import shown
 from protocol.v2 import types as acp

@@ -11,7 +11,6 @@ from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.v2.family import Addressed, SessionFamily
 from acp_agent.server.v2.options import config_options
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
-    from acp_agent.server.family import Place
     from acp_agent.server.link import ClientLink
+    from acp_agent.server.place import Place
+    from acp_agent.server.v2.family import Addressed, SessionFamily
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
 
@@ -68,7 +68,7 @@ class Editor(ClientEditor):
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Take in what was family to others, so that what comes now is understood."""
-        family = self._families[session] = SessionFamily(session, self.link.core.words)
+        family = self._begin(session)
         for event in self._own(session, events):
             for _ in family.updates(event):
                 pass
@@ -89,8 +89,12 @@ class Editor(ClientEditor):
 
     def _family(self, session: SessionId) -> SessionFamily:
         family = self._families.get(session)
-        if family is None:
-            family = self._families[session] = SessionFamily(session, self.link.core.words)
+        return self._begin(session) if family is None else family
+
+    def _begin(self, session: SessionId) -> SessionFamily:
+        from acp_agent.server.v2.family import SessionFamily  # noqa: PLC0415 - not to open a session
+
+        family = self._families[session] = SessionFamily(session, self.link.core.words)
         return family
 
     def _send(self, updates: Addressed) -> None:
