@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from acp_agent.models.dialects.form import Verdict
 from acp_agent.models.dialects.signatures import described_json
 from acp_agent.models.dialects.tools import Tools
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_values
+from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 
 _MARK = "｜DSML｜"
 _WRITTEN = "tool_calls"  # as V4 writes it
@@ -77,16 +77,16 @@ class Dsml:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        inner = ""
-        for _, name, arguments in calls:
-            values = written_values(
-                arguments,
-                lambda key, value, is_text: (
-                    f'<{_MARK}parameter name="{key}" string="{"true" if is_text else "false"}">'
-                    f"{value}</{_MARK}parameter>\n"
-                ),
-            )
-            inner += f'<{_MARK}invoke name="{name}">\n{values}</{_MARK}invoke>\n'
+        written = written_calls(
+            calls,
+            lambda key, value, is_text: (
+                f'<{_MARK}parameter name="{key}" string="{"true" if is_text else "false"}">'
+                f"{value}</{_MARK}parameter>\n"
+            ),
+        )
+        inner = "".join(
+            f'<{_MARK}invoke name="{name}">\n{values}</{_MARK}invoke>\n' for name, values in written
+        )
         return f"<{_MARK}{_WRITTEN}>\n{inner}</{_MARK}{_WRITTEN}>"
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:

@@ -21,7 +21,7 @@ from acp_agent.models.dialects.form import (
 from acp_agent.models.dialects.hermes import CLOSE, OPEN, tool_responses
 from acp_agent.models.dialects.signatures import described_json
 from acp_agent.models.dialects.tools import Tools
-from acp_agent.models.dialects.xml_calls import written_values
+from acp_agent.models.dialects.xml_calls import written_calls
 
 _KEY, _KEY_END, _VALUE, _VALUE_END = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
 _NAME = re.compile(r"\s*([\w.:/-]{1,128})\s*(?=<)")
@@ -88,14 +88,10 @@ class Glm:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = []
-        for _, name, arguments in calls:
-            values = written_values(
-                arguments,
-                lambda key, value, _: f"{_KEY}{key}{_KEY_END}\n{_VALUE}{value}{_VALUE_END}\n",
-            )
-            written.append(f"{OPEN}{name}\n{values}{CLOSE}")
-        return "\n".join(written)
+        written = written_calls(
+            calls, lambda key, value, _: f"{_KEY}{key}{_KEY_END}\n{_VALUE}{value}{_VALUE_END}\n"
+        )
+        return "\n".join(f"{OPEN}{name}\n{values}{CLOSE}" for name, values in written)
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""

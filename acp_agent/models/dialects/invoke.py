@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from acp_agent.models.dialects.form import Verdict
 from acp_agent.models.dialects.signatures import described_functions
 from acp_agent.models.dialects.tools import Tools
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_values
+from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 
 _READER = TagReader(
     Tags(
@@ -61,10 +61,7 @@ class Invoke:
 
 def invocations(calls: Sequence[tuple[int, str, str]]) -> str:
     """Calls as `invoke` tags, a line each and one for each argument."""
-    written = ""
-    for _, name, arguments in calls:
-        values = written_values(
-            arguments, lambda key, value, _: f'<parameter name="{key}">{value}</parameter>\n'
-        )
-        written += f'<invoke name="{name}">\n{values}</invoke>\n'
-    return written
+    written = written_calls(
+        calls, lambda key, value, _: f'<parameter name="{key}">{value}</parameter>\n'
+    )
+    return "".join(f'<invoke name="{name}">\n{values}</invoke>\n' for name, values in written)

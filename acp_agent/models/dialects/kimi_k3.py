@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from acp_agent.models.dialects.form import LONGEST_TAG, MORE, Block, Verdict
 from acp_agent.models.dialects.signatures import described_json
 from acp_agent.models.dialects.tools import Tools
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_values
+from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 
 _OPEN, _CLOSE, _SEP = "<|open|>", "<|close|>", "<|sep|>"
 
@@ -78,16 +78,17 @@ class KimiK3:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        inner = ""
-        for number, (_, name, arguments) in enumerate(calls, 1):
-            values = written_values(
-                arguments,
-                lambda key, value, is_text: (
-                    f'{_OPEN}argument key="{key}" type="{_type(value, is_text)}"{_SEP}'
-                    f"{value}{_close('argument')}"
-                ),
-            )
-            inner += f'{_OPEN}call tool="{name}" index="{number}"{_SEP}{values}{_close("call")}'
+        written = written_calls(
+            calls,
+            lambda key, value, is_text: (
+                f'{_OPEN}argument key="{key}" type="{_type(value, is_text)}"{_SEP}'
+                f"{value}{_close('argument')}"
+            ),
+        )
+        inner = "".join(
+            f'{_OPEN}call tool="{name}" index="{number}"{_SEP}{values}{_close("call")}'
+            for number, (name, values) in enumerate(written, 1)
+        )
         return f"{_TOOLS}{inner}{_close('tools')}"
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:

@@ -12,7 +12,7 @@ from acp_agent.models.dialects.form import Verdict
 from acp_agent.models.dialects.hermes import CLOSE, OPEN, tool_responses
 from acp_agent.models.dialects.signatures import described_json
 from acp_agent.models.dialects.tools import Tools
-from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_values
+from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 
 _READER = TagReader(
     Tags(
@@ -54,13 +54,12 @@ class QwenCoder:
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
-        written = []
-        for _, name, arguments in calls:
-            values = written_values(
-                arguments, lambda key, value, _: f"<parameter={key}>\n{value}\n</parameter>\n"
-            )
-            written.append(f"{OPEN}\n<function={name}>\n{values}</function>\n{CLOSE}")
-        return "\n".join(written)
+        written = written_calls(
+            calls, lambda key, value, _: f"<parameter={key}>\n{value}\n</parameter>\n"
+        )
+        return "\n".join(
+            f"{OPEN}\n<function={name}>\n{values}</function>\n{CLOSE}" for name, values in written
+        )
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""

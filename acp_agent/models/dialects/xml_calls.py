@@ -7,7 +7,7 @@ followed by something that can follow it: a value may have such tags in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -227,11 +227,17 @@ def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> objec
     return tools.typed(name, argument[1], text)
 
 
-def written_values(arguments: str, write: Callable[[str, str, bool], str]) -> str:
-    """The arguments of a call as such tags, each written by `write`.
+def written_calls(
+    calls: Sequence[tuple[int, str, str]], argument: Callable[[str, str, bool], str]
+) -> list[tuple[str, str]]:
+    """The name of each call, and its arguments as tags, each written by `argument`.
 
     It is given a name, a value, and whether that is a text; anything else is JSON.
     """
+    return [(name, _written_values(arguments, argument)) for _, name, arguments in calls]
+
+
+def _written_values(arguments: str, write: Callable[[str, str, bool], str]) -> str:
     value = json_text.decode(arguments)
     given = value if isinstance(value, dict) else {}
     return "".join(
