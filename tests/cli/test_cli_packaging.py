@@ -121,6 +121,7 @@ def test_the_entry_has_the_version_of_the_package_and_starts_it() -> None:
 
 
 def test_the_icon_is_16_by_16_and_of_the_themes_colour() -> None:
+    assert "<!--" not in (ENTRY / "icon.svg").read_text()  # the registry's pages cannot have them
     icon = ElementTree.parse(ENTRY / "icon.svg").getroot()
     assert icon.tag == "{http://www.w3.org/2000/svg}svg"
     assert (icon.get("width"), icon.get("height")) == ("16", "16")
