@@ -56,7 +56,8 @@ def _piece(event: object) -> tuple[tuple[type[Event], str] | None, str]:
     if isinstance(event, CompactionSummaryText):
         return (CompactionSummaryText, event.compaction), event.text
     if isinstance(event, ChildWorked):
-        return _piece(event.did)  # the ids of a child's texts are its alone
+        source, text = _piece(event.did)
+        return None if source is None else (source[0], f"{event.session} {source[1]}"), text
     return None, ""
 
 

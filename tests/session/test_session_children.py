@@ -211,6 +211,7 @@ async def test_what_agents_take_counts_for_the_turn_the_budget_and_the_cost(
     assert turn.usage.input + turn.usage.output == state.spent.tokens
     assert state.cost == pytest.approx(state.spent.cost)
     assert explorer.editor.of(UsageReported)[-1].cost == pytest.approx(state.spent.cost)
+    assert (await explorer.store.spent_since(0)).tokens == state.spent.tokens
 
 
 async def test_a_limit_ends_an_agent_and_the_model_is_told_that_it_did_not_finish(
@@ -285,6 +286,16 @@ async def test_a_provider_that_fails_an_agent_fails_its_call_and_not_the_turn(
     assert ended.failed
     assert "the agent failed" in ended.result
     assert explorer.editor.of(SubagentChanged)[-1].error
+
+
+async def test_that_an_agents_request_is_made_again_is_told_to_the_user(
+    explorer: Desk, model_server: ModelServer
+) -> None:
+    busy = Status(code=529, message="overloaded", headers={"Retry-After": "0"})
+    model_server.add(answer(TASK), busy, answer("4711."), answer("Done."))
+    assert await explorer.say("Go") == "end_turn"
+    (notice,) = explorer.editor.of(NoticeShown)
+    assert "trying again" in notice.title
 
 
 async def test_a_broken_file_is_told_of_once_and_the_others_are_used(

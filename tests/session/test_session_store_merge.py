@@ -8,6 +8,7 @@ from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    ChildWorked,
     CompactionSummaryText,
     ToolOutput,
     TurnEnded,
@@ -17,12 +18,16 @@ from acp_agent.session.store_merge import MERGED_CHARACTERS, merge_adjacent
 
 texts = st.text(max_size=5)
 names = st.sampled_from(["a", "b"])
-events: st.SearchStrategy[AnyEvent] = st.one_of(
+own_events: st.SearchStrategy[AnyEvent] = st.one_of(
     st.builds(AgentText, message=names, text=texts),
     st.builds(AgentThought, message=names, text=texts),
     st.builds(ToolOutput, call=names, text=texts),
     st.builds(CompactionSummaryText, compaction=names, text=texts),
     st.just(TurnEnded(turn=TurnId("turn_1"))),
+)
+events = st.one_of(
+    own_events,
+    st.builds(ChildWorked, session=names, call=st.just(CallId("call")), did=own_events),
 )
 
 
@@ -36,6 +41,8 @@ def by_character(given_events: list[AnyEvent]) -> list[object]:
             flat += [(ToolOutput, event.call, letter) for letter in event.text]
         elif isinstance(event, CompactionSummaryText):
             flat += [(CompactionSummaryText, event.compaction, letter) for letter in event.text]
+        elif isinstance(event, ChildWorked):
+            flat += [(event.session, one) for one in by_character([event.did])]
         else:
             flat.append(event)
     return flat
