@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 from msgspec import Struct
@@ -147,6 +148,12 @@ def stands(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | No
     if isinstance(mark, More):
         raise CutError
     return mark
+
+
+@cache
+def any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
+    """What finds the first of `marks`, of those that begin alike the one that is named first."""
+    return re.compile("|".join(map(re.escape, marks)))
 
 
 def broken(problem: str, written: str, tools: Tools) -> WrittenCall:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
 from acp_agent.models.base import (
     CallDelta,
@@ -20,18 +19,20 @@ from acp_agent.models.base import (
     ThoughtDelta,
 )
 from acp_agent.models.dialects.code_spans import CodeSpans
-from acp_agent.models.dialects.form import NO_END, Block, Form, More, WrittenCall, begins
+from acp_agent.models.dialects.form import (
+    NO_END,
+    Block,
+    Form,
+    More,
+    WrittenCall,
+    any_of,
+    begins,
+)
+from acp_agent.models.dialects.held_block import HeldBlock
 from acp_agent.models.dialects.tools import Tools
 
 _THINK, _THOUGHT = "<think>", "</think>"
 _PATIENCE = 16  # blocks without an end; what follows so many is text, whatever it looks like
-_TAIL = 40  # characters; no end of a call is longer
-_GROWTH = 1.5  # how much longer a block must be before it is looked at again in vain
-
-
-@cache
-def _any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, marks)))
 
 
 class Scanner:
@@ -50,7 +51,7 @@ class Scanner:
         every = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
         marks = sorted(every, key=lambda mark: (-len(mark), mark))
         self._marks = tuple(marks)
-        self._mark = _any_of(self._marks)
+        self._mark = any_of(self._marks)
         self._firsts = re.compile("[" + re.escape("".join({mark[0] for mark in marks})) + "]")
         self._longest = len(marks[0])
         self._code = CodeSpans()
@@ -62,48 +63,32 @@ class Scanner:
         )
         self._index = 0
         self._thinking = False
-        self._thought = _any_of((_THOUGHT,))  # what ends the reasoning
+        self._thought = any_of((_THOUGHT,))  # what ends the reasoning
         self._reasoned = False
         self._told: list[StreamEvent] = []
         self._said: list[str] = []
-        # What may be a call, and who could read it.
-        self._block: list[str] = []
-        self._size = 0
-        self._tail = ""
-        self._sure = self._due = False
-        self._ends = self._mark
+        self._block: HeldBlock | None = None  # what may be a call
         self._endless = 0  # blocks whose end did not come, each of which was sought in all the rest
-        self._again = 0
-        self._readers: tuple[Form, ...] = ()
 
     def feed(self, text: str) -> list[StreamEvent]:
         """Take a piece of the text; gives what can be told now."""
-        if not (self._held or self._fresh or self._readers or self._thinking):
-            if self._firsts.search(text) is None:  # most text, by far
-                self._code.take(text)
-                return [TextDelta(text)] if text else []
-        elif self._sure and not self._ends.search(self._tail + text) and not self._due:
-            self._block.append(text)
-            self._size += len(text)
-            self._tail = (self._tail + text)[-_TAIL:]
-            return []
+        plain = not (self._held or self._fresh or self._block or self._thinking)
+        if plain and self._firsts.search(text) is None:  # most text, by far
+            self._code.take(text)
+            return [TextDelta(text)] if text else []
         while text:
-            text = self._grow(text) if self._readers else self._scan(self._held + text)
+            text = self._grow(self._block, text) if self._block else self._scan(self._held + text)
         return self._give()
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
         """The text is over: nothing is held any longer. `cut` where the answer was too long."""
         rest, self._held = self._held, ""
-        while rest or self._readers:
-            if self._readers:
-                self._block.append(rest)
-                whole = "".join(self._block)
-                verdict = self._judge(whole, final=False)
-                if isinstance(verdict, More):
-                    self._endless += 1
-                    verdict = self._judge(whole, final=True)
+        while rest or self._block:
+            if self._block:
+                verdict, endless = self._block.end(rest)
                 assert not isinstance(verdict, More)
-                rest = self._leave(whole, verdict, cut=cut)
+                self._endless += endless
+                rest = self._leave(self._block.text, verdict, cut=cut)
             else:
                 rest = self._scan(rest, final=True, cut=cut)
         self._blank = ""
@@ -139,7 +124,7 @@ class Scanner:
                 if marked is None and not self._code.inside and self._endless <= _PATIENCE:
                     readers = tuple(form for form in self._bare if text[at] in form.bare)
                     if readers:
-                        self._open(readers)
+                        self._block = HeldBlock(readers, self._tools)
                         return text[at:]
             found = self._mark.search(text, at)
             if found is None:
@@ -161,7 +146,7 @@ class Scanner:
             else:
                 readers = self._may_open(mark)
                 if readers:
-                    self._open(readers)
+                    self._block = HeldBlock(readers, self._tools)
                     return text[found.start() :]
                 # What is left of a call that could not be read is not shown.
                 after_call = self._fresh and self._index > 0
@@ -182,7 +167,7 @@ class Scanner:
     def _begin_thought(self, ends: tuple[str, ...]) -> None:
         self._flush()
         self._thinking = self._reasoned = True
-        self._thought = _any_of(ends)
+        self._thought = any_of(ends)
 
     def _think(self, text: str, at: int, *, final: bool) -> int:
         found = self._thought.search(text, at)
@@ -230,49 +215,13 @@ class Scanner:
             self._blank, self._fresh, self._trim = "", False, False
         self._said.append(text)
 
-    def _open(self, readers: tuple[Form, ...]) -> None:
-        self._readers = readers
-        self._block, self._size, self._tail = [], 0, ""
-        self._sure = self._due = False
-        self._again = 0
-
-    def _grow(self, text: str) -> str:
-        """More of a block; gives what is no part of it any more.
-
-        Once it is a call for certain it is looked at when its end may have come, and each time
-        that it has not, not before the block is a good deal longer.
-        """
-        self._block.append(text)
-        self._size += len(text)
-        sure = self._sure
-        if sure:
-            window = self._tail + text
-            self._tail = window[-_TAIL:]
-            self._due = self._due or self._ends.search(window) is not None
-            if not self._due or self._size < self._again:
-                return ""
-        whole = "".join(self._block)
-        self._block = [whole]
-        self._due = False
-        verdict = self._judge(whole, final=False)
-        if isinstance(verdict, More):
-            self._again = int(self._size * _GROWTH) + _TAIL if sure else 0
-            self._tail = whole[-_TAIL:]
-            return ""
-        return self._leave(whole, verdict, cut=False)
-
-    def _judge(self, whole: str, *, final: bool) -> Block | More | None:
-        for form in self._readers:
-            verdict = form.read(whole, self._tools, final=final)
-            if isinstance(verdict, More) and verdict.sure and not self._sure:
-                self._readers, self._sure = (form,), True
-                self._ends = _any_of(form.ends)
-            if verdict is not None:
-                return verdict
-        return None
+    def _grow(self, block: HeldBlock, text: str) -> str:
+        """More of a block; gives what is no part of it any more."""
+        verdict = block.grow(text)
+        return "" if isinstance(verdict, More) else self._leave(block.text, verdict, cut=False)
 
     def _leave(self, whole: str, verdict: Block | None, *, cut: bool) -> str:
-        self._readers, self._block, self._sure = (), [], False
+        self._block = None
         if verdict is None:
             # The opener is text; what follows it is looked at by itself.
             mark = self._mark.match(whole)
