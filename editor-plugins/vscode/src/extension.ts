@@ -16,7 +16,7 @@ let controller: Controller | undefined;
 export function activate(context: vscode.ExtensionContext): void {
   const say = speaker(vscode.env.language);
   const version = text(record(context.extension.packageJSON)["version"], "0");
-  const made = new Controller(vscode.Uri.joinPath(context.extensionUri, "dist"), version, say);
+  const made = new Controller(vscode.Uri.joinPath(context.extensionUri, "dist"), context.storageUri, version, say);
   controller = made;
   context.subscriptions.push(
     vscode.window.registerWebviewViewProvider(CHAT_VIEW, made.view),
@@ -34,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
 
 /** The editor waits for this for some seconds: the agent is ended, not left behind. */
 export async function deactivate(): Promise<void> {
+  await controller?.flush();
   await controller?.stop();
   controller?.dispose();
 }

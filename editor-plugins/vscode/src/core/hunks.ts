@@ -27,16 +27,19 @@ export function lineCount(text: string): number {
 export function hunksBetween(before: string, now: string): Hunk[] {
   const old = splitLines(before);
   const lines = splitLines(now);
-  const changes = diffArrays(old, lines, { timeout: LIMIT_MILLISECONDS }) as
+  // Most of a file is the same before the change and after it: that need not be compared cleverly.
+  const part = whole(old, lines);
+  const changes = diffArrays(part.oldLines, part.newLines, { timeout: LIMIT_MILLISECONDS }) as
     | { added: boolean; removed: boolean; value: string[] }[]
     | undefined;
-  return changes === undefined ? [whole(old, lines)] : gathered(changes);
+  return changes === undefined ? [part] : gathered(changes, part.oldStart);
 }
 
-function gathered(changes: { added: boolean; removed: boolean; value: string[] }[]): Hunk[] {
+/** The hunks of changes that begin at a line, the same one in both texts. */
+function gathered(changes: { added: boolean; removed: boolean; value: string[] }[], from: number): Hunk[] {
   const hunks: Hunk[] = [];
-  let oldAt = 0;
-  let newAt = 0;
+  let oldAt = from;
+  let newAt = from;
   let open: Hunk | undefined;
   for (const change of changes) {
     if (!change.added && !change.removed) {
@@ -60,7 +63,7 @@ function gathered(changes: { added: boolean; removed: boolean; value: string[] }
   return hunks;
 }
 
-/** One hunk of all that differs, for texts that take too long to compare. */
+/** One hunk from the first line that differs to the last. */
 function whole(old: string[], lines: string[]): Hunk {
   let start = 0;
   while (start < old.length && start < lines.length && old[start] === lines[start]) start += 1;

@@ -4,20 +4,22 @@ import * as vscode from "vscode";
 
 import { AgentClient } from "../core/client";
 import { messageOf } from "../core/prompts";
-import { lineEnds, Reviews } from "../core/reviews";
+import { Reviews } from "../core/reviews";
+import { ReviewStore } from "../core/reviewStore";
 import { Roots } from "../core/roots";
 import type { Session } from "../core/session";
 import { Terminals } from "../core/terminals";
-import { exitWords as terminalExit } from "../core/toolCalls";
+import { exitWords as terminalExit, type ToldDiff } from "../core/toolCalls";
 import type { Change, ToHost } from "../shared/messages";
-import type { AgentView } from "../shared/view";
+import type { AgentView, ToolItem } from "../shared/view";
 import type { Say } from "../shared/words";
 import { AskingNotices } from "./asking";
 import { ChangesTree } from "./changesTree";
 import { ChatView } from "./chatView";
-import { WorkspaceFiles, textOf } from "./files";
+import { WorkspaceFiles, editorPath, textOf, textsOf } from "./files";
 import { openDiff, openFile, openLink, openText, ShownTexts } from "./opening";
 import { ReviewEditor } from "./review";
+import { reviewStorage } from "./reviewStorage";
 import { SessionsTree } from "./sessionsTree";
 import { agentCommand, settings } from "./settings";
 import { signInTerminal } from "./signIn";
@@ -39,10 +41,14 @@ export class Controller {
   readonly suggestions: Suggestions;
   #client: AgentClient | undefined;
   #terminals: Terminals | undefined;
+  readonly #kept: ReviewStore;
+  /** Cards whose changes were looked at, with how many there were. */
+  readonly #reviewed = new WeakMap<ToolItem, number>();
   readonly #folders: readonly string[];
 
   constructor(
     dist: vscode.Uri,
+    storage: vscode.Uri | undefined,
     private readonly version: string,
     readonly say: Say,
   ) {
@@ -50,15 +56,18 @@ export class Controller {
     this.roots = new Roots(this.#folders);
     this.suggestions = new Suggestions(this.roots);
     this.reviews = new Reviews(() => {
+      this.#kept.changed();
       this.changes.refresh();
       this.review.update();
     });
+    this.#kept = new ReviewStore(this.reviews, reviewStorage(storage), textsOf);
     this.review = new ReviewEditor(this.reviews, this.roots, say);
     this.changes = new ChangesTree(this.reviews, this.roots, say);
     this.status = new StatusItem(say);
     this.view = new ChatView(dist, () => this.#client, () => this.#without(), (message) => void this.#received(message));
     this.sessions = new SessionsTree(() => this.#client, say);
     this.asking = new AskingNotices(this.view, () => this.#client, say);
+    void this.#kept.load().catch(() => undefined); // what cannot be read any more is nothing
     this.agentChanged();
   }
 
@@ -85,6 +94,11 @@ export class Controller {
       if (had) await this.start();
     }
     this.view.refresh();
+  }
+
+  /** Keep what is not kept yet. */
+  async flush(): Promise<void> {
+    await this.#kept.flush().catch(() => undefined);
   }
 
   async stop(): Promise<void> {
@@ -173,17 +187,18 @@ export class Controller {
     this.view.changed(session, change);
     if (change.op !== "put" || change.item.kind !== "tool") return;
     if (change.item.permission === undefined) this.asking.update();
-    if (change.item.status === "completed") void this.#reviewTold(session, change.item.id);
+    if (change.item.status === "completed") void this.#reviewTold(session, change.item);
   }
 
   /** A finished call tells changes that did not come through the editor: they are reviewed as well. */
-  async #reviewTold(session: Session, itemId: string): Promise<void> {
-    for (const diff of session.transcript.callOfItem(itemId)?.diffs.values() ?? []) {
-      if (!session.running || !this.roots.contains(diff.path) || this.reviews.get(diff.path) !== undefined) continue;
-      const now = await textOf(diff.path).catch(() => null);
-      if (now !== null && lineEnds(now) === lineEnds(diff.after) && diff.before !== diff.after) {
-        this.reviews.wrote(diff.path, diff.before, diff.after);
-      }
+  async #reviewTold(session: Session, item: ToolItem): Promise<void> {
+    const diffs = session.transcript.callOfItem(item.id)?.diffs ?? new Map<number, ToldDiff>();
+    if (!session.running || (this.#reviewed.get(item) ?? 0) >= diffs.size) return;
+    this.#reviewed.set(item, diffs.size);
+    for (const { path: told, before, after } of [...diffs.values()]) {
+      const path = editorPath(told);
+      const now = this.roots.contains(path) ? await textOf(path).catch(() => null) : null;
+      if (now !== null) this.reviews.told(path, before, after, now);
     }
   }
 
@@ -247,8 +262,9 @@ export class Controller {
         return openLink(message.href, session.cwd, this.say);
       case "openDiff": {
         const diff = session.transcript.callOfItem(message.itemId)?.diffs.get(message.part);
-        if (diff === undefined) return;
-        if (this.reviews.get(diff.path) !== undefined) return this.review.open(diff.path);
+        if (diff === undefined) return void vscode.window.showInformationMessage(this.say("files.notShown"));
+        const path = editorPath(diff.path);
+        if (this.reviews.get(path) !== undefined) return this.review.open(path);
         return openDiff(diff, this.texts, this.roots.label(diff.path), this.say);
       }
       case "openOutput": {

@@ -1,16 +1,19 @@
 /** The editor's files for the agent: what is open counts as it stands there, saved or not. */
 
 import { RequestError, type ReadTextFileRequest, type ReadTextFileResponse, type WriteTextFileRequest } from "@agentclientprotocol/sdk/unstable";
+import { normalize } from "node:path";
 import * as vscode from "vscode";
 
+import { changedPart } from "../core/changedPart";
 import type { EditorFiles } from "../core/connection";
 import { allowed, type GateRules } from "../core/fileGate";
-import { splitLines } from "../core/hunks";
 import { invalid } from "../core/problems";
 import type { Reviews } from "../core/reviews";
+import { decoded, encoded, linesOf, type TextForm } from "../core/textFile";
 import { settings } from "./settings";
 
-const MAX_BYTES = 50 * 1024 * 1024;
+const MAX_BYTES = 50 * 1024 * 1024; // the editor opens none that are larger either
+const UNREADABLE = "\uFFFD";
 
 export class WorkspaceFiles implements EditorFiles {
   /** The last write of each path; the next one waits for it. */
@@ -25,7 +28,7 @@ export class WorkspaceFiles implements EditorFiles {
     const file = await this.#file(path);
     const text = await textOf(file);
     if (text === null) throw RequestError.resourceNotFound(file);
-    return { content: part(text, line ?? null, limit ?? null) };
+    return { content: linesOf(text, line ?? null, limit ?? null) };
   }
 
   async write({ path, content }: WriteTextFileRequest): Promise<void> {
@@ -40,18 +43,26 @@ export class WorkspaceFiles implements EditorFiles {
     }
   }
 
-  /** As the editor writes the path, so that an open document is found by it. */
   async #file(path: string): Promise<string> {
-    return vscode.Uri.file(await allowed(path, this.rules)).fsPath;
+    return editorPath(await allowed(path, this.rules));
   }
 
   async #write(file: string, content: string): Promise<void> {
-    const before = await textOf(file);
-    const open = openDocument(file);
-    if (open === undefined) await vscode.workspace.fs.writeFile(vscode.Uri.file(file), Buffer.from(content, "utf8"));
-    else await replace(open, content);
-    this.reviews.wrote(file, before, openDocument(file)?.getText() ?? content);
+    const found = await textAt(file);
+    if (found?.document === undefined) {
+      await vscode.workspace.fs.writeFile(vscode.Uri.file(file), encoded(content, found?.form));
+      this.reviews.wrote(file, found?.text ?? null, content);
+      return;
+    }
+    const saved = await replace(found.document, content);
+    this.reviews.wrote(file, found.text, found.document.getText());
+    if (!saved) throw new RequestError(-32603, `changed in the editor, which could not save it: ${file}`);
   }
+}
+
+/** A path as the editor writes it, so that an open document, or a review, is found by it. */
+export function editorPath(path: string): string {
+  return vscode.Uri.file(normalize(path)).fsPath;
 }
 
 export function openDocument(file: string): vscode.TextDocument | undefined {
@@ -62,42 +73,64 @@ export function openDocument(file: string): vscode.TextDocument | undefined {
 
 /** A file's text, as it stands in the editor or else on disk; null when there is none. */
 export async function textOf(file: string): Promise<string | null> {
-  const open = openDocument(file);
-  if (open !== undefined) return open.getText();
+  return (await textAt(file))?.text ?? null;
+}
+
+/** The texts of a file: that of the editor, and that on disk. */
+export async function textsOf(file: string): Promise<string[]> {
+  const texts = [openDocument(file)?.getText(), await onDisk(file).then((found) => found?.text, () => undefined)];
+  return texts.filter((text) => text !== undefined);
+}
+
+interface FileText {
+  text: string;
+  form: TextForm;
+  /** The document that it is to be changed in; without one the file itself is written. */
+  document?: vscode.TextDocument;
+}
+
+async function textAt(file: string): Promise<FileText | null> {
+  const document = openDocument(file);
+  return document === undefined ? onDisk(file) : ofDocument(document);
+}
+
+async function onDisk(file: string): Promise<FileText | null> {
   const uri = vscode.Uri.file(file);
   try {
     const { size, type } = await vscode.workspace.fs.stat(uri);
     if ((type & vscode.FileType.File) === 0) throw invalid(`path: not a file: ${file}`);
     if (size > MAX_BYTES) throw invalid(`path: larger than ${MAX_BYTES} bytes: ${file}`);
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await vscode.workspace.fs.readFile(uri));
+    return decoded(await vscode.workspace.fs.readFile(uri)) ?? (await otherwiseEncoded(uri));
   } catch (error) {
     if (error instanceof vscode.FileSystemError && error.code === "FileNotFound") return null;
-    if (error instanceof TypeError) throw invalid(`path: not UTF-8 text: ${file}`);
     throw error;
   }
 }
 
-/** Give an open document another text, changing no more of it than differs. */
-export async function replace(document: vscode.TextDocument, content: string): Promise<void> {
-  const now = document.getText();
-  const wanted = document.eol === vscode.EndOfLine.CRLF ? content.replace(/\r?\n/gu, "\r\n") : content;
-  if (now !== wanted) {
-    let start = 0;
-    while (start < now.length && start < wanted.length && now[start] === wanted[start]) start += 1;
-    let end = 0;
-    while (end < now.length - start && end < wanted.length - start && now.at(-1 - end) === wanted.at(-1 - end)) end += 1;
-    const edit = new vscode.WorkspaceEdit();
-    const range = new vscode.Range(document.positionAt(start), document.positionAt(now.length - end));
-    edit.replace(document.uri, range, wanted.slice(start, wanted.length - end));
-    const wasDirty = document.isDirty;
-    if (!(await vscode.workspace.applyEdit(edit))) throw new RequestError(-32603, `the editor did not take the change of ${document.uri.fsPath}`);
-    if (!wasDirty || settings().saveUnsaved) await document.save();
+/** Of a file that is no UTF-8 the editor may know the encoding, by its settings or a mark, and keeps it. */
+async function otherwiseEncoded(uri: vscode.Uri): Promise<FileText> {
+  const document = await vscode.workspace.openTextDocument(uri).then((one) => one, () => null);
+  if (document === null || document.getText().includes(UNREADABLE)) {
+    throw invalid(`path: neither UTF-8 nor in the encoding that the setting files.encoding names: ${uri.fsPath}`);
   }
+  return ofDocument(document);
 }
 
-function part(text: string, line: number | null, limit: number | null): string {
-  if (line === null && limit === null) return text;
-  const lines = splitLines(text);
-  const from = Math.max(0, (line ?? 1) - 1);
-  return lines.slice(from, limit === null ? undefined : from + limit).join("");
+function ofDocument(document: vscode.TextDocument): FileText {
+  return { text: document.getText(), form: { mark: false, crlf: document.eol === vscode.EndOfLine.CRLF }, document };
+}
+
+/**
+ * Give a document another text, changing no more of it than differs.
+ * @returns false when it was to be saved and could not be.
+ */
+async function replace(document: vscode.TextDocument, content: string): Promise<boolean> {
+  const wanted = document.eol === vscode.EndOfLine.CRLF ? content.replace(/\r?\n/gu, "\r\n") : content;
+  const part = changedPart(document.getText(), wanted);
+  if (part === null) return true;
+  const edit = new vscode.WorkspaceEdit();
+  edit.replace(document.uri, new vscode.Range(document.positionAt(part.start), document.positionAt(part.end)), part.text);
+  const wasDirty = document.isDirty;
+  if (!(await vscode.workspace.applyEdit(edit))) throw new RequestError(-32603, `the editor did not take the change of ${document.uri.fsPath}`);
+  return wasDirty && !settings().saveUnsaved ? true : document.save();
 }

@@ -3,12 +3,19 @@
 import * as vscode from "vscode";
 
 import type { Hunk } from "../core/hunks";
-import type { Reviews } from "../core/reviews";
+import type { Review, Reviews } from "../core/reviews";
 import type { Roots } from "../core/roots";
 import type { Say } from "../shared/words";
 import { openDocument, textOf } from "./files";
 
 const SCHEME = "acp-agent-before";
+
+interface FoundHunk {
+  path: string;
+  review: Review;
+  hunk: Hunk;
+  document: vscode.TextDocument;
+}
 
 export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.CodeLensProvider {
   readonly #contentChanged = new vscode.EventEmitter<vscode.Uri>();
@@ -29,6 +36,9 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
       vscode.languages.registerCodeLensProvider(files, this),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.#documentChanged(document)),
       vscode.window.onDidChangeActiveTextEditor(() => this.update()),
+      vscode.window.onDidChangeWindowState(({ focused }) => void (focused && this.lookForDeleted())),
+      vscode.workspace.onDidDeleteFiles(({ files: gone }) => gone.forEach((uri) => this.reviews.deleted(uri.fsPath))),
+      vscode.workspace.onDidRenameFiles(({ files: moved }) => moved.forEach(({ oldUri, newUri }) => this.reviews.renamed(oldUri.fsPath, newUri.fsPath))),
       new vscode.Disposable(() => {
         this.#contentChanged.dispose();
         this.#lensesChanged.dispose();
@@ -42,6 +52,7 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const path = document.uri.fsPath;
+    if (this.reviews.get(path) === undefined) return [];
     const now = document.getText();
     return this.reviews.hunks(path, now).flatMap((hunk) => {
       const line = Math.min(hunk.newStart, Math.max(0, document.lineCount - 1));
@@ -56,6 +67,7 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
   /** Show what a file was beside what it is. */
   async open(path: string): Promise<void> {
     const now = await textOf(path);
+    if (now === null) this.reviews.accept(path); // it was deleted meanwhile
     if (this.reviews.get(path) === undefined || now === null) {
       void vscode.window.showInformationMessage(this.say("review.none"));
       return;
@@ -79,16 +91,18 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
   async rejectHunk(path?: string, line?: number): Promise<void> {
     const found = await this.#hunkAt(path, line);
     if (found === undefined) return;
-    const { document, hunk } = found;
-    if (this.reviews.get(found.path)?.before === null) return this.reject(found.path);
+    const { document, hunk, review } = found;
+    if (review.before === null) return this.reject(found.path);
     const edit = new vscode.WorkspaceEdit();
     const end = hunk.newStart + hunk.newLines.length;
     const range = document.validateRange(new vscode.Range(hunk.newStart, 0, end, 0));
-    edit.replace(document.uri, range, hunk.oldLines.join(""));
+    const was = document.getText();
+    const last = this.reviews.hunks(found.path, was).length === 1;
+    edit.set(document.uri, [vscode.TextEdit.replace(range, hunk.oldLines.join("")), ...(last ? lineEnds(review) : [])]);
     const wasDirty = document.isDirty;
     await vscode.workspace.applyEdit(edit);
     if (!wasDirty) await document.save();
-    this.reviews.check(found.path, document.getText());
+    this.reviews.rejectedHunk(found.path, was, document.getText());
     this.update();
   }
 
@@ -98,23 +112,35 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
     this.update();
   }
 
-  /** Put the whole file back; one that the agent made goes to the trash. */
+  /** Put the whole file back; one that the agent made goes to the trash. What the user changed meanwhile goes only if they say so. */
   async reject(path: string): Promise<void> {
+    const now = await textOf(path);
     const review = this.reviews.get(path);
     if (review === undefined) return;
     const uri = vscode.Uri.file(path);
+    if (now !== null && this.reviews.changedSince(path, now)) {
+      const question = this.say("review.rejectChanged", this.roots.label(path));
+      if ((await vscode.window.showWarningMessage(question, { modal: true }, this.say("review.rejectAllDo"))) === undefined) return;
+    }
+    const edit = new vscode.WorkspaceEdit();
     if (review.before === null) {
-      const edit = new vscode.WorkspaceEdit();
       edit.deleteFile(uri, { ignoreIfNotExists: true });
       await vscode.workspace.applyEdit(edit);
-    } else {
+    } else if (now !== null) {
       const document = await vscode.workspace.openTextDocument(uri);
-      const edit = new vscode.WorkspaceEdit();
-      edit.replace(uri, new vscode.Range(0, 0, document.lineCount, 0), review.before);
+      edit.set(uri, [vscode.TextEdit.replace(new vscode.Range(0, 0, document.lineCount, 0), review.before), ...lineEnds(review)]);
       await vscode.workspace.applyEdit(edit);
       await document.save();
     }
     this.accept(path);
+  }
+
+  /** What was deleted outside of the editor is not to be reviewed any more. */
+  async lookForDeleted(): Promise<void> {
+    for (const { path } of this.reviews.all) {
+      const now = await textOf(path).catch(() => "");
+      if (now === null) this.accept(path);
+    }
   }
 
   /** Go to the next hunk after a line; after the last one, to the first. */
@@ -148,19 +174,26 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
   }
 
   /** The hunk at a line, or where the cursor is, or the nearest one after it. */
-  async #hunkAt(path?: string, line?: number): Promise<{ path: string; hunk: Hunk; document: vscode.TextDocument } | undefined> {
+  async #hunkAt(path?: string, line?: number): Promise<FoundHunk | undefined> {
     const editor = vscode.window.activeTextEditor;
     const file = typeof path === "string" ? path : editor?.document.uri.fsPath;
-    if (file === undefined || this.reviews.get(file) === undefined) return undefined;
+    const review = file === undefined ? undefined : this.reviews.get(file);
+    if (file === undefined || review === undefined) return undefined;
     const document = await vscode.workspace.openTextDocument(vscode.Uri.file(file));
     const at = line ?? editor?.selection.active.line ?? 0;
     const hunks = this.reviews.hunks(file, document.getText());
     const hunk = hunks.find((one) => at >= Math.min(one.newStart, document.lineCount - 1) && at < Math.max(one.newStart + 1, one.newStart + one.newLines.length))
       ?? hunks.find((one) => one.newStart > at) ?? hunks.at(-1);
-    return hunk === undefined ? undefined : { path: file, hunk, document };
+    return hunk === undefined ? undefined : { path: file, review, hunk, document };
   }
 }
 
 function beforeUri(path: string): vscode.Uri {
   return vscode.Uri.file(path).with({ scheme: SCHEME });
+}
+
+/** Gives a document the line ends that the file had, where it had one kind. */
+function lineEnds({ lineEnd }: Review): vscode.TextEdit[] {
+  if (lineEnd === "") return [];
+  return [vscode.TextEdit.setEndOfLine(lineEnd === "\n" ? vscode.EndOfLine.LF : vscode.EndOfLine.CRLF)];
 }

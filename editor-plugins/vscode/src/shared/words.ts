@@ -72,6 +72,7 @@ const en = {
   "review.reject": "Reject",
   "review.none": "There is no change of the agent's here.",
   "review.rejectAll": "Take back all changes of the agent in {0} files?",
+  "review.rejectChanged": "{0} changed after the agent wrote it. Take back everything in it, your changes too?",
   "review.rejectAllDo": "Take back",
   "review.hunks": "{0} open",
   "review.new": "new",

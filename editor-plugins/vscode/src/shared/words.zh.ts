@@ -72,6 +72,7 @@ export const zh: Readonly<Record<Word, string>> = {
   "review.reject": "拒绝",
   "review.none": "此处没有代理的改动。",
   "review.rejectAll": "撤回代理在 {0} 个文件中的全部改动？",
+  "review.rejectChanged": "代理写入后 {0} 又被修改。要撤销其中的全部改动，包括你的改动吗？",
   "review.rejectAllDo": "撤回",
   "review.hunks": "{0} 处待定",
   "review.new": "新建",

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 
 import { diffPreview } from "../../src/core/diffPreview";
 import { hunksBetween, lineCount, splitLines, withHunk, withoutHunk } from "../../src/core/hunks";
-import { Reviews } from "../../src/core/reviews";
 
 function random(seed: number): () => number {
   let state = seed;
@@ -63,43 +62,5 @@ describe("a preview", () => {
 
   it("of a huge change has no lines", () => {
     expect(diffPreview("", "x\n".repeat(300_000))).toMatchObject({ lines: [], cut: true, added: 300_000 });
-  });
-});
-
-describe("a review", () => {
-  const before = "one\ntwo\nthree\nfour\nfive\n";
-  const after = "ONE\ntwo\nthree\nfour\nFIVE\n";
-
-  it("ends when its last hunk is accepted", () => {
-    const reviews = new Reviews(() => undefined);
-    reviews.wrote("/a", before, after);
-    const [first] = reviews.hunks("/a", after);
-    expect(first).toBeDefined();
-    if (first !== undefined) reviews.acceptHunk("/a", first, after);
-    expect(reviews.hunks("/a", after)).toHaveLength(1);
-    const [last] = reviews.hunks("/a", after);
-    if (last !== undefined) reviews.acceptHunk("/a", last, after);
-    expect(reviews.all).toEqual([]);
-  });
-
-  it("keeps the text before the first of several changes", () => {
-    const reviews = new Reviews(() => undefined);
-    reviews.wrote("/a", before, after);
-    reviews.wrote("/a", after, "ONE\n");
-    expect(reviews.get("/a")?.before).toBe(before);
-  });
-
-  it("knows when the file became something else", () => {
-    const reviews = new Reviews(() => undefined);
-    reviews.wrote("/a", before, after);
-    expect(reviews.changedSince("/a", after.replace(/\n/gu, "\r\n"))).toBe(false);
-    expect(reviews.changedSince("/a", `${after}mine\n`)).toBe(true);
-  });
-
-  it("ends when the agent puts everything back", () => {
-    const reviews = new Reviews(() => undefined);
-    reviews.wrote("/a", before, after);
-    reviews.wrote("/a", after, before);
-    expect(reviews.all).toEqual([]);
   });
 });
