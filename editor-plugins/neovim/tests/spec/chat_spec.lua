@@ -61,6 +61,24 @@ it("the end is followed by a window that shows it, and no other", function()
   t.same(vim.api.nvim_win_get_cursor(win)[1], 3)
 end)
 
+it("all of a call is folded, whatever its state and its output came to", function()
+  local chat, session = opened()
+  local win = chat:window()
+  local call = { sessionUpdate = "tool_call", toolCallId = "c", title = "Call" }
+  for _, step in ipairs({ { 3 }, { 3, "in_progress" }, { 3, "failed" }, { 5 }, { 2 }, { 2, "completed" } }) do
+    local text = ("line\n"):rep(step[1])
+    call.content = { { type = "content", content = { type = "text", text = text } } }
+    call.status = step[2]
+    session:update(call)
+    drawn(chat)
+    local folded = vim.api.nvim_win_call(win, function()
+      return { vim.fn.foldclosed(1), vim.fn.foldclosedend(1) }
+    end)
+    t.same(folded, { 1, 1 + step[1] }, step[2])
+    session:update({ sessionUpdate = "agent_message_chunk", content = { type = "text", text = "And.\n" } })
+  end
+end)
+
 it("the chat has no modeline, no undo and no file", function()
   vim.o.modeline = true
   local chat = opened()

@@ -10,13 +10,10 @@ local function mirror(model)
       local row = operation.row
       if operation.kind == "text" then
         local line = assert(lines[row + 1], "row " .. row .. " is not there")
-        local new = vim.deepcopy(operation.lines)
-        new[#new] = new[#new] .. line:sub(operation.end_col + 1)
-        new[1] = line:sub(1, operation.col) .. new[1]
-        table.remove(lines, row + 1)
-        for index, one in ipairs(new) do
-          table.insert(lines, row + index, one)
-        end
+        lines[row + 1] = line:sub(1, operation.col) .. operation.lines[1] .. line:sub(operation.end_col + 1)
+      elseif operation.kind == "line" then
+        assert(lines[row + 1], "row " .. row .. " is not there")
+        lines[row + 1] = operation.lines[1]
       elseif operation.kind == "lines" then
         for _ = 1, operation.count do
           table.remove(lines, row + 1)

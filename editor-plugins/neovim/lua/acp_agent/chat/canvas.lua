@@ -44,7 +44,11 @@ end
 function Canvas:carry_out(operation)
   local buf, row = self.buf, operation.row
   if operation.kind == "text" then
+    -- Of one line: one that adds lines would close the fold that it ends (Neovim 0.10).
     vim.api.nvim_buf_set_text(buf, row, operation.col, row, operation.end_col, operation.lines)
+  elseif operation.kind == "line" then
+    -- nvim_buf_set_text would take the last line out of a fold that begins here (Neovim 0.11).
+    vim.fn.setbufline(buf, row + 1, operation.lines)
   elseif operation.kind == "lines" then
     local last = self.empty and -1 or row + operation.count
     self.empty = false

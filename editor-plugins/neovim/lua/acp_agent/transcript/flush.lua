@@ -2,12 +2,12 @@
 --- same keeps its folds, marks and cursors.
 
 ---@class acp_agent.Operation
----@field kind "text"|"lines"|"marks"
+---@field kind "text"|"line"|"lines"|"marks"
 ---@field row integer from 0
 ---@field col? integer text: bytes from the start of the row
 ---@field end_col? integer text: where what is replaced ends, in the same row
 ---@field count? integer lines: how many are replaced; marks: how many they are about
----@field lines? string[] text, lines: what comes instead
+---@field lines? string[] text, line, lines: what comes instead
 ---@field marks? acp_agent.Mark[] marks: with rows from the start of the operation's row
 
 ---@class acp_agent.Mark
@@ -44,22 +44,20 @@ local function replace_lines(change, lines, first, old_last, new_last)
   change.emit({ kind = "lines", row = change.row + first - 1, count = count, lines = added })
 end
 
---- One line becomes another, in place. (A change of text that adds lines would close the fold that it
---- ends, in Neovim 0.10: lines are added as lines.)
+--- One line becomes another, in place; where nothing is folded, what it grew by is added.
 ---@param change acp_agent.Change
 ---@param index integer
 ---@param after string
 local function replace_line(change, index, after)
   local before = change.entry.shown[index]
-  local grows = after:sub(1, #before) == before
+  local row = change.row + index - 1
   change.entry.shown[index] = after
-  change.emit({
-    kind = "text",
-    row = change.row + index - 1,
-    col = grows and #before or 0,
-    end_col = #before,
-    lines = { grows and after:sub(#before + 1) or after },
-  })
+  if change.entry.folds or after:sub(1, #before) ~= before then
+    change.emit({ kind = "line", row = row, lines = { after } })
+  else
+    local rest = after:sub(#before + 1)
+    change.emit({ kind = "text", row = row, col = #before, end_col = #before, lines = { rest } })
+  end
 end
 
 ---@param change acp_agent.Change
