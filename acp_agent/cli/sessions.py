@@ -38,11 +38,12 @@ LATEST = "latest"
 
 _MARGINS: dict[Kind, str] = {
     "user": "> ", "tool": "* ", "output": "  | ", "added": "  | ", "removed": "  | ",
-    "thought": "~ ", "note": "- ", "error": "! ",
+    "thought": "~ ", "note": "- ", "error": "! ", "child": "+ ",
 }  # fmt: skip
+_CHILD = "    "  # in front of what a child session did
 _STYLES: dict[Kind, str] = {
     "user": "bold cyan", "tool": "bold", "output": "dim", "added": "green", "removed": "red",
-    "thought": "dim italic", "note": "yellow", "error": "bold red",
+    "thought": "dim italic", "note": "yellow", "error": "bold red", "child": "bold magenta",
 }  # fmt: skip
 
 
@@ -253,7 +254,7 @@ async def find_session(store: Store, name: str) -> SessionRecord:
 def _print_passages(passages: list[Passage]) -> None:
     before: Kind | None = None
     for passage in passages:
-        margin = _MARGINS.get(passage.kind, "")
+        margin = _CHILD * bool(passage.child) + _MARGINS.get(passage.kind, "")
         joined = passage.kind in {"output", "added", "removed"}
         if not (joined or (before == passage.kind == "tool")):
             say()

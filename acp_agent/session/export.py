@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from acp_agent import events
 from acp_agent.errors import InvalidInputError
+from acp_agent.events import of_a_child
 from acp_agent.ids import SessionId
 from acp_agent.session.store import (
     SessionRecord,
@@ -168,26 +169,40 @@ def _clean(value: Any, secrets: Sequence[str]) -> Any:  # JSON, of any kind
             return value
 
 
+_Text = tuple[type[object], str]  # the kind of a text, and which it is
+
+
 def _joined(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
-    """The events with the pieces of one text joined: a secret may have come in two pieces."""
-    for text, group in itertools.groupby(stored, key=_text_of):
-        items = list(group)
-        if text is None:
-            yield from items
-            continue
+    """The events with the pieces of one text joined: a secret may have come in two pieces.
+
+    What happens beside a text, in another child session or another call, does not part it.
+    """
+    texts: dict[int, list[StoredEvent]] = {}  # by the place of the first piece
+    last: dict[tuple[str, str], tuple[_Text | None, int]] = {}  # beside what else happened
+    for place, item in enumerate(stored):
+        event = of_a_child(item.event)
+        child = item.event.session if isinstance(item.event, events.ChildWorked) else ""
+        beside = child, getattr(event, "call", "")
+        text = _text_of(event)
+        before, first = last.get(beside, (None, place))
+        if text is None or text != before:
+            first = place
+        last[beside] = text, first
+        texts.setdefault(first, []).append(item)
+    for items in texts.values():
         merged = merge_adjacent([item.event for item in items])
         for item, event in zip(items, merged, strict=False):
             yield StoredEvent(item.seq, item.at, event)
 
 
-def _text_of(item: StoredEvent) -> tuple[type[object], str] | None:
-    match item.event:
+def _text_of(event: object) -> _Text | None:
+    match event:
         case events.AgentText() | events.AgentThought():
-            return type(item.event), item.event.message
+            return type(event), event.message
         case events.ToolOutput():
-            return events.ToolOutput, item.event.call
+            return events.ToolOutput, event.call
         case events.CompactionSummaryText():
-            return events.CompactionSummaryText, item.event.compaction
+            return events.CompactionSummaryText, event.compaction
         case _:
             return None
 
@@ -206,24 +221,40 @@ def _markdown(
     yield scrub(head, secrets)
     voice: Kind | None = None
     passages = transcript(stored, thoughts=False)
-    for fenced, group in itertools.groupby(passages, key=lambda one: one.kind in _FENCED):
+    for (child, fenced), group in itertools.groupby(
+        passages, key=lambda one: (one.child, one.kind in _FENCED)
+    ):
         if fenced:
-            yield _fenced(list(group), secrets)
+            piece = _fenced(list(group), secrets)
+            yield _quoted(piece) if child else piece
             continue
         for passage in group:
-            yield _passage(passage, scrub(passage.text, secrets), voice)
-            voice = "user" if passage.kind == "user" else "agent"
+            piece = _passage(passage, scrub(passage.text, secrets), voice)
+            yield _quoted(piece, begins=passage.kind == "child") if child else piece
+            if not child:
+                voice = "user" if passage.kind == "user" else "agent"
+
+
+def _quoted(piece: str, *, begins: bool = False) -> str:
+    """What a child did, as a quotation (CommonMark 0.31, section 5.1)."""
+    lines = "".join(f"> {line}\n" if line else ">\n" for line in piece[:-1].split("\n"))
+    return "\n" + lines.removeprefix(">\n") if begins else lines
 
 
 def _passage(passage: Passage, text: str, voice: Kind | None) -> str:
     match passage.kind:
+        case "child":
+            body = f"**{' '.join(text.split())}**"
+        case "user" if passage.child:
+            body = f"**Task:** {text}"
         case "tool":
             body = f"**Tool:** {' '.join(text.split())}"
         case "note" | "error":
             body = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
         case _:
             body = text
-    heading = "" if passage.kind == voice else _HEADINGS.get(passage.kind, "")
+    same = passage.child or passage.kind == voice
+    heading = "" if same else _HEADINGS.get(passage.kind, "")
     return f"\n{heading}\n\n{body}\n" if heading else f"\n{body}\n"
 
 

@@ -15,6 +15,7 @@ from acp_agent.config.words import ENGLISH, Words
 from acp_agent.content import ContentPart, TextBlock, text_part
 from acp_agent.events import (
     AnyEvent,
+    ChildWorked,
     CompactionChanged,
     NoticeShown,
     PermissionDecided,
@@ -79,6 +80,11 @@ def _with_error(
     return msgspec.structs.replace(event, error=words.told(event.error)) if event.error else event
 
 
+def _of_a_child(event: ChildWorked, words: Words) -> ChildWorked:
+    did = told(event.did, words)
+    return event if did is event.did else msgspec.structs.replace(event, did=did)
+
+
 _BY_TYPE: Mapping[type, Callable[[Any, Words], AnyEvent]] = {
     ToolCalled: _titled,
     ToolShown: _retitled,
@@ -88,4 +94,5 @@ _BY_TYPE: Mapping[type, Callable[[Any, Words], AnyEvent]] = {
     CompactionChanged: _with_error,
     TurnEnded: _with_error,
     SubagentChanged: _with_error,
+    ChildWorked: _of_a_child,
 }

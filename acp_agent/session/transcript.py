@@ -7,6 +7,7 @@ from difflib import unified_diff
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent import events
 from acp_agent.config.words import ENGLISH, Words
@@ -14,22 +15,30 @@ from acp_agent.content import ContentBlock, ContentPart, DiffPart, TextBlock
 from acp_agent.session.store import StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
 
-Kind = Literal["user", "agent", "thought", "tool", "output", "added", "removed", "note", "error"]
+Kind = Literal[
+    "user", "agent", "thought", "tool", "output", "added", "removed", "note", "error", "child"
+]
 
 OUTPUT_LINES = 20  # of one tool call
 
 # Events that show nothing, and so may stand in the middle of a passage.
 _SILENT = (
     events.ThoughtSealed, events.UsageReported, events.ConfigChanged, events.TitleChanged,
+    events.ChildWorked, events.SubagentChanged, events.SessionMessageSent,
 )  # fmt: skip
 _PLAN_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
 class Passage(Struct, frozen=True):
-    """A piece of the conversation, of one kind; `text` has no line break at its end."""
+    """A piece of the conversation, of one kind; `text` has no line break at its end.
+
+    What a child session did has its id as `child`, and begins with a passage of the kind `child`,
+    which says what it is called. What it was asked is of the kind `user`.
+    """
 
     kind: Kind
     text: str
+    child: str = ""
 
 
 def transcript(
@@ -37,30 +46,18 @@ def transcript(
 ) -> Iterator[Passage]:
     """The conversation in order: what was said, which tools ran, what was changed.
 
+    What a child session did comes below the call that it worked for.
+
     Args:
         stored: all events of a session.
         thoughts: whether the model's reasoning is part of it.
         words: of who reads it.
     """
-    shown = _Calls()
-    saying: list[str] = []
-    voice: tuple[Kind, str] = ("agent", "")  # who speaks in which message
+    teller = _Teller(thoughts=thoughts, words=words)
     for item in stored:
         event = item.event
-        if not isinstance(event, UnknownEvent):
-            event = told(event, words)
-        if isinstance(event, events.AgentText | events.AgentThought):
-            kind: Kind = "agent" if isinstance(event, events.AgentText) else "thought"
-            if (kind, event.message) != voice:
-                yield from _said(voice[0], saying, thoughts=thoughts)
-                voice, saying = (kind, event.message), []
-            saying.append(event.text)
-        else:
-            if not isinstance(event, _SILENT):
-                yield from _said(voice[0], saying, thoughts=thoughts)
-                saying = []
-            yield from _passages(event, shown, words)
-    yield from _said(voice[0], saying, thoughts=thoughts)
+        yield from teller.take(event if isinstance(event, UnknownEvent) else told(event, words))
+    yield from teller.rest()
 
 
 class _Calls:
@@ -72,10 +69,94 @@ class _Calls:
         self.output: dict[str, list[str]] = {}
 
 
-def _said(voice: Kind, pieces: list[str], *, thoughts: bool) -> Iterator[Passage]:
-    text = "".join(pieces).strip("\n")
-    if text and (thoughts or voice != "thought"):
-        yield Passage(voice, text)
+class _Teller:
+    """Tells one session, or what one child did."""
+
+    def __init__(self, *, thoughts: bool, words: Words) -> None:
+        self._thoughts = thoughts
+        self._words = words
+        self._calls = _Calls()
+        self._saying: list[str] = []
+        self._voice: tuple[Kind, str] = ("agent", "")  # who speaks in which message
+        self._titles: dict[str, str] = {}  # of the children
+        self._children: dict[tuple[str, str], _Child] = {}  # by the call and the child
+
+    def take(self, event: object) -> Iterator[Passage]:
+        """The passages that are complete with a further event."""
+        if isinstance(event, events.AgentText | events.AgentThought):
+            kind: Kind = "agent" if isinstance(event, events.AgentText) else "thought"
+            if (kind, event.message) != self._voice:
+                yield from self._said()
+                self._voice = (kind, event.message)
+            self._saying.append(event.text)
+            return
+        if not isinstance(event, _SILENT):
+            yield from self._said()
+        match event:
+            case events.SubagentChanged(title=title) if title:
+                self._titles[event.session] = title
+            case events.ChildWorked():
+                self._child(event).take(event.did)
+            case events.ToolEnded(call=call):
+                yield from _passages(event, self._calls, self._words)
+                yield from self._work_for(call)
+            case events.TurnEnded() | events.TurnInterrupted():
+                yield from self._cut_off()
+                yield from _passages(event, self._calls, self._words)
+            case _:
+                yield from _passages(event, self._calls, self._words)
+
+    def rest(self) -> Iterator[Passage]:
+        """The passages that are left when there is no further event."""
+        yield from self._said()
+        yield from self._cut_off()
+
+    def _said(self) -> Iterator[Passage]:
+        kind = self._voice[0]
+        text = "".join(self._saying).strip("\n")
+        self._saying = []
+        if text and (self._thoughts or kind != "thought"):
+            yield Passage(kind, text)
+
+    def _child(self, event: events.ChildWorked) -> _Child:
+        key = event.call, event.session
+        if key not in self._children:
+            title = self._titles.get(event.session) or event.session
+            head = Passage("child", self._words("Subagent: {title}", title=title))
+            teller = _Teller(thoughts=self._thoughts, words=self._words)
+            self._children[key] = _Child(event.session, head, teller)
+        return self._children[key]
+
+    def _work_for(self, call: str) -> Iterator[Passage]:
+        for key in [key for key in self._children if key[0] == call]:
+            yield from self._children.pop(key).passages()
+
+    def _cut_off(self) -> Iterator[Passage]:
+        """What was done for calls that never ended."""
+        for call in dict.fromkeys(call for call, _ in self._children):
+            if call in self._calls.title:  # else it has ended, and this came behind it
+                yield Passage("tool", self._calls.title.pop(call))
+            yield from self._work_for(call)
+
+
+class _Child:
+    """What a child did for a call, as far as it is told."""
+
+    def __init__(self, session: str, head: Passage, teller: _Teller) -> None:
+        self._session = session
+        self._head = head
+        self._teller = teller
+        self._told: list[Passage] = []
+
+    def take(self, event: object) -> None:
+        """The child did something."""
+        self._told.extend(self._teller.take(event))
+
+    def passages(self) -> Iterator[Passage]:
+        """All that it did, marked as the child's."""
+        told = [*self._told, *self._teller.rest()]
+        for passage in (self._head, *told) if told else ():
+            yield replace(passage, child=self._session)
 
 
 def _passages(event: object, calls: _Calls, words: Words) -> Iterator[Passage]:
@@ -115,7 +196,7 @@ def _ended(event: events.ToolEnded, calls: _Calls, words: Words) -> Iterator[Pas
     outcome = words(" - failed") if event.failed else ""
     if event.exit_code:
         outcome = words(" - exit status {code}", code=event.exit_code)
-    yield Passage("tool", f"{calls.title.get(event.call) or words('a tool')}{outcome}")
+    yield Passage("tool", f"{calls.title.pop(event.call, '') or words('a tool')}{outcome}")
     content = event.content if event.content is not None else calls.content.get(event.call, ())
     for part in content:
         match part:

@@ -40,6 +40,7 @@ from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.contract import Deadline, Rules
 from acp_agent.workspace.checkpoints.keeper import Keeper
 from tests.cli.cli_process import acp_agent, environment
+from tests.support import child_work
 
 
 def conversation() -> list[AnyEvent]:
@@ -160,6 +161,14 @@ async def test_a_conversation_reads_like_one(tmp_path: Path) -> None:
     assert "I should look" not in ran.stdout
     thoughtful = await run(tmp_path, "show", "latest", "--thoughts")
     assert "\n~ I should look first.\n" in thoughtful.stdout
+
+
+async def test_what_a_subagent_did_is_set_in_below_its_call(tmp_path: Path) -> None:
+    (name,) = await fill(tmp_path, list(child_work.whole()))
+    shown = (await run(tmp_path, "show", name)).stdout
+    call = f"* {child_work.TITLE}\n\n    + Subagent: {child_work.TITLE}\n\n    > Find it\n"
+    assert call in shown
+    assert "\n    It is\n\n    * Done\n\n    there.\n" in shown
 
 
 async def test_what_a_tool_wrote_cannot_drive_the_terminal(tmp_path: Path) -> None:
