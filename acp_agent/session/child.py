@@ -98,6 +98,11 @@ class ChildHost(SessionHost):
                 return "".join(one.text for one in parts if isinstance(one, AnswerText)).strip()
         return ""
 
+    @property
+    def activity(self) -> str:
+        """The child's calls as a list in Markdown; empty where it made none."""
+        return self._activity.text
+
     def took(self, event: AnyEvent) -> None:
         """An event of the child is in the journal."""
         self._context.feed([event])

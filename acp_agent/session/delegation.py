@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from acp_agent.content import TextBlock
+from acp_agent.content import TextBlock, text_part
 from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError, ToolError
 from acp_agent.events import (
     SessionMessageSent,
@@ -171,7 +171,7 @@ class _Run:
             raise ToolError(f"the agent failed: {error}") from error
         finally:
             await self._end(host, ended)
-        return _outcome(host.said, ended.stop_reason)
+        return _outcome(host, ended.stop_reason)
 
     async def _end(self, host: ChildHost, ended: TurnEnded) -> None:
         """Write down how it ended, and what it said in the end."""
@@ -197,7 +197,11 @@ class _Run:
             )
 
 
-def _outcome(said: str, stop: StopReason | None) -> Outcome:
+def _outcome(host: ChildHost, stop: StopReason | None) -> Outcome:
     cut = _CUT_SHORT.get(stop, "")
-    text = "\n\n".join(part for part in (said or NOTHING_SAID, cut) if part)
-    return Outcome(text=text, failed=not said or stop == "refusal")
+    text = "\n\n".join(part for part in (host.said or NOTHING_SAID, cut) if part)
+    return Outcome(
+        text=text,
+        failed=not host.said or stop == "refusal",
+        content=tuple(text_part(part) for part in (host.activity, text) if part),
+    )

@@ -174,6 +174,9 @@ async def test_the_card_of_a_task_lists_what_its_agent_does(
     text = str(shown[-1].content)
     assert "✓ Read a.py" in text
     assert "✗ Read none.py" in text
+    ended = explorer.editor.of(ToolEnded)[-1]
+    assert "✗ Read none.py" in str(ended.content)
+    assert "4711." in str(ended.content)
 
 
 async def test_what_an_agent_does_is_in_the_journal_of_its_session_and_nowhere_else(
