@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
+from acp_agent.cli.doctor_definitions import check_definitions
 from acp_agent.cli.output import FAILED, guarded, on_terminal, say, say_json, visible
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 
-PARTS = ("Program", "Configuration", "Files", "Sessions", "Providers", "Model")
+PARTS = (
+    "Program", "Configuration", "Files", "Sessions", "Providers", "Model", "Skills and agents",
+)  # fmt: skip
 _MARKS = {"ok": "ok", "info": "--", "missing": "??", "broken": "!!"}
 _STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold red"}
 
@@ -39,12 +43,13 @@ def _examine(*, offline: bool, as_json: bool) -> int:
         lambda: asyncio.run(checks.check_store(paths)),
         lambda: checks.check_providers(paths, os.environ, offline=offline),
         lambda: asyncio.run(checks.check_model(paths, os.environ, offline=offline)),
+        lambda: asyncio.run(check_definitions(paths, os.environ, Path.cwd())),
     )
     found: list[tuple[str, Finding]] = []
     for title, check in zip(PARTS, examine, strict=True):
         findings = check()
         found += [(title, finding) for finding in findings]
-        if not as_json:
+        if findings and not as_json:
             _print(title, findings)
     broken = sum(finding.state == "broken" for _, finding in found)
     if as_json:

@@ -11,6 +11,8 @@ COMMANDS = {
     "login": "Ask for a provider's key and keep it",
     "logout": "Forget a provider's key",
     "models": "List the models that can be used",
+    "skills": "List the skills of a folder, and what is wrong with them",
+    "agents": "List the agents of a folder, and what is wrong with them",
     "sessions": "List, show, export and delete conversations",
     "view": "Show a conversation as a page in the browser",
     "usage": "Show what requests to models took, by day, model or project",

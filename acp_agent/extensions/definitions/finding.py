@@ -31,10 +31,14 @@ _DEFAULT = DefinitionConfig()
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong with a file, or a folder of them, and what to do, in one line of English."""
+    """What is wrong with a file, or a folder of them, and what to do, in one line of English.
+
+    What is not `left_out` is found all the same, without the part that is wrong.
+    """
 
     path: Path
     why: str
+    left_out: bool = True
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -133,8 +137,8 @@ def _check_name(name: str, folder: str) -> None:
         raise ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
-def _problem(path: Path, error: ConfigError) -> Problem:
-    return Problem(path, one_line(str(error)))
+def _problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:
+    return Problem(path, one_line(str(error)), left_out)
 
 
 def _wanted(
@@ -145,5 +149,7 @@ def _wanted(
     """Whether the user wants it. What cannot be done as it says is told of no other."""
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
-        problems += [_problem(file.path, remark) for remark in remarks(file.fields, own)]
+        problems += [
+            _problem(file.path, remark, left_out=False) for remark in remarks(file.fields, own)
+        ]
     return own.enabled

@@ -115,6 +115,7 @@ def test_another_programs_model_leaves_the_sessions_and_is_told(files: Files, mo
     (why,) = files.why(path)
     assert why.startswith(f"model: {model} is not known here, so the session's model is used; ")
     assert [skill.uses for skill in files.find().skills] == [Uses(temperature=1)]
+    assert not files.find().problems[0].left_out
 
 
 def test_a_part_of_a_tool_gives_nothing_and_takes_all_of_it(files: Files) -> None:
@@ -167,7 +168,7 @@ def test_a_broken_file_hides_nothing_and_is_told(files: Files) -> None:
     broken = files.skill("same", "temperature: hot")
     found = files.find()
     assert [skill.path for skill in found.skills] == [whole]
-    assert [problem.path for problem in found.problems] == [broken]
+    assert [(problem.path, problem.left_out) for problem in found.problems] == [(broken, True)]
 
 
 def test_skills_are_listed_by_name_whatever_their_place(files: Files) -> None:

@@ -1,0 +1,19 @@
+"""`acp-agent agents`: the agents that a session would have."""
+
+from __future__ import annotations
+
+from acp_agent.cli.definitions import add_arguments, show
+from acp_agent.cli.output import guarded
+from acp_agent.cli.parser import Parser
+
+
+def run(argv: list[str]) -> int:
+    """List agents; returns the exit status."""
+    parser = Parser(
+        prog="acp-agent agents",
+        description="List the agents to which a session can give work, and say what is wrong with "
+        "the others.",
+    )
+    add_arguments(parser)
+    options = parser.parse_args(argv)
+    return guarded(lambda: show("agents", options.cwd, as_json=options.json))

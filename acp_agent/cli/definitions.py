@@ -1,0 +1,118 @@
+"""What `acp-agent skills` and `acp-agent agents` share: both list files of the same kind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import structs
+
+from acp_agent.cli.output import say, say_json, say_table
+from acp_agent.cli.words import told, words
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import find_paths
+from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.extensions.definitions.agent import AgentSpec
+from acp_agent.extensions.definitions.finding import Found, Problem, find_definitions
+from acp_agent.extensions.definitions.places import Places, places
+from acp_agent.extensions.definitions.skill import Skill
+
+Kind = Literal["skills", "agents"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What both commands take."""
+    parser.add_argument(
+        "--cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the folder of the session, else this one",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
+    """List what a session in a folder would find; an exit status."""
+    paths = find_paths(os.environ)
+    config = load_config(paths.config_file, os.environ)
+    here = only(kind, places_of(cwd))
+    found = find_definitions(here, config)
+    enabled = {one.path for one in _of(kind, found)}
+    every = _of(kind, find_definitions(here, _all_enabled(config)))
+    if as_json:
+        say_json(
+            {
+                kind: [_as_json(one, enabled=one.path in enabled) for one in every],
+                "problems": [
+                    {"path": _text(one.path), "why": one.why, "left_out": one.left_out}
+                    for one in found.problems
+                ],
+            }
+        )
+        return 0
+    if every:
+        rows = [_row(one, enabled=one.path in enabled) for one in every]
+        headings = [words("NAME"), words("SOURCE"), words("MODEL"), words("PATH")]
+        say_table(headings, rows)
+    else:
+        say(words("There are no skills.") if kind == "skills" else words("There are no agents."))
+    if found.problems:
+        say()
+        for problem in found.problems:
+            say(problem_line(problem))
+    return 0
+
+
+def places_of(cwd: Path) -> Places:
+    """Where a session in a folder would look."""
+    user = find_paths(os.environ).config_file.parent
+    return places(cwd.expanduser().absolute(), user=user, home=Path.home())
+
+
+def only(kind: Kind, places: Places) -> Places:
+    """The places of skills, or those of agents."""
+    return Places(places.skills, ()) if kind == "skills" else Places((), places.agents)
+
+
+def problem_line(problem: Problem) -> str:
+    """A problem in the user's language."""
+    return f"{problem.path}: {told(problem.why)}"
+
+
+def _of(kind: Kind, found: Found) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
+    return found.skills if kind == "skills" else found.agents
+
+
+def _all_enabled(config: Config) -> Config:
+    """The configuration without its switches: what is switched off is listed, too."""
+    return structs.replace(config, skills=_enabled(config.skills), agents=_enabled(config.agents))
+
+
+def _enabled(tables: dict[str, DefinitionConfig]) -> dict[str, DefinitionConfig]:
+    return {name: structs.replace(table, enabled=True) for name, table in tables.items()}
+
+
+def _row(one: Skill | AgentSpec, *, enabled: bool) -> list[str]:
+    model = one.uses.model or words("the session's")
+    source = words("user") if one.source == "user" else words("project")
+    return [one.name, source, model if enabled else words("switched off"), str(one.path)]
+
+
+def _as_json(one: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "description": one.description,
+        "source": one.source,
+        "path": _text(one.path),
+        "enabled": enabled,
+        **msgspec.to_builtins(one.uses),
+    }
+
+
+def _text(path: Path) -> str:
+    """A path as JSON can have it, whatever its bytes."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -1,0 +1,134 @@
+"""`acp-agent skills`, `acp-agent agents`, and what `acp-agent doctor` says of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.cli_process import acp_agent
+from tests.extensions.definitions.definition_files import write
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home, where the commands run, with files of the user's and a project in `work`."""
+    own = tmp_path / "agent"
+    write(own / "skills" / "notes" / "SKILL.md", "name: notes", "description: D.", "model: small")
+    write(own / "agents" / "reviewer.md", "name: reviewer", "description: D.", "tools: [read]")
+    (tmp_path / "work" / ".git").mkdir(parents=True)
+    return tmp_path
+
+
+def project_skill(home: Path, name: str, *lines: str) -> Path:
+    path = home / "work" / ".agents" / "skills" / name / "SKILL.md"
+    return write(path, f"name: {name}", "description: D.", *lines)
+
+
+def listed(home: Path, *arguments: str) -> dict[str, Any]:
+    ran = acp_agent(home, *arguments, "--json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def test_skills_are_listed_with_whose_they_are_their_model_and_their_file(home: Path) -> None:
+    path = project_skill(home, "deploy")
+    ran = acp_agent(home, "skills", "--cwd", "work")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split() for line in ran.stdout.splitlines()] == [
+        ["NAME", "SOURCE", "MODEL", "PATH"],
+        ["deploy", "project", "the", "session's", str(path)],
+        ["notes", "user", "small", str(home / "agent" / "skills" / "notes" / "SKILL.md")],
+    ]
+
+
+def test_agents_are_listed_apart_from_skills(home: Path) -> None:
+    found = listed(home, "agents")
+    assert found["problems"] == []
+    assert [(one["name"], one["source"], one["tools"]) for one in found["agents"]] == [
+        ("reviewer", "user", ["read"])
+    ]
+    assert "skills" not in found
+
+
+def test_what_is_broken_is_told_below_the_list_in_the_users_language(home: Path) -> None:
+    broken = project_skill(home, "deploy", "temperature: 3")
+    said = {
+        language: acp_agent(
+            home, "skills", "--cwd", "work", environ={"ACP_AGENT_LANGUAGE": language}
+        ).stdout
+        for language in ("en", "zh")
+    }
+    assert f"{broken}: temperature: expected a number from 0 to 2, found 3\n" in said["en"]
+    assert f"{broken}: temperature：应为 0 到 2 之间的数字，实为 3\n" in said["zh"]
+    assert "技能" not in said["en"]
+    assert "deploy  " not in said["en"]
+
+
+def test_one_that_is_switched_off_is_listed_as_such(home: Path) -> None:
+    (home / "agent" / "config.toml").write_text("[skills.notes]\nenabled = false\n")
+    assert "switched off" in acp_agent(home, "skills").stdout
+    assert [(one["name"], one["enabled"]) for one in listed(home, "skills")["skills"]] == [
+        ("notes", False)
+    ]
+
+
+def test_where_there_are_none_it_says_so(tmp_path: Path) -> None:
+    assert acp_agent(tmp_path, "skills").stdout == "There are no skills.\n"
+    assert acp_agent(tmp_path, "agents").stdout == "There are no agents.\n"
+    assert listed(tmp_path, "skills") == {"skills": [], "problems": []}
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file names are always text")
+def test_a_folder_whose_name_is_no_text_can_be_listed(home: Path) -> None:
+    project_skill(home, "deploy")
+    strange = os.fsdecode(b"\xff")
+    (home / "work").rename(home / strange)
+    (path,) = [
+        one["path"]
+        for one in listed(home, "skills", "--cwd", strange)["skills"]
+        if one["source"] == "project"
+    ]
+    assert path.endswith("\ufffd/.agents/skills/deploy/SKILL.md")
+    assert "deploy" in acp_agent(home, "skills", "--cwd", strange).stdout
+
+
+def doctor(home: Path) -> tuple[int, list[tuple[str, str]]]:
+    """Its exit status, and what it says of skills and agents."""
+    ran = acp_agent(home, "doctor", "--json", "--offline")
+    assert ran.stderr == ""
+    found = json.loads(ran.stdout)["findings"]
+    return ran.returncode, [
+        (one["state"], one["what"]) for one in found if one["part"] == "Skills and agents"
+    ]
+
+
+def test_the_doctor_counts_skills_and_agents_and_says_nothing_where_there_are_none(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert doctor(home) == (0, [("ok", "skills: 1, agents: 1")])
+    bare = tmp_path_factory.mktemp("bare")
+    assert doctor(bare) == (0, [])
+    assert "Skills and agents" not in acp_agent(bare, "doctor", "--offline").stdout
+
+
+def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written(
+    home: Path,
+) -> None:
+    (home / ".git").mkdir()  # where it runs is a project
+    place = home / ".acp-agent" / "agents"
+    broken = write(place / "a.md", "name: A", "description: D.")
+    other = write(place / "b.md", "name: b", "description: D.", "model: opus")
+    keyless = write(place / "c.md", "name: c", "description: D.", "model: openai/gpt-5.2")
+    status, found = doctor(home)
+    assert status == 1
+    assert [state for state, _ in found] == ["ok", "broken", "missing", "missing"]
+    assert found[0][1] == "skills: 1, agents: 3"
+    assert found[1][1].startswith(f"{broken}: name: expected a name of lowercase letters")
+    assert found[2][1].startswith(f"{other}: model: opus is not known here")
+    assert found[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
