@@ -109,7 +109,8 @@ def _listed(found: Sequence[Found]) -> str:
 def _head(passage: Passage) -> str:
     when = datetime.fromtimestamp(passage.at / 1_000, UTC).astimezone()
     call = f", {passage.call}" if passage.call is not None else ""
-    return f"[turn {passage.turn}, {when:%Y-%m-%d %H:%M}, {passage.who}{call}]"
+    child = f", a subagent in {passage.within}" if passage.within is not None else ""
+    return f"[turn {passage.turn}, {when:%Y-%m-%d %H:%M}, {passage.who}{call}{child}]"
 
 
 def _around(found: Found) -> str:

@@ -13,13 +13,14 @@ from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
     AnyEvent,
+    ChildWorked,
     ModelAnswered,
     ToolCalled,
     ToolEnded,
     TurnStarted,
     UserMessage,
 )
-from acp_agent.ids import CallId, MessageId
+from acp_agent.ids import CallId, MessageId, SessionId
 
 Dated = tuple[int, AnyEvent]  # milliseconds since 1970 (UTC), and what happened then
 Speaker = Literal["user", "agent", "call", "result"]
@@ -30,13 +31,17 @@ _WEIGHTS: dict[Speaker, float] = {"user": 1.3, "agent": 1.1, "call": 1.0, "resul
 
 
 class Passage(Struct, frozen=True, kw_only=True):
-    """Something that was said or done, in one piece. `turn` counts from 1; `at` as in `Dated`."""
+    """Something that was said or done, in one piece. `turn` counts from 1; `at` as in `Dated`.
+
+    `within` is the call that a child session worked for, where it was the child who did it.
+    """
 
     turn: int
     at: int
     who: Speaker
     text: str
     call: CallId | None = None
+    within: CallId | None = None
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -47,52 +52,80 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def passages(journal: Iterable[Dated], *, without: str) -> list[Passage]:
-    """What a session's events say, in order; calls of the tool `without` are left out."""
+    """What a session's events say, in order; calls of the tool `without` are left out.
+
+    What children of the session did is among it, but for what they were asked: the call for which
+    they work has that.
+    """
     told: list[Passage] = []
-    turn = 0
-    writing: tuple[MessageId, int, list[str]] | None = None
-    hidden: set[CallId] = set()
-
-    def close() -> None:
-        nonlocal writing
-        if writing is not None:
-            text = "".join(writing[2]).strip()
-            if text:
-                told.append(Passage(turn=turn, at=writing[1], who="agent", text=text))
-            writing = None
-
+    own = _Reader(told, without)
+    children: dict[SessionId, _Reader] = {}
     for at, event in journal:
+        if isinstance(event, ChildWorked):
+            child = children.setdefault(event.session, _Reader(told, without))
+            child.within = event.call
+            child.turn = own.turn
+            if not isinstance(event.did, TurnStarted | UserMessage):
+                child.read(at, event.did)
+        else:
+            own.read(at, event)
+    for reader in (*children.values(), own):
+        reader.close()
+    return told
+
+
+class _Reader:
+    """Reads one conversation: the session's own, or a child's."""
+
+    def __init__(self, told: list[Passage], without: str) -> None:
+        self.turn = 0
+        self.within: CallId | None = None
+        self._told = told
+        self._without = without
+        self._writing: tuple[MessageId, int, list[str]] | None = None
+        self._hidden: set[CallId] = set()
+
+    def read(self, at: int, event: AnyEvent) -> None:
+        """Take in the next event."""
         match event:
             case AgentText():
-                if writing is None or writing[0] != event.message:
-                    close()
-                    writing = (event.message, at, [])
-                writing[2].append(event.text)
-            case ModelAnswered() if writing is not None and event.message == writing[0]:
+                if self._writing is None or self._writing[0] != event.message:
+                    self.close()
+                    self._writing = (event.message, at, [])
+                self._writing[2].append(event.text)
+            case ModelAnswered() if self._writing and event.message == self._writing[0]:
                 if not event.model:  # what the agent says by itself is no part of the work
-                    writing = None
-                close()
+                    self._writing = None
+                self.close()
             case TurnStarted():
-                close()
-                turn += 1
+                self.close()
+                self.turn += 1
             case UserMessage() if not event.local:
                 said = [block.text for block in event.content if isinstance(block, TextBlock)]
-                text = "\n".join((*said, event.attached)).strip()
-                told.append(Passage(turn=turn, at=at, who="user", text=text))
-            case ToolCalled(name=name) if name == without:
-                hidden.add(event.call)
+                self._tell(at, "user", "\n".join((*said, event.attached)).strip())
+            case ToolCalled(name=name) if name == self._without:
+                self._hidden.add(event.call)
             case ToolCalled():
-                close()
-                text = f"{event.name} {event.arguments}"
-                told.append(Passage(turn=turn, at=at, who="call", text=text, call=event.call))
-            case ToolEnded() if event.call not in hidden and event.result:
-                told.append(
-                    Passage(turn=turn, at=at, who="result", text=event.result, call=event.call)
-                )
+                self.close()
+                self._tell(at, "call", f"{event.name} {event.arguments}", event.call)
+            case ToolEnded() if event.call not in self._hidden and event.result:
+                self._tell(at, "result", event.result, event.call)
             case _:
                 pass
-    close()
-    return told
+
+    def close(self) -> None:
+        """The answer that was being written is whole."""
+        if self._writing is None:
+            return
+        _, at, pieces = self._writing
+        self._writing = None
+        if text := "".join(pieces).strip():
+            self._tell(at, "agent", text)
+
+    def _tell(self, at: int, who: Speaker, text: str, call: CallId | None = None) -> None:
+        self._told.append(
+            Passage(turn=self.turn, at=at, who=who, text=text, call=call, within=self.within)
+        )
 
 
 def search(told: Sequence[Passage], words: str, most: int) -> list[Found]:

@@ -23,6 +23,7 @@ from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.tools.base import RESULT_LIMIT, Outcome
 from acp_agent.tools.session_search import SessionSearchParams, SessionSearchTool
 from acp_agent.tools.session_text import Dated
+from tests.support import child_work
 from tests.support.tool_calls import RecordedProgress, ToolUser
 
 NOON = int(time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1)) * 1_000)  # at the user's place
@@ -162,3 +163,25 @@ def test_what_the_tool_takes_of_every_request_stays_small(tmp_path: Path) -> Non
 
     tool = SessionSearchTool(ToolUser(tmp_path).workspace, nothing)
     assert len(tool.description()) < 900
+
+
+async def test_what_a_subagent_did_is_found_and_said_to_be_its_doing(tmp_path: Path) -> None:
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *child_work.did(AgentText(message=child_work.SAID, text="The par")),
+        AgentText(message=MessageId("beside"), text="I wait"),
+        *child_work.answered("ser is in lex.py."),
+        *child_work.did(
+            child_work.called(child_work.INNER, "read"),
+            ToolEnded(call=child_work.INNER, result="def lex(): ..."),
+        ),
+        *child_work.done(),
+    ]
+    found = await find(tmp_path, events, words="parser")
+    assert "agent, a subagent in call_task]\nThe parser is in lex.py." in found
+    found = await find(tmp_path, events, words="lex():")
+    assert "result, call_inner, a subagent in call_task]\ndef lex(): ..." in found
+    assert await find(tmp_path, events, call="call_inner") == "def lex(): ..."
+    whole = await find(tmp_path, events, turn=1)
+    assert whole.count("Find it") == 0  # what it was asked is in the call
