@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acp_agent.content import TextBlock, text_part
@@ -21,6 +22,7 @@ from acp_agent.extensions.definitions.uses import Uses
 from acp_agent.ids import CallId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.child import ChildHost
 from acp_agent.session.chosen import choose
+from acp_agent.session.notes import Notes
 from acp_agent.session.skill_text import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.skill import SkillTool
@@ -153,8 +155,11 @@ class _Run:
                 content=words,
             ),
         )
+        today = datetime.now().astimezone().date()
+        told = Notes().due(today=today, mode=host.mode, moved_to=None)
         await host.emit(
-            TurnStarted(turn=turn), UserMessage(message=new_message_id(), content=words)
+            TurnStarted(turn=turn),
+            UserMessage(message=new_message_id(), content=words, attached="\n\n".join(told)),
         )
         ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
         try:

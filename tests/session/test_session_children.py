@@ -117,6 +117,18 @@ async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_
     assert "cannot be used" in ended.result
 
 
+async def test_an_agent_is_told_of_the_mode_and_what_the_mode_forbids_it_may_not_do_either(
+    explorer: Desk, model_server: ModelServer
+) -> None:
+    await explorer.session.set_option("mode", "plan")
+    write = Call("write", {"path": "found.txt", "content": "4711"})
+    model_server.add(answer(TASK), answer(write), answer("I may not."), answer("Done."))
+    assert await explorer.say("Go") == "end_turn"
+    assert "[Mode: plan." in str(model_server.requests[1].json["messages"][-1])
+    assert not (explorer.folder / "found.txt").exists()
+    assert explorer.editor.asked == []
+
+
 async def test_an_agent_has_only_the_tools_that_its_file_leaves_it(
     desk: Desk, model_server: ModelServer
 ) -> None:
