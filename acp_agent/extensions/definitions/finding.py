@@ -22,7 +22,7 @@ from acp_agent.extensions.definitions.extending import Family
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.one_line import one_line
-from acp_agent.extensions.definitions.places import Places, Source
+from acp_agent.extensions.definitions.places import Places, Source, project_of
 from acp_agent.extensions.definitions.reading import Kind, files_in, read_file
 from acp_agent.extensions.definitions.skill import Skill
 
@@ -111,8 +111,7 @@ def _read(
     place: Path, source: Source, kind: Kind, fields: type[_Fields], problems: list[Problem]
 ) -> list[DefinitionFile[_Fields]]:
     """The files of a place that can be read and checked."""
-    # A place is `.agents/skills` or the like: what a project has must stay in the project's folder.
-    within = Path(os.path.realpath(place.parent.parent)) if source == "project" else None
+    within = Path(os.path.realpath(project_of(place))) if source == "project" else None
     try:
         paths = files_in(place, kind)
     except ConfigError as error:

@@ -13,7 +13,7 @@ FIELDS: Mapping[str, str] = {
 }
 
 # Tools by which others mean one of ours.
-_TOOLS: Mapping[str, str] = {
+TOOLS: Mapping[str, str] = {
     "Agent": "task",
     "AskUserQuestion": "ask_user",
     "Bash": "shell",
@@ -44,10 +44,10 @@ def our_tools(names: str | Sequence[str]) -> list[str]:
     """Tools as a list, by the names that they have here; a text has commas between them."""
     several = _COMMA.split(names) if isinstance(names, str) else names
     named = (name.strip() for name in several)
-    return [_TOOLS.get(name, name) for name in named if name]
+    return [TOOLS.get(name, name) for name in named if name]
 
 
 def part_of_a_tool(name: str) -> str | None:
     """The tool of which others allow or refuse a part so: `Bash(git *)`. None for a whole tool."""
     tool, bracket, _ = name.partition("(")
-    return _TOOLS.get(tool.strip(), tool.strip()) if bracket else None
+    return TOOLS.get(tool.strip(), tool.strip()) if bracket else None

@@ -47,6 +47,25 @@ def any_there(places: Places) -> bool:
     return any(os.path.isdir(folder) for folder, _ in (*places.skills, *places.agents))  # noqa: PTH112
 
 
+def readable(places: Places) -> list[Path]:
+    """The folders of skills whose other files may be read, without links.
+
+    A project's that leads out of the project by a link is none: else a project could let the agent
+    read whatever its user can. Blocks for a few looks at the disk.
+    """
+    found = []
+    for folder, source in places.skills:
+        real, project = (Path(os.path.realpath(one)) for one in (folder, project_of(folder)))
+        if real.is_dir() and (source == "user" or real.is_relative_to(project)):
+            found.append(real)
+    return found
+
+
+def project_of(place: Path) -> Path:
+    """The folder that has a project's place: a place is `.agents/skills` or the like in it."""
+    return place.parent.parent
+
+
 def _of(kind: str, user: Path, home: Path, hidden: list[Path]) -> tuple[tuple[Path, Source], ...]:
     own = (user / kind, home / ".agents" / kind)
     # Where a session is opened in the home folder, its places stay the user's own.

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_agent.extensions.definitions.places import Places, any_there, places
+from acp_agent.extensions.definitions.places import Places, any_there, places, readable
 from tests.extensions.definitions.definition_files import Files
 
 
@@ -54,6 +54,22 @@ def test_a_folder_that_cannot_be_looked_into_has_none(tmp_path: Path) -> None:
     refused = tmp_path / ("x" * 300)  # longer than a name may be
     assert not any_there(Places(((refused, "user"),), ()))
     assert places(refused, user=refused, home=refused).skills
+
+
+def test_the_files_beside_skills_may_be_read_but_no_link_opens_what_is_outside_of_the_project(
+    files: Files, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (files.project / "tools").mkdir()
+    for name, target in ((".agents", "../tools"), (".acp-agent", str(secret))):
+        (files.project / name).mkdir()
+        (files.project / name / "skills").symlink_to(target)
+    files.user.mkdir()
+    (files.user / "skills").symlink_to(secret)
+    assert readable(files.places) == [secret, files.project / "tools"]
+    (files.user / "skills").unlink()
+    assert readable(files.places) == [files.project / "tools"]
 
 
 def test_a_session_without_any_imports_nothing_that_reads_them() -> None:
