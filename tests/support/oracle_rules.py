@@ -158,6 +158,12 @@ def offered(capabilities: Capabilities, *path: str) -> bool:
     return value is True or isinstance(value, dict)
 
 
+def participants(message: Json) -> list[str]:
+    """The sessions that a message between sessions names."""
+    sides = (message.get("senderSessionId"), message.get("recipientSessionId"))
+    return [side for side in sides if side is not None]
+
+
 def check_choices(options: list[Json]) -> None:
     """What the buttons of a permission have to be."""
     ids = [option["optionId"] for option in options]

@@ -7,7 +7,7 @@ descriptions in the schema.
 from __future__ import annotations
 
 from tests.support.framing import Json, ViolationError, key, require
-from tests.support.oracle_rules import Asked, Rules, check_choices, offered
+from tests.support.oracle_rules import Asked, Rules, check_choices, offered, participants
 from tests.support.wire_schema import WireSchema
 
 _TURN_UPDATES = {
@@ -36,6 +36,7 @@ class _Session:
     def __init__(self) -> None:
         self.known = False
         self.child = False  # a subagent's: it works without prompts
+        self.children: list[_Session] = []  # those that it announced
         self.loading = 0
         self.prompts: set[str] = set()
         self.calls: dict[str, str] = {}  # status by id
@@ -67,7 +68,8 @@ class RulesV1(Rules):
             session.prompts.add(request.id)
         if request.method == "session/load":
             session.loading += 1
-            session.calls = {}
+            for one in (session, *session.children):
+                one.calls = {}
 
     def tells(self, method: str, params: Json) -> None:
         pass
@@ -84,9 +86,9 @@ class RulesV1(Rules):
         session = self._session(request.params)
         if method == "session/prompt" and session is not None:
             session.prompts.discard(request.id)
-            if not session.prompts:
-                require(not session.open_calls(), f"P3: calls still open: {session.open_calls()}")
-                asking = session.asking and not self.cut_short
+            for one in () if session.prompts else (session, *session.children):
+                require(not one.open_calls(), f"P3: calls still open: {one.open_calls()}")
+                asking = one.asking and not self.cut_short
                 require(not asking, "P7: a permission is still asked for")
         if method == "session/load" and session is not None:
             session.loading -= 1
@@ -166,9 +168,14 @@ class RulesV1(Rules):
             require(call in session.calls, f"P3: {call} is updated before its tool_call")
             require(session.calls[call] not in _ENDED, f"P3: {call} is updated after it ended")
             session.calls[call] = update.get("status") or session.calls[call]
+        if kind == "session_message":
+            for name in participants(update):
+                require(self._known({"sessionId": name}), f"P13: a message names {name}")
         if kind == "subagent_update":
             child = self._sessions.setdefault(update["sessionId"], _Session())
             child.known = child.child = True
+            if child not in session.children:
+                session.children.append(child)
 
     def _check_options(self, holder: Json) -> None:
         boolean = offered(self.client, "session", "configOptions", "boolean")

@@ -9,7 +9,7 @@ Elicitation, and the descriptions in the schema.
 from __future__ import annotations
 
 from tests.support.framing import Json, ViolationError, key, require
-from tests.support.oracle_rules import Asked, Rules, check_choices
+from tests.support.oracle_rules import Asked, Rules, check_choices, participants
 from tests.support.oracle_v2_session import SessionV2
 from tests.support.wire_schema import WireSchema
 
@@ -46,6 +46,9 @@ class RulesV2(Rules):
             session.resumes(request.id, replay=replay)
         if request.method in _CLOSES:
             session.stops()
+        if request.method == "tool_call/cancel":
+            for child in session.children:  # it may work for the call
+                child.stops(turn=False)
 
     def tells(self, method: str, params: Json) -> None:
         session = self._session(params)
@@ -118,10 +121,13 @@ class RulesV2(Rules):
             for session in self._sessions.values():
                 session.asking.pop(key(params["requestId"]), None)
         if method == _UPDATE:
-            session = self._known(params["sessionId"], params["update"]["sessionUpdate"])
-            for name in session.update(params["update"]):
-                child = self._sessions.setdefault(name, SessionV2())
-                child.known = child.child = True
+            update = params["update"]
+            session = self._known(params["sessionId"], update["sessionUpdate"])
+            if update["sessionUpdate"] == "session_message":
+                for name in participants(update):
+                    self._known(name, "a message")
+            for name in session.update(update):
+                self._announced(session, name)
 
     def finished(self) -> None:
         if not self.cut_short:
@@ -143,6 +149,14 @@ class RulesV2(Rules):
             require(known, f"P3: permission for {call}, which is {status}")
         if subject.get("type") == "command":
             require(subject["cwd"].startswith("/"), "P6: a command's cwd is not absolute")
+
+    def _announced(self, parent: SessionV2, name: str) -> None:
+        child = self._sessions.setdefault(name, SessionV2())
+        require(child.parent in {None, parent}, f"P13: {name} has a parent already")
+        if child.parent is None:
+            child.parent = parent
+            parent.children.append(child)
+        child.known = True
 
     def _known(self, name: str, what: str) -> SessionV2:
         session = self._sessions.get(name)

@@ -45,7 +45,8 @@ class SessionV2:
 
     def __init__(self) -> None:
         self.known = False
-        self.child = False  # a subagent's: its parent announced it
+        self.children: list[SessionV2] = []  # those that it announced
+        self.parent: SessionV2 | None = None  # a subagent's
         self.left = False  # the client ended the connection
         self.state: str | None = "idle"  # None: not told since the session was opened
         self.background: set[tuple[str, str]] = set()
@@ -77,6 +78,12 @@ class SessionV2:
         working = self.state not in {"idle", None}
         return working or bool(self.prompts or self._inserted) or self._since_idle
 
+    @property
+    def replaying(self) -> bool:
+        """Whether its history is told again; that of a child is part of its parent's."""
+        own = any(self.resuming.values())
+        return own or (self.parent is not None and self.parent.replaying)
+
     def resumes(self, asked: str, *, replay: bool) -> None:
         """`session/resume` was asked."""
         self.resuming[asked] = replay
@@ -84,13 +91,18 @@ class SessionV2:
         if not self.known:
             self.state = None
         if replay:
-            self._kinds = {}
-            self._plans = set()
-            self._compactions = {}
-            self.calls = {}
-            self.terminals = {}
-            self._cancellable = set()
-            self._shown = set()
+            self._begins_anew()
+
+    def _begins_anew(self) -> None:
+        self._kinds = {}
+        self._plans = set()
+        self._compactions = {}
+        self.calls = {}
+        self.terminals = {}
+        self._cancellable = set()
+        self._shown = set()
+        for child in self.children:
+            child._begins_anew()
 
     def stops(self, *, turn: bool = True) -> None:
         """The client stops the work: all of it, or (`turn` False) it dismissed a question."""
@@ -98,6 +110,8 @@ class SessionV2:
             self._stopping = True
             if turn and self.asking:
                 self._must_cancel = True
+        for child in self.children:
+            child.stops(turn=turn)
 
     # --- what the agent does
 
@@ -130,7 +144,7 @@ class SessionV2:
     def asks(self, request: str, method: str) -> None:
         """The agent asks the user something for the foreground work."""
         working = self.state in {"running", "requires_action"}
-        require(working or self.child, f"P6: {method} while nothing runs")
+        require(working, f"P6: {method} while nothing runs")
         self.asking[request] = method
 
     def finished(self) -> None:
@@ -146,7 +160,7 @@ class SessionV2:
     def update(self, update: Json) -> list[str]:
         """Take an update; gives the ids of sessions that it makes known."""
         kind = update["sessionUpdate"]
-        replaying = any(self.resuming.values())
+        replaying = self.replaying
         if kind in _CONVERSATION and self.resuming and not replaying:
             # A terminal that runs may be announced: the state that follows lists it.
             runs = kind == "terminal_update" and update.get("exitStatus") is None
@@ -188,7 +202,7 @@ class SessionV2:
 
     def _needs_work(self, kind: str) -> None:
         """Output of foreground work comes while such work is reported."""
-        require(self.state == "running" or self.child, f"T6: {kind} while {self.state}")
+        require(self.state == "running", f"T6: {kind} while {self.state}")
 
     def _message(self, kind: str, message: str, *, replaying: bool) -> None:
         author = _MESSAGES[kind]
@@ -261,7 +275,7 @@ class SessionV2:
             require(self.calls[call] not in _FINAL, f"P3: {call} is updated after it ended")
         if not replaying and ("tool_call", call) not in self.background:
             working = self.state in {"running", "requires_action"}
-            require(working or self.child, f"T6: tool_call_update while {self.state}")
+            require(working, f"T6: tool_call_update while {self.state}")
         if update.get("status") == "in_progress" and not replaying:
             require(self.state != "requires_action", "P6: a call runs while requires_action")
         status = self.calls.get(call, "pending")

@@ -146,6 +146,8 @@ def test_the_unstable_part_passes_where_it_was_offered() -> None:
     done = agent(id=2, result={"stopReason": "end_turn", "usage": usage})
     play([*steps, PLAN_UPDATE, COMPACTION, page, completed("e"), MCP_MESSAGE, status, child])
     play([*steps, child, chunk(session="child"), done, chunk(session="child")]).finished()
+    with pytest.raises(ViolationError, match="P13: a message names child"):
+        play([*steps, update("session_message", messageId="m", recipientSessionId="child")])
 
 
 def test_a_permission_that_was_withdrawn_is_no_longer_asked() -> None:

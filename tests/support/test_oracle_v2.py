@@ -95,6 +95,11 @@ ACCEPTED = [done(2, messageId="u1"), said("u1")]
 RUNNING = state("running")
 BEGUN = [*NEW, PROMPT, *ACCEPTED, RUNNING]
 IDLE = state("idle", stopReason="end_turn")
+CHILD = update("subagent_update", sessionId="child")
+OTHER = update("subagent_update", sessionId="t")
+TASK = update("session_message", messageId="m", senderSessionId="s", recipientSessionId="child")
+CHILD_RUNS = update("state_update", "child", state="running")
+CHILD_SAYS = update("agent_message_chunk", "child", messageId="x", content=text("hm"))
 CANCEL = client(method="session/cancel", params={"sessionId": "s"})
 CANCELLED = state("idle", stopReason="cancelled")
 CALL = call("pending", title="Edit a.py", kind="edit")
@@ -189,8 +194,11 @@ GOOD: dict[str, list[Step]] = {
     "notices at any time": [*NEW, update("notice", severity="info", title="x")],
     "a batch": [*NEW, BATCH, ("agent", [LISTED[1], REFUSED, LISTED[0]])],
     "a subagent": [
-        *BEGUN, update("subagent_update", sessionId="child"),
-        update("agent_message_chunk", "child", messageId="x", content=text("hm")), IDLE,
+        *BEGUN, CHILD, TASK, CHILD_RUNS, CHILD_SAYS,
+        update("state_update", "child", state="idle", stopReason="end_turn"), IDLE,
+    ],
+    "a subagent in a replay": [
+        *BEGUN, CHILD, REPLAY, CHILD, TASK, CHILD_SAYS, RUNNING, done(3), IDLE,
     ],
     "a compaction": [
         *BEGUN, update("compaction_update", compactionId="k", status="in_progress"),
@@ -239,6 +247,13 @@ BAD: list[tuple[str, list[Step]]] = [
     ]),
     ("S2", [*NEW, update("session_info_update", "other", title="x")]),
     ("S2", [*NEW, CLOSE, done(4), update("session_info_update", title="x")]),
+    ("S2", [*BEGUN, TASK]),
+    ("S2", [*BEGUN, CHILD_SAYS]),
+    ("T6", [*BEGUN, CHILD, CHILD_SAYS]),
+    (
+        "P13: child has a parent",
+        [*BEGUN, CHILD, OTHER, update("subagent_update", "t", sessionId="child")],
+    ),
     ("S2", [*NEW, ask(4, "session/delete"), done(4), RUNNING]),
     ("S4: resumed without", [*NEW, CLOSE, done(4), RESUME, done(3)]),
     ("S4: user_message is replayed", [*BEGUN, IDLE, CLOSE, done(4), RESUME, said("u1")]),
