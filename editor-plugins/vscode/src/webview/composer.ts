@@ -6,6 +6,7 @@ import { Attachments } from "./attachments";
 import { CompletionList, fileChoices, fitting, wanted } from "./completion";
 import type { Context } from "./context";
 import { button, fill, h, icon, setHidden } from "./dom";
+import { takeDrops, urisOf } from "./dropping";
 import { OptionsBar } from "./optionsBar";
 import type { Draft } from "./draft";
 
@@ -45,13 +46,8 @@ export class Composer {
     this.#send = button({ icon: "send", label: say("chat.send"), class: "icon-button send" }, () => this.#submit());
     this.#stop = button({ icon: "debug-stop", label: say("chat.stop"), class: "icon-button stop" }, () => send({ type: "cancel" }));
     const box = h("div", { class: "box" }, this.#attachments.element, this.#input, this.#hint, this.#problem, h("div", { class: "buttons" }, this.#options.element, this.#stop, this.#send));
-    this.element = h("div", {
-      class: "composer",
-      on: {
-        dragover: (event) => event.preventDefault(),
-        drop: (event) => this.#drop(event),
-      },
-    }, this.#waiting, this.#list.element, box);
+    this.element = h("div", { class: "composer" }, this.#waiting, this.#list.element, box);
+    takeDrops(document, (data) => this.#drop(data));
     this.#input.value = draft.text;
     new ResizeObserver(() => this.#fit()).observe(this.element); // its text wraps otherwise when the width changes
     this.#fit();
@@ -155,13 +151,10 @@ export class Composer {
     if (this.#images(event.clipboardData)) event.preventDefault();
   }
 
-  #drop(event: DragEvent): void {
-    event.preventDefault();
-    const data = event.dataTransfer;
-    if (data === null || this.#images(data)) return;
-    const uris = [data.getData("application/vnd.code.uri-list"), data.getData("text/uri-list")].join("\n")
-      .split(/\r?\n/u).filter((line) => line !== "" && !line.startsWith("#"));
-    if (uris.length > 0) this.context.send({ type: "drop", uris: [...new Set(uris)] });
+  #drop(data: DataTransfer): void {
+    if (this.#images(data)) return;
+    const uris = urisOf(data);
+    if (uris.length > 0) this.context.send({ type: "drop", uris });
   }
 
   /** Take the images of a paste or a drop, where the agent does; whether there were any. */

@@ -154,3 +154,17 @@ describe("images", () => {
     expect(told()).toBe("This agent takes no images.");
   });
 });
+
+describe("a drop", () => {
+  it("is taken wherever it falls on the page, before the editor takes it for itself", () => {
+    const { page } = written();
+    const editors = vi.fn();
+    window.addEventListener("dragover", editors);
+    document.body.dispatchEvent(new Event("dragover", { bubbles: true, cancelable: true }));
+    expect(editors).not.toHaveBeenCalled();
+    const lists: Record<string, string> = { "text/uri-list": "# a comment\r\nfile:///a.py\r\nfile:///a.py" };
+    const data = { files: [], getData: (type: string) => lists[type] ?? "" };
+    document.body.dispatchEvent(Object.assign(new Event("drop", { bubbles: true }), { dataTransfer: data }));
+    expect(page.sent).toEqual([{ type: "drop", uris: ["file:///a.py"] }]);
+  });
+});
