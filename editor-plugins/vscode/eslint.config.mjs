@@ -18,7 +18,15 @@ export default tseslint.config(
   },
   {
     files: ["**/*.mjs"],
-    languageOptions: { globals: { document: "readonly", process: "readonly", console: "readonly", setTimeout: "readonly", setInterval: "readonly", setImmediate: "readonly", URL: "readonly", Buffer: "readonly" } },
+    languageOptions: { globals: { document: "readonly", process: "readonly", console: "readonly", setTimeout: "readonly", setInterval: "readonly", setImmediate: "readonly", URL: "readonly", Buffer: "readonly", navigator: "readonly", ClipboardItem: "readonly" } },
+  },
+  {
+    // The editor makes links of what is in its messages, also such as run commands.
+    files: ["src/**/*.ts"],
+    ignores: ["src/host/telling.ts"],
+    rules: {
+      "no-restricted-properties": ["error", ...["Information", "Warning", "Error"].map((kind) => ({ property: `show${kind}Message`, message: "Use telling.ts." }))],
+    },
   },
   {
     // What the webview shows comes from strangers: nothing of it may become markup by itself.

@@ -76,6 +76,17 @@ class Workbench {
     await this.page.keyboard.press("Enter");
   }
 
+  /** Open a file of the folder, and put the cursor into it. */
+  async openFile(name) {
+    await this.command("File: Open File...");
+    await this.page.locator(".quick-input-widget input").fill(`${this.task.folder}/${name}`);
+    // Enter before the dialog has found the file does nothing.
+    await this.page.locator(".quick-input-widget .monaco-list-row", { hasText: name }).first().waitFor();
+    await this.page.keyboard.press("Enter");
+    await this.page.locator(".tab.active", { hasText: name }).waitFor();
+    await this.page.locator(".monaco-editor .view-line").first().click();
+  }
+
   /** How many permissions wait, at the chat's icon. */
   get badge() {
     return this.page.locator('.activitybar .action-item:has([aria-label^="ACP Agent"]) .badge-content').first();

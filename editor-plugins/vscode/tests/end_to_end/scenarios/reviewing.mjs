@@ -94,14 +94,7 @@ export async function hidden(bench, { file }) {
 /** Text that is not saved is what the agent reads. */
 export async function unsaved(bench) {
   const chat = await bench.chat();
-  await bench.command("File: Open File...");
-  await bench.page.locator(".quick-input-widget input").fill(`${bench.task.folder}/notes.txt`);
-  // Enter before the dialog has found the file does nothing.
-  const found = bench.page.locator(".quick-input-widget .monaco-list-row", { hasText: "notes.txt" });
-  await found.first().waitFor();
-  await bench.page.keyboard.press("Enter");
-  await bench.page.locator(".monaco-editor .view-line").first().waitFor();
-  await bench.page.locator(".monaco-editor .view-line").first().click();
+  await bench.openFile("notes.txt");
   await bench.page.keyboard.press("Control+End");
   await bench.page.keyboard.type("never saved");
   await prompt(chat, "read notes.txt");
