@@ -41,7 +41,9 @@ class Total(Struct, kw_only=True):
     @property
     def cached(self) -> float:
         """The part of what was sent that came from a provider's cache."""
-        return self.usage.cache_read / self.usage.input if self.usage.input else 0.0
+        if not self.usage.input:
+            return 0.0
+        return min(1.0, self.usage.cache_read / self.usage.input)  # some servers count it apart
 
 
 def run(argv: list[str]) -> int:

@@ -233,7 +233,10 @@ def _line(
                 "Choose another model, or correct the base URL."
             )
         case "overflow":
-            return f"The conversation is too long for {model} at {where}{code}{quoted}."
+            return (
+                f"The conversation is too long for {model} at {where}{code}{quoted}. Shorten it "
+                "with /compact, or choose a model with a larger window."
+            )
         case "rate_limit":
             return f"{where} allows no more requests at the moment{code}{quoted}. Try again later."
         case "overloaded":

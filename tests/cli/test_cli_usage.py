@@ -57,6 +57,11 @@ def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Pa
     assert rows["all"] == ["3", "3,000", "17%", "300", "40", "1.5000"]
 
 
+def test_never_more_than_all_is_cached_however_a_server_counts(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cache_read=9_000))
+    assert table(tmp_path)["all"][2] == "100%"
+
+
 def test_models_and_projects_come_with_the_dearest_first(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(cost=0.1), took("anthropic/claude-x", cost=3.0), cwd="/srv/one")
     keep(tmp_path, NOON, took(cost=9.0), cwd=str(tmp_path / "two"))

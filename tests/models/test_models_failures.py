@@ -41,6 +41,12 @@ def test_a_refused_key_says_where_to_put_a_right_one() -> None:
     )
 
 
+def test_a_conversation_that_is_too_long_for_its_model_says_what_helps() -> None:
+    told = said(400, "This model's maximum context length is 5")
+    assert told.startswith("The conversation is too long for m at DeepSeek (HTTP 400)")
+    assert told.endswith("Shorten it with /compact, or choose a model with a larger window.")
+
+
 def test_a_long_explanation_is_cut() -> None:
     assert len(said(400, "word " * 1000)) < 400
 
