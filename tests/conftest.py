@@ -20,7 +20,7 @@ from tests.support.warm_parent import WarmParent
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _TESTS = Path(__file__).parent
-_WARM = {"server", "extensions"}  # they start a thousand agents
+_WARM = {"adversarial", "extensions", "server"}  # they start a thousand agents
 
 GREETING = 'def greet(name: str) -> str:\n    return f"Hello {name}"\n'
 

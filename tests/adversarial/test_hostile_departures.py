@@ -21,6 +21,8 @@ from tests.support.hostile import (
 )
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, answer
 
+pytestmark = pytest.mark.cold  # the end of a process and its memory are those of the real command
+
 F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux only
 
 
