@@ -15,7 +15,7 @@ from tests.support.agent_process import StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
 
-pytestmark = pytest.mark.cold  # the agent's own process is looked for, too
+looks_for_the_agent = pytest.mark.cold  # its own process has the mark that is looked for, too
 
 WAITS = "echo begun; while [ ! -e done ]; do sleep 0.05; done; echo ended"
 
@@ -98,6 +98,7 @@ async def test_the_user_is_asked_about_a_background_command_as_about_any_other(
     assert not (workspace_repo / "ran").exists()
 
 
+@looks_for_the_agent
 async def test_closing_the_session_ends_its_background_commands(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
@@ -180,6 +181,7 @@ async def test_cancelling_the_session_leaves_background_commands_running(
     assert next(iter(view.terminals.values())).exit_status == {"exitCode": 0}
 
 
+@looks_for_the_agent
 @pytest.mark.covers("S4")
 async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path
@@ -211,6 +213,7 @@ async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
     assert "ended with the agent" in json.dumps(messages(model_server)[-1])
 
 
+@looks_for_the_agent
 @pytest.mark.covers("T8")
 @pytest.mark.parametrize("how", ["end of input", "SIGTERM"])
 async def test_background_commands_end_with_the_agent(
@@ -227,6 +230,7 @@ async def test_background_commands_end_with_the_agent(
     assert not running.left_behind()
 
 
+@looks_for_the_agent
 async def test_a_command_of_a_turn_ends_with_an_agent_that_is_killed(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
