@@ -138,26 +138,29 @@ class AgentChild:
         except subprocess.TimeoutExpired:
             posix.end_group(process.pid, at_once=True)
             process.wait()
-        self._end_group()
+        end_rest_of_group(process.pid)
         if self._listener is not None:
             self._listener.join(_GROUP_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
 
-    def _end_group(self) -> None:
-        """End what the agent left behind; its group bears the number of its process."""
-        leader = self._process.pid
-        if not posix.group_alive(leader):
-            return
-        posix.end_group(leader, at_once=False)
-        waiting = threading.Event()
-        for _ in range(int(_GROUP_SECONDS / 0.02)):
-            if not posix.group_runs(leader):
-                return
-            waiting.wait(0.02)
-        posix.end_group(leader, at_once=True)
-
     def _listen(self, stderr: IO[bytes]) -> None:
         with stderr:
             while piece := stderr.read1(_LAST_WORDS):  # type: ignore[attr-defined] # it is buffered
                 self._last_words = (self._last_words + piece)[-_LAST_WORDS:]
+
+
+def end_rest_of_group(leader: int) -> None:
+    """End what a process that is over left behind in its group, which bears its number.
+
+    Blocks, for half a second at most, while what is asked to end does so.
+    """
+    if not posix.group_alive(leader):
+        return
+    posix.end_group(leader, at_once=False)
+    waiting = threading.Event()
+    for _ in range(int(_GROUP_SECONDS / 0.02)):
+        if not posix.group_runs(leader):
+            return
+        waiting.wait(0.02)
+    posix.end_group(leader, at_once=True)

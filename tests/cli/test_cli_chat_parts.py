@@ -272,7 +272,7 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     chat = terminal.TerminalChat(wishes, PromptHistory(None, str), io.StringIO())
     option = acp.PermissionOption(option_id="o", name="Sure", kind="allow_once")
     chat.desk.pressed()
-    asked = asyncio.create_task(chat.ask(ShownCall("c"), [option], ""))
+    asked = asyncio.create_task(chat.front.ask(ShownCall("c"), [option], ""))
     await asyncio.sleep(0)
     for _ in range(3):
         clock.now += 0.4

@@ -16,6 +16,7 @@ from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.option_commands import OptionCommands
 from acp_agent.cli.chat.session_commands import SessionCommands
 from acp_agent.cli.chat.state import PLAN_MARKS
+from acp_agent.cli.chat.user_shell import UserShell
 from acp_agent.cli.words import words
 
 _OUTPUT_LINES = 400
@@ -28,12 +29,20 @@ class Commands:
     Args:
         conversation: what they act on.
         front: where they answer.
+        shell: the user's own.
         leave: ends the chat.
     """
 
-    def __init__(self, conversation: Conversation, front: Front, leave: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        front: Front,
+        shell: UserShell,
+        leave: Callable[[], None],
+    ) -> None:
         self._conversation = conversation
         self._front = front
+        self._shell = shell
         self._leave = leave
         self._all = {command.name: command for command in self._commands()}
 
@@ -92,6 +101,11 @@ class Commands:
             *(f"  :{one.name}  {one.description}" for one in self._there()),
             "",
             words("  Enter sends, Alt-Enter or Ctrl-J begins a new line, @ names a file."),
+            *(
+                [words("  !command runs in your own shell, Ctrl-X turns to it and back.")]
+                if self._shell.usable
+                else []
+            ),
             words("  Ctrl-C cancels the turn, and once more quits; Ctrl-D quits."),
         ]
         self._front.say("\n".join(lines))
@@ -137,6 +151,10 @@ class Commands:
         else:
             self._front.say(words("Taken back: {text}", text=text))
 
+    async def share(self, _: str) -> None:
+        """Let what the user's last command printed go along with the next prompt, or not."""
+        self._shell.share()
+
     async def quit(self, _: str) -> None:
         """End the chat."""
         self._leave()
@@ -152,6 +170,12 @@ class Commands:
             command("thoughts", words("the last thoughts in full"), self.thoughts),
             command("output", words("the last tool call in full"), self.output),
             command("plan", words("the plan in full"), self.plan),
+            ChatCommand(
+                name="share",
+                description=words("let the agent have what your last command printed, or not"),
+                run=self.share,
+                there=lambda: self._shell.usable,
+            ),
             command("unqueue", words("take back what waits"), self.unqueue),
             command("login", words("log in"), self.login, idle=True),
             command("restart", words("start the agent again"), self.restart),

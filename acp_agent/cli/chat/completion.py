@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import AsyncGenerator, Callable, Iterable
 from pathlib import Path
 
@@ -22,11 +23,18 @@ class ChatCompleter(Completer):
     Args:
         offered: names and descriptions of the commands behind `/` or `:`.
         cwd: the folder that paths are relative to.
+        command_in: the command of the user's shell that a text is; None where it is none.
     """
 
-    def __init__(self, offered: Callable[[str], list[tuple[str, str]]], cwd: Path) -> None:
+    def __init__(
+        self,
+        offered: Callable[[str], list[tuple[str, str]]],
+        cwd: Path,
+        command_in: Callable[[str], str | None],
+    ) -> None:
         self._offered = offered
         self._cwd = cwd
+        self._command_in = command_in
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -49,6 +57,11 @@ class ChatCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         """Commands, or the files and folders that a path may become."""
+        if self._command_in(document.text):
+            if complete_event.completion_requested:  # by Tab alone, as shells do
+                async for path in self._paths(document.get_word_before_cursor(WORD=True)):
+                    yield path
+            return
         match = _MENTION.search(document.text_before_cursor)
         if match is None:
             for command in self.get_completions(document, complete_event):
@@ -62,3 +75,10 @@ class ChatCompleter(Completer):
                 start_position=-len(mark) - len(typed),
                 display=one_line(name, 60),
             )
+
+    async def _paths(self, typed: str) -> AsyncGenerator[Completion, None]:
+        """What a word of a command may become."""
+        for name in await asyncio.to_thread(completions, typed, self._cwd):
+            end = "" if name.endswith("/") else " "
+            text = name if name.startswith("~/") else shlex.quote(name)
+            yield Completion(f"{text}{end}", start_position=-len(typed), display=one_line(name, 60))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from acp_agent.cli.chat.agent import FAILURES, Agent, AgentFailedError
@@ -27,16 +27,21 @@ LISTED = 200  # sessions that are offered
 
 
 class Conversation:
-    """Between the user at a `front` and an agent.
+    """Between the user at a front and an agent.
 
     `begin` it, give its `turns` what the user types, and end it with `aclose`. It is the agent's
     listener.
+
+    Args:
+        wishes: how it is to begin.
+        front: the user's terminal.
+        along: takes what goes along with the next prompt.
 
     Attributes:
         turns: what the user says to the agent.
     """
 
-    def __init__(self, wishes: Wishes, front: Front) -> None:
+    def __init__(self, wishes: Wishes, front: Front, along: Callable[[], Sequence[str]]) -> None:
         self.wishes = wishes
         self._front = front
         self._open = OpenSession(front, cwd=wishes.cwd, spawn=self._spawn)
@@ -46,6 +51,7 @@ class Conversation:
             agent=lambda: self.agent,
             state=lambda: self.state,
             ended=self._turn_over,
+            along=along,
             cwd=wishes.cwd,
         )
         self._requests = Requests(

@@ -8,6 +8,7 @@ from typing import TextIO
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.renderer import Renderer
 
 
 class FrameOutput(Vt100_Output):
@@ -30,11 +31,6 @@ class FrameOutput(Vt100_Output):
         self._held = False
         self._above: list[str] = []
 
-    @property
-    def waiting(self) -> bool:
-        """Whether there are finished lines that were not written yet."""
-        return bool(self._above)
-
     def above(self, lines: Sequence[str]) -> None:
         """Take finished lines, which go above what is drawn with the next frame."""
         self._above += lines
@@ -43,6 +39,14 @@ class FrameOutput(Vt100_Output):
         """Write the finished lines where the cursor is, which becomes the row below them."""
         self.write_raw("".join(f"{line}\r\n" for line in self._above))
         self._above.clear()
+
+    def begin(self, renderer: Renderer, rows: int) -> None:
+        """Begin a frame of `rows`: the finished lines go above it, rows too many are given up."""
+        self.hold()
+        last = renderer.last_rendered_screen
+        if self._above or (last is not None and last.height > rows):
+            renderer.erase()
+            self.write_above()
 
     def hold(self) -> None:
         """Keep everything back until `release`."""

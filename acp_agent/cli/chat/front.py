@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from acp_agent.cli.chat.calls import ShownCall
+from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.screen import Style
 from protocol.v1 import types as acp
 
@@ -72,3 +73,6 @@ class Front(Protocol):
 
     async def outside(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
         """Run a program that has the terminal for itself; its exit status."""
+
+    async def run_command(self, command: str) -> Ran:
+        """Run a command of the user's in the terminal. Raises OSError."""

@@ -20,11 +20,14 @@ class PromptHistory:
     Args:
         path: the file; None keeps nothing.
         scrub: takes secrets out of a text.
+
+    Attributes:
+        scrub: likewise, for whatever else the user keeps or gives away.
     """
 
     def __init__(self, path: Path | None, scrub: Callable[[str], str]) -> None:
         self._path = path
-        self._scrub = scrub
+        self.scrub = scrub
 
     def load(self) -> list[str]:
         """The entries, the oldest first. A file that cannot be read has none."""
@@ -46,7 +49,7 @@ class PromptHistory:
         """Keep an entry. One that begins with a space is not kept, as in shells."""
         if self._path is None or text[:1].isspace() or len(text) > _LONGEST:
             return
-        line = json.dumps(self._scrub(text)).encode() + b"\n"
+        line = json.dumps(self.scrub(text)).encode() + b"\n"
         try:
             make_private_folder(self._path.parent)
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -34,7 +34,7 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
     @keys.add("c-d", filter=Condition(lambda: not chat.input.text) & typing)
     @keys.add("c-d", filter=asking)
     def _quit(_: KeyPressEvent) -> None:
-        chat.leave()
+        chat.end_of_input()
 
     @keys.add("c-z")
     def _suspend(event: KeyPressEvent) -> None:
@@ -54,6 +54,10 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
     @keys.add("escape", "enter", filter=typing)
     def _new_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
+
+    @keys.add("c-x", filter=typing, eager=True)
+    def _shell(_: KeyPressEvent) -> None:
+        chat.shell.toggle()
 
     @keys.add(Keys.BracketedPaste, filter=~entering)
     def _paste(event: KeyPressEvent) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from prompt_toolkit.styles import Style
 
 from acp_agent.cli.chat.questions import Entering, Permission, Picking, Question
 from acp_agent.cli.chat.toolbar import toolbar
+from acp_agent.cli.chat.user_shell import SHELL_PROMPT
 from acp_agent.cli.words import words
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Panes:
         self.question_lines: list[str] = []
         self.prompt = Window(
             BufferControl(
-                chat.input, input_processors=[BeforeInput("> ", "class:mark")], focusable=True
+                chat.input, input_processors=[BeforeInput(self._mark, "class:mark")], focusable=True
             ),
             wrap_lines=True,
             height=lambda: Dimension(min=1, max=min(_PROMPT_ROWS, max(self._rows() // 3, 1))),
@@ -114,9 +116,29 @@ class Panes:
         return lines
 
     def _status(self) -> list[str]:
-        activity = self._chat.activity
-        columns, _ = self._chat.size
-        return [self._chat.renderer.cut(activity, columns, "dim")] if activity else []
+        chat = self._chat
+        columns, _ = chat.size
+        shown = [self._activity(), chat.shell.along]
+        if chat.shell.on:
+            shown.append(words("Your own shell; Ctrl-X goes back to the agent."))
+        return [chat.renderer.cut(text, columns, "dim") for text in shown if text]
+
+    def _activity(self) -> str:
+        """What goes on; empty where nothing does."""
+        chat = self._chat
+        if not chat.ready:
+            return "" if chat.desk.waiting else words("Starting the agent ...")
+        if chat.conversation.agent is None:
+            return words("There is no agent; :restart starts it again.")
+        if chat.conversation.turns.cancelling:
+            return words("Cancelling the turn; Ctrl-C once more quits.")
+        if chat.front.began is not None:
+            seconds = int(time.monotonic() - chat.front.began)
+            return words("Working, {seconds} s; Ctrl-C cancels.", seconds=seconds)
+        return ""
+
+    def _mark(self) -> str:
+        return SHELL_PROMPT if self._chat.shell.on else "> "
 
     def toolbar(self) -> StyleAndTextTuples:
         """The line at the bottom."""

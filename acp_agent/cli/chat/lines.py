@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TextIO
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TextIO
 
-from acp_agent.cli.chat.call_lines import details
-from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.chat_command import ChatCommand
 from acp_agent.cli.chat.commands import Commands, no_command
 from acp_agent.cli.chat.conversation import Conversation
-from acp_agent.cli.chat.front import Field, How, Item
+from acp_agent.cli.chat.front import How
 from acp_agent.cli.chat.history import PromptHistory
+from acp_agent.cli.chat.lending import Lending
 from acp_agent.cli.chat.line_input import LineInput
-from acp_agent.cli.chat.questions import DETAILS, letters
+from acp_agent.cli.chat.line_questions import LineQuestions
 from acp_agent.cli.chat.turns import how_said
+from acp_agent.cli.chat.user_command import Ran
+from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
 from acp_agent.cli.chat.wishes import ChatError, Wishes
-from acp_agent.cli.editor import Asked
 from acp_agent.cli.inert import inert, one_line
 from acp_agent.cli.interrupts import ending_signals, interrupts
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
 from acp_agent.cli.screen import Screen, Style, block_text, painter
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
-
-_ATTEMPTS = 3
 
 
 class LineChat:
@@ -44,21 +40,25 @@ class LineChat:
     """
 
     def __init__(self, wishes: Wishes, history: PromptHistory, out: TextIO) -> None:
-        self.conversation = Conversation(wishes, self)
+        self._person = sys.stdin is not None and sys.stdin.isatty()
+        self._shell = UserShell(self, wishes.cwd, history.scrub, usable=self._person)
+        self.conversation = Conversation(wishes, self, self._shell.take)
         self._history = history
         self._out = out
         self._cwd = wishes.cwd
         self._screen = Screen(painter(out), cwd=wishes.cwd)
-        self._person = sys.stdin is not None and sys.stdin.isatty()
-        self._input = LineInput()
-        self._commands = Commands(self.conversation, self, self._leave)
+        self._questions = LineQuestions(
+            self._screen, out, lambda: self.conversation.state.id, person=self._person
+        )
+        self.ask, self.pick = self._questions.ask, self._questions.pick
+        self.enter = self._questions.enter
+        self._input = LineInput(terminal=self._person)
+        self._lending = Lending(self._free, wishes.cwd, screen=out)
+        self._commands = Commands(self.conversation, self, self._shell, self._leave)
         self._idle = asyncio.Event()
         self._idle.set()
-        self._asking = asyncio.Lock()
         self._prompts: asyncio.Queue[str | None] = asyncio.Queue()
-        self._answers: asyncio.Queue[str | None] = asyncio.Queue()
         self._ready = False
-        self._elsewhere = False  # whether another program has the terminal
         self._status = 0
         self._me: asyncio.Task[int] | None = None
 
@@ -74,6 +74,8 @@ class LineChat:
             hurry = True
             return self._status
         finally:
+            self._lending.close()
+            self._input.stop()
             sorting.cancel()
             await self.conversation.aclose(hurry=hurry and self.conversation.turns.busy)
 
@@ -99,9 +101,9 @@ class LineChat:
         line: str | None = ""
         while line is not None:
             line = await self._input.next()
-            if self._asking.locked():
-                self._answers.put_nowait(line)
-            if line is None or not self._asking.locked():
+            if self._questions.waiting:
+                self._questions.take(line)
+            if line is None or not self._questions.waiting:
                 self._prompts.put_nowait(line)
 
     def _take(self, line: str) -> None:
@@ -109,33 +111,42 @@ class LineChat:
         if not text:
             self._prompt()
             return
-        self._history.append(line.rstrip("\r\n"))
-        found = self._commands.find(text)
-        if found is None:
-            if self._commands.mistyped(text):
-                self.say(no_command(text), "warning")
-                self._prompt()
-            else:
-                self.conversation.turns.submit(text)
+        found = self._commands.find(text) if text[0] != "/" or not self._shell.on else None
+        command = self._shell.command_in(text) if found is None else None
+        self._history.append(f"{MARK}{command}" if command else line.rstrip("\r\n"))
+        if command:
+            self._beside(lambda: self._shell.run(command))
+        elif command is not None:
+            self._shell.toggle()
+            self._prompt()
+        elif found is not None:
+            self._beside(lambda: self._commands.run(*found))
+        elif self._commands.mistyped(text):
+            self.say(no_command(text), "warning")
+            self._prompt()
         else:
-            self._idle.clear()
-            self.conversation.run(lambda: self._command(*found))
+            self.conversation.turns.submit(text)
 
-    async def _command(self, command: ChatCommand, rest: str) -> None:
+    def _beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do something that is no turn, and prompt again."""
+        self._idle.clear()
+        self.conversation.run(lambda: self._then_prompt(work))
+
+    async def _then_prompt(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
-            await self._commands.run(command, rest)
+            await work()
         finally:
             if not self.conversation.turns.busy:
                 self._idle.set()
                 self._prompt()
 
     def _interrupt(self) -> None:
-        if self._elsewhere:
+        if self._lending.lent:
             return  # it is for the program that has the terminal
         if self.conversation.turns.cancel():
             self.say(words("Cancelling the turn; Ctrl-C once more quits."), "warning")
-            if self._asking.locked():
-                self._answers.put_nowait(None)
+            if self._questions.waiting:
+                self._questions.take(None)
             return
         self._leave(INTERRUPTED if self.conversation.turns.busy or not self._ready else 0)
 
@@ -147,7 +158,9 @@ class LineChat:
     def _prompt(self) -> None:
         if self._person and not self.conversation.turns.busy:
             self._screen.close_line()
-            self._out.write("> ")
+            if self._shell.along:
+                self.say(self._shell.along, "dim")
+            self._out.write(SHELL_PROMPT if self._shell.on else "> ")
             self._out.flush()
 
     # --- what the conversation wants of its front
@@ -193,95 +206,17 @@ class LineChat:
     def changed(self) -> None:
         """There is no toolbar."""
 
-    async def ask(
-        self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
-    ) -> acp.PermissionOption | None:
-        """Ask by letters; where nobody can be asked it is refused."""
-        async with self._asking:
-            self._answers = asyncio.Queue()
-            request = acp.RequestPermissionRequest(
-                session_id=self.conversation.state.id,
-                tool_call=acp.ToolCallUpdate(tool_call_id=call.id, content=_content(call)),
-                options=options,
-            )
-            asked = Asked(title=call.title, kind=call.kind, options=tuple(options), request=request)
-            by_letter = letters(options)
-            refusal = next((one for one in options if one.kind == "reject_once"), None)
-            if not self._person:
-                self._screen.answered(asked, words("refused: nobody can be asked here"))
-                return refusal
-            self._screen.permission(asked)
-            if warning:
-                self.say(f"  ! {warning}", "bad")
-            for _ in range(_ATTEMPTS):
-                for letter, option in by_letter.items():
-                    self.say(f"  [{letter}] {one_line(option.name)}", "warning")
-                self.say(f"  [{DETAILS}] {words('details')}", "dim")
-                line = await self._next_line("  ? ")
-                if line is None:
-                    return None
-                if line == DETAILS:
-                    self.say("\n".join(details(call.title, call.raw_input)))
-                elif line.lower() in by_letter:
-                    return by_letter[line.lower()]
-            self.say(words("No answer; it is refused."), "warning")
-            return refusal
-
-    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
-        """Let the user pick by number; an empty line leaves."""
-        if not self._person:
-            return None
-        async with self._asking:
-            self._answers = asyncio.Queue()
-            self.say(f"? {one_line(title)} {one_line(description)}".rstrip(), "warning")
-            for number, item in enumerate(items, 1):
-                mark = " *" if item.current else ""
-                self.say(f"  {number}) {one_line(item.name)}{mark}  {one_line(item.description)}")
-            for _ in range(_ATTEMPTS):
-                typed = await self._next_line(words("  number: "))
-                if not typed:
-                    return None
-                if typed.isdecimal() and 1 <= int(typed) <= len(items):
-                    return items[int(typed) - 1].value
-            return None
-
-    async def enter(self, field: Field) -> str | None:
-        """Let the user enter a line; the end of input leaves."""
-        if not self._person:
-            return None
-        async with self._asking:
-            self._answers = asyncio.Queue()
-            self.say(f"? {one_line(field.title)} {one_line(field.description)}", "warning")
-            if field.complaint:
-                self.say(f"  ! {field.complaint}", "bad")
-            shown = f" [{one_line(field.default)}]" if field.default else ""
-            line = await self._next_line(f"  >{shown} ")
-            return field.default if line == "" else line
-
     async def outside(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
         """Run a program that has the terminal for itself."""
-        variables = {**os.environ, **environ}
-        self._elsewhere = True
-        try:
-            done = await asyncio.to_thread(subprocess.run, command, env=variables, check=False)
-        except OSError:
-            return FAILED
-        finally:
-            self._elsewhere = False
-        status: int = done.returncode
-        return status
+        return await self._lending.run(command, environ)
 
-    async def _next_line(self, prompt: str) -> str | None:
+    async def run_command(self, command: str) -> Ran:
+        """Run a command of the user's in the terminal."""
+        return await self._lending.run_command(command)
+
+    @asynccontextmanager
+    async def _free(self) -> AsyncIterator[None]:
         self._screen.close_line()
-        self._out.write(prompt)
         self._out.flush()
-        line = await self._answers.get()
-        return None if line is None else line.strip()
-
-
-def _content(call: ShownCall) -> list[acp.ToolCallContent]:
-    text = "\n".join(call.output_lines())
-    shown: list[acp.ToolCallContent] = list(call.diffs)
-    if text:
-        shown.append(acp.Content(content=acp.TextContent(text=text)))
-    return shown
+        with self._input.left_alone():
+            yield

@@ -5,43 +5,40 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import subprocess
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TextIO
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
 
-from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.colours import colour_depth, colours_of
 from acp_agent.cli.chat.commands import Commands, no_command
 from acp_agent.cli.chat.completion import ChatCompleter
 from acp_agent.cli.chat.conversation import Conversation
 from acp_agent.cli.chat.desk import Desk
 from acp_agent.cli.chat.frames import FrameOutput
-from acp_agent.cli.chat.front import Field, How, Item
 from acp_agent.cli.chat.history import PromptHistory
 from acp_agent.cli.chat.keys import key_bindings
 from acp_agent.cli.chat.layout import Panes, make_layout, make_style
+from acp_agent.cli.chat.lending import Lending
 from acp_agent.cli.chat.questions import DETAILS, Entering, Permission, Picking, Question
 from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.chat.terminal_front import TerminalFront
 from acp_agent.cli.chat.transcript import Transcript
-from acp_agent.cli.chat.turns import how_said, stop_reason
+from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
 from acp_agent.cli.chat.wishes import ChatError, Wishes
 from acp_agent.cli.interrupts import ending_signals
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
-from acp_agent.cli.screen import Style
 from acp_agent.cli.words import words
-from protocol.v1 import types as acp
 
 _FRAME_SECONDS = 0.04  # between two frames
 
 
 class TerminalChat:
-    """The front of a conversation in a terminal; `run` it.
+    """A conversation in a terminal; `run` it.
 
     Args:
         wishes: how the conversation is to begin.
@@ -53,13 +50,10 @@ class TerminalChat:
         colours, monochrome = colours_of(out)
         unicode = (out.encoding or "").lower().replace("-", "") == "utf8"
         self.renderer = Renderer(colours, monochrome=monochrome, unicode=unicode)
-        self.conversation = Conversation(wishes, self)
         self._history = history
         self._status = 0
         self._fault = ""
         self._ready = False
-        self._elsewhere = False  # whether another program has the terminal
-        self._began: float | None = None  # when the turn that runs began
         self.desk = Desk(self._turned)
         self._output = FrameOutput(
             out,
@@ -73,9 +67,13 @@ class TerminalChat:
             commit=self._commit,
             cwd=wishes.cwd,
         )
-        self.commands = Commands(self.conversation, self, self.leave)
+        self._lending = Lending(self._free, wishes.cwd, screen=out)
+        self.front = TerminalFront(self.transcript, self.desk, self._lending, self._redraw)
+        self.shell = UserShell(self.front, wishes.cwd, history.scrub, usable=True)
+        self.conversation = Conversation(wishes, self.front, self.shell.take)
+        self.commands = Commands(self.conversation, self.front, self.shell, self.leave)
         self.input = Buffer(
-            completer=ChatCompleter(self.commands.offered, wishes.cwd),
+            completer=ChatCompleter(self.commands.offered, wishes.cwd, self.shell.command_in),
             complete_while_typing=True,
             history=InMemoryHistory(history.load()),
             multiline=True,
@@ -111,6 +109,7 @@ class TerminalChat:
                 await self._app.run_async(handle_sigint=True, set_exception_handler=False)
         except EOFError:  # the terminal is gone
             ended = True
+            self._lending.close()
         except Exception as error:  # noqa: BLE001 - a line says it, where a traceback helps nobody
             self._fail(error)
             self._output.write_raw("\r")
@@ -129,6 +128,7 @@ class TerminalChat:
     def leave(self, status: int = 0) -> None:
         """End the chat."""
         self._status = status
+        self._lending.close()
         with contextlib.suppress(Exception):  # it is ending already
             self._app.exit()
 
@@ -139,23 +139,35 @@ class TerminalChat:
         text = self.input.text.strip("\n")
         if not text.strip():
             return
+        found = self.commands.find(text) if text[0] != "/" or not self.shell.on else None
+        command = self.shell.command_in(text) if found is None else None
+        if command:
+            space = " " if text[0].isspace() else ""  # which keeps it out of the history
+            self.input.text = text = f"{space}{MARK}{command}"  # the arrow keys bring it back so
         self._history.append(text)
         self.input.reset(append_to_history=True)
-        found = self.commands.find(text)
-        if found is None:
-            if self.commands.mistyped(text):
-                self.say(no_command(text), "warning")
-            else:
-                self.conversation.turns.submit(text.strip())
-            return
-        self.transcript.user(text.strip())
-        self.desk.expect()
-        self.conversation.run(lambda: self.commands.run(*found))
+        if command is not None:
+            self._to_shell(command)
+        elif found is not None:
+            self.transcript.user(text.strip())
+            self.desk.expect()
+            self.conversation.run(lambda: self.commands.run(*found))
+        elif self.commands.mistyped(text):
+            self.front.say(no_command(text), "warning")
+        else:
+            self.conversation.turns.submit(text.strip())
+
+    def _to_shell(self, command: str) -> None:
+        if command:
+            self.transcript.user(command, prompt=SHELL_PROMPT)
+            self.conversation.run(lambda: self.shell.run(command))
+        else:
+            self.shell.toggle()
 
     def interrupt(self) -> None:
         """Ctrl-C: leave a question, cancel the turn, empty the prompt, or quit; one at a time."""
         question = self.desk.waiting
-        if self._elsewhere:
+        if self._lending.lent:
             return  # it is for the program that has the terminal
         if isinstance(question, Picking | Entering):
             self.desk.decline(question)
@@ -165,6 +177,15 @@ class TerminalChat:
             self.leave(INTERRUPTED)
         elif self.input.text:
             self.input.reset()
+        elif self.shell.on:
+            self.shell.toggle()
+        else:
+            self.leave()
+
+    def end_of_input(self) -> None:
+        """Ctrl-D: leave the shell, or the chat."""
+        if self.shell.on:
+            self.shell.toggle()
         else:
             self.leave()
 
@@ -180,97 +201,15 @@ class TerminalChat:
     # --- what the panes show
 
     @property
-    def activity(self) -> str:
-        """What goes on, in a line; empty where nothing does."""
-        if not self._ready:
-            return "" if self.desk.waiting else words("Starting the agent ...")
-        if self.conversation.agent is None:
-            return words("There is no agent; :restart starts it again.")
-        if self.conversation.turns.cancelling:
-            return words("Cancelling the turn; Ctrl-C once more quits.")
-        if self._began is not None:
-            seconds = int(time.monotonic() - self._began)
-            return words("Working, {seconds} s; Ctrl-C cancels.", seconds=seconds)
-        return ""
+    def ready(self) -> bool:
+        """Whether the agent is there and a session is open."""
+        return self._ready
 
     @property
     def size(self) -> tuple[int, int]:
         """Columns and rows of the terminal."""
         size = self._output.get_size()
         return size.columns, size.rows
-
-    # --- what the conversation wants of its front
-
-    def show(self, update: acp.SessionUpdate) -> None:
-        """Show one update."""
-        self.transcript.show(update)
-        self._app.invalidate()
-
-    def say(self, text: str, style: Style = "") -> None:
-        """Show something of our own."""
-        self.transcript.say(text, style)
-        self._app.invalidate()
-
-    def said(self, text: str, how: How) -> None:
-        """Show what the user said."""
-        self.transcript.user(text, how_said(how))
-        self._app.invalidate()
-
-    def thoughts(self) -> None:
-        """Show the last thoughts."""
-        self.transcript.thoughts()
-
-    def replaying(self, session: str) -> None:
-        """An earlier conversation begins, or has ended."""
-        self.transcript.replaying(session)
-
-    def turn_began(self) -> None:
-        """A turn runs."""
-        self._began = time.monotonic()
-        self._app.invalidate()
-
-    def turn_ended(self, reason: str) -> None:
-        """No turn runs any more."""
-        self._began = None
-        self.transcript.finish()
-        if reason and reason != "end_turn":
-            self.transcript.say(stop_reason(reason), "warning")
-        self._app.invalidate()
-
-    def changed(self) -> None:
-        """Something in the toolbar changed."""
-        self._app.invalidate()
-
-    async def ask(
-        self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
-    ) -> acp.PermissionOption | None:
-        """Ask whether a call may run."""
-        return await self.desk.ask(Permission(call, options, warning))
-
-    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
-        """Let the user pick one of several."""
-        return await self.desk.ask(Picking(title, items, description))
-
-    async def enter(self, field: Field) -> str | None:
-        """Let the user enter a text."""
-        return await self.desk.ask(Entering(field))
-
-    async def outside(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
-        """Run a program that has the terminal for itself."""
-        variables = {**os.environ, **environ}
-
-        def work() -> int:
-            try:
-                return subprocess.run(command, env=variables, check=False).returncode
-            except OSError:
-                return FAILED
-
-        self._elsewhere = True
-        try:
-            status: int = await run_in_terminal(work, in_executor=True)
-        finally:
-            self._elsewhere = False
-        return status
 
     # --- how it works
 
@@ -284,6 +223,17 @@ class TerminalChat:
         self._ready = True
         self._greet()
         self.conversation.turns.go_on()
+
+    def _redraw(self) -> None:
+        self._app.invalidate()
+
+    @asynccontextmanager
+    async def _free(self) -> AsyncIterator[None]:
+        """The terminal without anything drawn in it, and with the lines that wait written."""
+        async with in_terminal():
+            self._output.write_above()
+            self._output.flush()
+            yield
 
     def _greet(self) -> None:
         agent = self.conversation.agent
@@ -316,16 +266,10 @@ class TerminalChat:
         self._app.invalidate()
 
     def _begin_frame(self) -> None:
-        """Put finished lines above the drawn ones, and give up rows that are no longer needed."""
         self.panes.refresh()
-        renderer = self._app.renderer
-        last = renderer.last_rendered_screen
         columns, rows = self.size
         needed = self._app.layout.container.preferred_height(columns, rows).preferred
-        self._output.hold()
-        if self._output.waiting or (last is not None and last.height > needed):
-            renderer.erase()
-            self._output.write_above()
+        self._output.begin(self._app.renderer, needed)
 
     def _write_rest(self) -> None:
         """Write what no frame took any more, and how to go on."""
@@ -351,5 +295,5 @@ class TerminalChat:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(1)
-            if self._began is not None:
+            if self.front.began is not None:
                 self._app.invalidate()

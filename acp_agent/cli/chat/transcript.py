@@ -111,11 +111,11 @@ class Transcript:
         self.finish_message()
         self.write("note", self._renderer.text(text[:_SAID], self._width(), style))
 
-    def user(self, text: str, mark: str = "") -> None:
-        """Write what the user said, and what became of it."""
+    def user(self, text: str, mark: str = "", *, prompt: str = "> ") -> None:
+        """Write what the user typed behind a prompt of two columns, and what became of it."""
         self.finish_message()
         lines = self._renderer.text(text, self._width() - 2, "user")
-        shown = [f"{'> ' if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
+        shown = [f"{prompt if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
         if mark:
             shown += self._renderer.text(f"  {mark}", self._width(), "dim")
         self.write("user", shown)

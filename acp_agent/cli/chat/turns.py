@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from acp_agent.cli.chat.agent import Agent
 from acp_agent.cli.chat.front import Front, How
@@ -17,6 +19,13 @@ from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
 
+class Prompt(Struct, frozen=True):
+    """What is said to the agent: the user's words, and texts that go along with them."""
+
+    text: str
+    along: Sequence[str] = ()
+
+
 class Turns:
     """The prompts of a session.
 
@@ -25,6 +34,7 @@ class Turns:
         agent: the agent as it is now; None while there is none.
         state: the session as it is now.
         ended: called when no turn runs any more, before the front is told.
+        along: takes what goes along with the prompt that is said next.
         cwd: the folder that mentioned files are relative to.
 
     Attributes:
@@ -39,14 +49,16 @@ class Turns:
         agent: Callable[[], Agent | None],
         state: Callable[[], SessionState],
         ended: Callable[[], None],
+        along: Callable[[], Sequence[str]],
         cwd: Path,
     ) -> None:
-        self.queue: deque[str] = deque()
+        self.queue: deque[Prompt] = deque()
         self.cancelling = False
         self._front = front
         self._agent = agent
         self._state = state
         self._ended = ended
+        self._along = along
         self._cwd = cwd
         self._running = 0  # prompts that are not answered yet
         self._tasks: set[asyncio.Task[None]] = set()
@@ -59,15 +71,17 @@ class Turns:
     def submit(self, text: str) -> None:
         """Say something to the agent: a turn, or a part of the one that runs, or the next one."""
         agent = self._agent()
+        # Commands take nothing along: they are not for the model.
+        prompt = Prompt(text, () if text.startswith("/") else self._along())
         if agent is None or not self._state().id:
-            self._wait(text)
+            self._wait(prompt)
         elif not self.busy or (text.startswith("/") and agent.answers_meanwhile):
-            self._front.said(text, "sent")
-            self._prompt(agent, text)
+            self._said(prompt, "sent")
+            self._prompt(agent, prompt)
         elif agent.steers and not text.startswith("/"):
-            self._spawn(self._steer(agent, text))
+            self._spawn(self._steer(agent, prompt))
         else:
-            self._wait(text)
+            self._wait(prompt)
 
     def cancel(self) -> bool:
         """Stop the turn; whether there is one that was not asked to stop before."""
@@ -81,26 +95,26 @@ class Turns:
 
     def unqueue(self) -> str | None:
         """Take the prompt back that waits and came last."""
-        text = self.queue.pop() if self.queue else None
+        prompt = self.queue.pop() if self.queue else None
         self._front.changed()
-        return text
+        return None if prompt is None else prompt.text
 
-    def _wait(self, text: str) -> None:
-        self.queue.append(text)
-        self._front.said(text, "queued")
+    def _wait(self, prompt: Prompt) -> None:
+        self.queue.append(prompt)
+        self._said(prompt, "queued")
         self._front.changed()
 
-    def _prompt(self, agent: Agent, text: str) -> None:
+    def _prompt(self, agent: Agent, prompt: Prompt) -> None:
         if not self._running:
             self._front.turn_began()
         self._running += 1
         self._state().prompted = True
-        self._spawn(self._turn(agent, text))
+        self._spawn(self._turn(agent, prompt))
 
-    async def _turn(self, agent: Agent, text: str) -> None:
+    async def _turn(self, agent: Agent, prompt: Prompt) -> None:
         reason = ""
         try:
-            blocks = await self._blocks(agent, text)
+            blocks = await self._blocks(agent, prompt)
             reason = (await agent.prompt(self._state().id, blocks)).stop_reason
         except RpcError as error:
             self._front.say(told(error.message), "bad")
@@ -116,31 +130,36 @@ class Turns:
                 self._front.turn_ended(reason)
         self.go_on()
 
-    async def _steer(self, agent: Agent, text: str) -> None:
+    async def _steer(self, agent: Agent, prompt: Prompt) -> None:
         session = self._state().id
         try:
-            blocks = await self._blocks(agent, text)
+            blocks = await self._blocks(agent, prompt)
             outcome = await agent.steer(session, blocks)
         except RpcError as error:
             self._front.say(told(error.message), "bad")
             return
         except (ConnectionError, TimeoutError):
-            self._wait(text)
+            self._wait(prompt)
             return
         if outcome == "injected":
-            self._front.said(text, "steered")
+            self._said(prompt, "steered")
         else:  # the turn ended meanwhile
-            self._wait(text)
+            self._wait(prompt)
             self.go_on()
 
     def go_on(self) -> None:
         """Send the prompt that waits, once nothing runs and there is a session."""
         agent = self._agent()
         if self.queue and not self.busy and agent is not None and self._state().id:
-            text = self.queue.popleft()
-            self._front.said(text, "sent")
-            self._prompt(agent, text)
+            prompt = self.queue.popleft()
+            self._said(prompt, "sent")
+            self._prompt(agent, prompt)
         self._front.changed()
+
+    def _said(self, prompt: Prompt, how: How) -> None:
+        self._front.said(prompt.text, how)
+        if prompt.along and how != "queued":
+            self._front.say(words("(with what your own commands printed)"), "dim")
 
     async def settled(self) -> None:
         """Wait until the prompts are answered or have failed that were sent so far."""
@@ -158,8 +177,11 @@ class Turns:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _blocks(self, agent: Agent, text: str) -> list[acp.ContentBlock]:
-        return await asyncio.to_thread(content_blocks, text, self._cwd, images=agent.takes_images)
+    async def _blocks(self, agent: Agent, prompt: Prompt) -> list[acp.ContentBlock]:
+        blocks = await asyncio.to_thread(
+            content_blocks, prompt.text, self._cwd, images=agent.takes_images
+        )
+        return [*blocks, *(acp.TextContent(text=text) for text in prompt.along)]
 
 
 def how_said(how: How) -> str:

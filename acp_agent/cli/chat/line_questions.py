@@ -1,0 +1,136 @@
+"""What the user is asked line by line: by a letter, by a number, or for a text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from acp_agent.cli.chat.call_lines import details
+from acp_agent.cli.chat.calls import ShownCall
+from acp_agent.cli.chat.front import Field, Item
+from acp_agent.cli.chat.questions import DETAILS, letters
+from acp_agent.cli.editor import Asked
+from acp_agent.cli.inert import inert, one_line
+from acp_agent.cli.screen import Screen, Style
+from acp_agent.cli.words import words
+from protocol.v1 import types as acp
+
+_ATTEMPTS = 3
+
+
+class LineQuestions:
+    """Asks one question after the other; `take` is given what is typed meanwhile.
+
+    Args:
+        screen: shows what it is about.
+        out: where it is asked.
+        session: the id of the open session.
+        person: whether there is somebody to ask; otherwise nothing is allowed and nothing answered.
+    """
+
+    def __init__(
+        self, screen: Screen, out: TextIO, session: Callable[[], str], *, person: bool
+    ) -> None:
+        self._screen = screen
+        self._out = out
+        self._session = session
+        self._person = person
+        self._asking = asyncio.Lock()
+        self._answers: asyncio.Queue[str | None] = asyncio.Queue()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is asked."""
+        return self._asking.locked()
+
+    def take(self, line: str | None) -> None:
+        """Take a line as the answer; None for none, which leaves the question."""
+        self._answers.put_nowait(line)
+
+    async def ask(
+        self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
+    ) -> acp.PermissionOption | None:
+        """Ask by letters; where nobody can be asked it is refused."""
+        async with self._asking:
+            self._begin()
+            request = acp.RequestPermissionRequest(
+                session_id=self._session(),
+                tool_call=acp.ToolCallUpdate(tool_call_id=call.id, content=_content(call)),
+                options=options,
+            )
+            asked = Asked(title=call.title, kind=call.kind, options=tuple(options), request=request)
+            by_letter = letters(options)
+            refusal = next((one for one in options if one.kind == "reject_once"), None)
+            if not self._person:
+                self._screen.answered(asked, words("refused: nobody can be asked here"))
+                return refusal
+            self._screen.permission(asked)
+            if warning:
+                self._say(f"  ! {warning}", "bad")
+            for _ in range(_ATTEMPTS):
+                for letter, option in by_letter.items():
+                    self._say(f"  [{letter}] {one_line(option.name)}", "warning")
+                self._say(f"  [{DETAILS}] {words('details')}", "dim")
+                line = await self._next_line("  ? ")
+                if line is None:
+                    return None
+                if line == DETAILS:
+                    self._say("\n".join(details(call.title, call.raw_input)))
+                elif line.lower() in by_letter:
+                    return by_letter[line.lower()]
+            self._say(words("No answer; it is refused."), "warning")
+            return refusal
+
+    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
+        """Let the user pick by number; an empty line leaves."""
+        if not self._person:
+            return None
+        async with self._asking:
+            self._begin()
+            self._say(f"? {one_line(title)} {one_line(description)}".rstrip(), "warning")
+            for number, item in enumerate(items, 1):
+                mark = " *" if item.current else ""
+                self._say(f"  {number}) {one_line(item.name)}{mark}  {one_line(item.description)}")
+            for _ in range(_ATTEMPTS):
+                typed = await self._next_line(words("  number: "))
+                if not typed:
+                    return None
+                if typed.isdecimal() and 1 <= int(typed) <= len(items):
+                    return items[int(typed) - 1].value
+            return None
+
+    async def enter(self, field: Field) -> str | None:
+        """Let the user enter a line; the end of input leaves."""
+        if not self._person:
+            return None
+        async with self._asking:
+            self._begin()
+            self._say(f"? {one_line(field.title)} {one_line(field.description)}", "warning")
+            if field.complaint:
+                self._say(f"  ! {field.complaint}", "bad")
+            shown = f" [{one_line(field.default)}]" if field.default else ""
+            line = await self._next_line(f"  >{shown} ")
+            return field.default if line == "" else line
+
+    async def _next_line(self, prompt: str) -> str | None:
+        self._screen.close_line()
+        self._out.write(prompt)
+        self._out.flush()
+        line = await self._answers.get()
+        return None if line is None else line.strip()
+
+    def _begin(self) -> None:
+        self._answers = asyncio.Queue()  # what was typed before was for no question
+
+    def _say(self, text: str, style: Style = "") -> None:
+        for line in inert(text).split("\n"):
+            self._screen.say(line, style)
+
+
+def _content(call: ShownCall) -> list[acp.ToolCallContent]:
+    text = "\n".join(call.output_lines())
+    shown: list[acp.ToolCallContent] = list(call.diffs)
+    if text:
+        shown.append(acp.Content(content=acp.TextContent(text=text)))
+    return shown

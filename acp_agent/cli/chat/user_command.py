@@ -1,0 +1,256 @@
+"""One command of the user's own: it has the chat's terminal, and what it prints is kept.
+
+Between the two is a pseudo-terminal, so that editors, pagers and questions for a password work,
+Ctrl-C is for the command, and its output can be kept while it is seen as it comes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+import tty
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.cli.chat.calls import last_of_rewritten
+from acp_agent.cli.child import end_rest_of_group
+from acp_agent.platform import posix
+from acp_agent.workspace.output import PlainText
+
+KEPT = 32_000  # characters of the output that are kept, from its end
+_KEPT_BYTES = 8 * KEPT
+_PIECE = 65_536
+_LAST_READS = 64
+_LOOK_SECONDS = 0.2  # between two looks whether it ended, and at the size of the terminal
+_INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # Ctrl-C so often and so soon ends what ignores it
+_END_SECONDS = 1.0  # for a command to end when the chat does
+_CTRL_C = b"\x03"
+
+# A session of its own whose terminal the new one is. Not in the forked process before it runs a
+# program (`preexec_fn`), which is not safe where there are threads.
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+# What editors and pagers show on a screen of its own is not a part of what was printed.
+_OTHER_SCREEN = re.compile(
+    rb"\x1b\[\?(?:1049|1047|47)h.*?(?:\x1b\[\?(?:1049|1047|47)l|\Z)", re.DOTALL
+)
+_ON_OTHER, _OFF_OTHER = b"\x1b[?1049h", b"\x1b[?1049l"
+_UPRIGHT = b"\x1b[0m\x1b[?25h"  # colours off, the cursor to be seen
+# And what a program that was ended may have left: mouse, paste and key modes.
+_AS_BEFORE = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>"
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """A command that was run.
+
+    Attributes:
+        command: as it was typed.
+        status: its exit status, negative for a signal.
+        output: the end of what it printed, without escape codes.
+        cut: whether it printed more than that.
+    """
+
+    command: str
+    status: int
+    output: str
+    cut: bool = False
+
+
+class UserCommand:
+    """A command in the user's shell; `run` it in a thread, `stop` it from any.
+
+    Args:
+        command: what the shell is given.
+        cwd: the folder that it runs in.
+        keys: descriptor of the terminal that the user types at.
+        screen: descriptor that its output goes to.
+    """
+
+    def __init__(self, command: str, cwd: Path, *, keys: int, screen: int) -> None:
+        self._command = command
+        self._cwd = cwd
+        self._keys = keys
+        self._screen = screen
+        self._kept: deque[bytes] = deque()
+        self._kept_size = 0
+        self._cut = False
+        self._typed = b""  # what the command has not read yet
+        self._interrupted: deque[float] = deque(maxlen=_INTERRUPTS)
+        self._size: tuple[int, ...] = ()
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Have it ended, with its group; returns at once."""
+        self._stopped.set()
+
+    def run(self) -> Ran:
+        """Run it to its end, with the terminal for itself.
+
+        Raises:
+            OSError: it could not be started, or the terminal is gone.
+        """
+        try:
+            return self._run()
+        except termios.error as error:
+            raise OSError(*error.args) from None
+
+    def _run(self) -> Ran:
+        before = termios.tcgetattr(self._keys)
+        ours, theirs = pty.openpty()
+        try:
+            termios.tcsetattr(theirs, termios.TCSANOW, before)
+            self._follow_size(ours)
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *self._in_shell()],
+                    stdin=theirs,
+                    stdout=theirs,
+                    stderr=theirs,
+                    cwd=self._cwd,
+                    start_new_session=True,
+                )
+            finally:
+                os.close(theirs)
+            os.set_blocking(ours, False)
+            try:
+                tty.setraw(self._keys, termios.TCSADRAIN)
+                self._pass_on(process, ours)
+            finally:
+                self._end(process)
+                with suppress(termios.error):  # the terminal is gone
+                    termios.tcsetattr(self._keys, termios.TCSADRAIN, before)
+        finally:
+            os.close(ours)
+        self._tidy_up(ended=process.returncode < 0)
+        return self._ran(process.returncode)
+
+    def _in_shell(self) -> list[str]:
+        shell = shutil.which(os.environ.get("SHELL", "")) or posix.find_shell(None)
+        return [shell, "-c", self._command]
+
+    def _pass_on(self, process: subprocess.Popen[bytes], ours: int) -> None:
+        """Keys to the command and its output to the screen, until it ended or is to end."""
+        there = True  # whether anybody has the command's end of the terminal
+        reads = _LAST_READS  # once it ended: what it left behind may print for ever
+        while reads and not self._stopped.is_set():
+            ended = process.poll() is not None  # before the look for output, which is its last then
+            reading = [self._keys, ours] if there else [self._keys]
+            writing = [ours] if there and self._typed else []
+            wait = 0 if ended else _LOOK_SECONDS
+            ready, writable, _ = select.select(reading, writing, [], wait)
+            if self._keys in ready and not self._read_keys(process, ours):
+                return
+            if writable:
+                self._give_keys(ours)
+            if ours in ready:
+                there = self._show(ours)
+            if ended:
+                reads = reads - 1 if ours in ready else 0
+            self._follow_size(ours)
+
+    def _read_keys(self, process: subprocess.Popen[bytes], ours: int) -> bool:
+        """Take what was typed; whether the terminal is still there."""
+        try:
+            typed = os.read(self._keys, _PIECE)
+        except OSError:
+            return False
+        if _CTRL_C in typed and _interrupts(ours):
+            self._interrupted.extend([time.monotonic()] * typed.count(_CTRL_C))
+            first = self._interrupted[0]
+            often = len(self._interrupted) == _INTERRUPTS
+            if often and time.monotonic() - first < _INTERRUPT_SECONDS:
+                posix.end_group(process.pid, at_once=True)
+        self._typed += typed
+        return bool(typed)
+
+    def _give_keys(self, ours: int) -> None:
+        try:
+            written = os.write(ours, self._typed[:_PIECE])
+        except BlockingIOError:
+            return
+        except OSError:
+            written = len(self._typed)  # nobody is there to read
+        self._typed = self._typed[written:]
+
+    def _show(self, ours: int) -> bool:
+        """Pass output on and keep it; whether more may come."""
+        try:
+            data = os.read(ours, _PIECE)
+        except BlockingIOError:
+            return True
+        except OSError:  # how Linux says that nobody has the terminal any more
+            return False
+        if not data:
+            return False
+        self._kept.append(data)
+        self._kept_size += len(data)
+        while self._kept_size - len(self._kept[0]) > _KEPT_BYTES:
+            self._kept_size -= len(self._kept.popleft())
+            self._cut = True
+        self._write(data)
+        return True
+
+    def _write(self, data: bytes) -> None:
+        with suppress(OSError):  # the terminal is gone
+            while data:
+                data = data[os.write(self._screen, data) :]
+
+    def _follow_size(self, ours: int) -> None:
+        with suppress(OSError):
+            size = os.get_terminal_size(self._keys)
+            if size != self._size:
+                self._size = size
+                cells = struct.pack("HHHH", size.lines, size.columns, 0, 0)
+                fcntl.ioctl(ours, termios.TIOCSWINSZ, cells)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """See to it that nothing of it runs any more."""
+        if process.poll() is None:
+            posix.end_group(process.pid, at_once=False)
+            try:
+                process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                posix.end_group(process.pid, at_once=True)
+                process.wait()
+        end_rest_of_group(process.pid)
+
+    def _tidy_up(self, *, ended: bool) -> None:
+        """Let the next line begin as lines do."""
+        able = os.environ.get("TERM", "") not in {"", "dumb"} and os.isatty(self._screen)
+        if able:
+            printed = b"".join(self._kept)
+            if printed.rfind(_ON_OTHER) > printed.rfind(_OFF_OTHER):
+                self._write(_OFF_OTHER)
+            self._write(_UPRIGHT + (_AS_BEFORE if ended else b""))
+        if self._kept and not self._kept[-1].endswith(b"\n"):
+            self._write(b"\r\n")
+
+    def _ran(self, status: int) -> Ran:
+        printed = _OTHER_SCREEN.sub(b"", b"".join(self._kept))
+        text = last_of_rewritten(PlainText().feed(printed, final=True)).encode("utf-8", "replace")
+        output = text.decode().strip("\n")
+        cut = self._cut or len(output) > KEPT
+        return Ran(command=self._command, status=status, output=output[-KEPT:], cut=cut)
+
+
+def _interrupts(terminal: int) -> bool:
+    """Whether Ctrl-C is a signal there, and not a key like others, as editors have it."""
+    try:
+        return bool(termios.tcgetattr(terminal)[3] & termios.ISIG)
+    except termios.error:
+        return True
