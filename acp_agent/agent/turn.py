@@ -6,12 +6,35 @@ What the user says meanwhile is in the journal at once, and reaches the model wi
 
 from __future__ import annotations
 
-from acp_agent.agent.answer import ask_model, make_ready
+from acp_agent.agent.answer import ProposedCall, ask_model, make_ready
 from acp_agent.agent.calls import CallRunner
 from acp_agent.agent.host import TurnHost
+from acp_agent.agent.labels import label
 from acp_agent.agent.loops import heed_loops
 from acp_agent.agent.spoken import spoken
-from acp_agent.events import StopReason
+from acp_agent.events import ModelAnswered, ModelAsked, StopReason, ToolCalled
+from acp_agent.ids import new_call_id, new_message_id
+
+
+async def make_call(host: TurnHost, name: str, arguments: str) -> None:
+    """Make a call that the user asked for, as if the model had made it.
+
+    The model finds it in the conversation, with what came of it.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    message, call = new_message_id(), new_call_id()
+    title, kind = label(host.toolset, name, arguments)
+    await host.emit(
+        ModelAsked(message=message, model=host.model.ref),
+        ToolCalled(
+            call=call, message=message, name=name, arguments=arguments, title=title, kind=kind
+        ),
+        ModelAnswered(message=message, model=host.model.ref),
+    )
+    await CallRunner(host).run([ProposedCall(call=call, name=name, arguments=arguments)])
+    await host.settled()
 
 
 async def run_turn(host: TurnHost) -> StopReason:

@@ -35,7 +35,9 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     """A command in a prompt: one that the agent answers by itself, or asks the model to do.
 
     `work` takes a turn of its own; where a turn runs already, that turn is told the `wish`, or the
-    user is told the `refusal`. `chosen` is what a turn is to be run with that begins with it.
+    user is told the `refusal`. `chosen` is what a turn is to be run with that begins with it, and
+    `call` a call that such a turn makes first, as if the model had made it: the tool's name, and
+    its arguments as JSON. Where a turn runs already the model is asked instead.
     """
 
     answer: Callable[[Session], Awaitable[str]] | None = None
@@ -45,6 +47,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     repetition: Repetition | None = None
     refusal: str = ""
     chosen: Chosen | None = None
+    call: tuple[str, str] | None = None
 
 
 COMMANDS = (

@@ -57,11 +57,12 @@ class Delegation:
         workspace = self._host.workspace
         agents = [(one.name, one.description) for one in self._definitions.agents]
         skills = [(one.name, one.description) for one in self._definitions.skills if one.by_model]
+        apart = [one.name for one in self._definitions.skills if one.by_user and one.apart]
         tools: list[AnyTool] = []
         if agents:
             tools.append(TaskTool(workspace, agents, self._task))
-        if skills:
-            tools.append(SkillTool(workspace, skills, self._skill))
+        if skills or apart:
+            tools.append(SkillTool(workspace, skills, apart, self._skill))
         return tools
 
     async def _task(self, agent: str, title: str, task: str, progress: Progress) -> Outcome:

@@ -113,7 +113,7 @@ class Prompter:
             message = msgspec.structs.replace(message, local=True)
             reply = spoken(await command.answer(self._session))
         else:
-            ask = None if command is None else command.ask
+            ask = None if command is None or self._calls(command) else command.ask
             attached = await self._attached(content, ask)
             message = msgspec.structs.replace(message, attached=attached)
         withdrawn = cancelled if withdrawable else _never
@@ -126,11 +126,16 @@ class Prompter:
             work=work,
             repetition=repetition,
             chosen=chosen,
+            call=None if command is None else command.call,
         )
         began = turn.began_with(message.message)
         if command is not None and work is not None and not began and not command.refusal:
             turns.compaction_wish = command.wish
         return Said(turn=turn, message=message.message, began=began)
+
+    def _calls(self, command: FoundCommand) -> bool:
+        """Whether the turn begins with a call of the command's."""
+        return command.call is not None and not self._session.turns.takes_words
 
     def _check_images(self, content: Sequence[ContentBlock], model: ModelInfo) -> None:
         sees = model.vision or self._session.services.config.vision_model is not None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.definitions.uses import Uses
 from acp_agent.session.chosen import choose
@@ -14,11 +16,14 @@ from acp_agent.session.skill_text import skill_text
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
 
+SKILL_TOOL = "skill"  # `acp_agent.tools.skill`, which brings pydantic
+
 
 async def skill_command(session: Session, name: str, rest: str) -> FoundCommand | None:
     """What a command does that names a skill; None where it names none.
 
-    The turn that it begins is run with what the skill wants to be run with. In a turn that runs
+    The turn that it begins is run with what the skill wants to be run with, or begins by having an
+    agent follow it, where the skill wants that. In a turn that runs
     already the skill's text joins in, and the turn stays what it is.
     """
     definitions, words = session.extensions.definitions, session.services.words
@@ -30,6 +35,9 @@ async def skill_command(session: Session, name: str, rest: str) -> FoundCommand 
     if skill is None or not skill.by_user:
         text = words("There is no skill {name!r}; /help lists those that there are.", name=name)
         return _answered(text)
+    if skill.apart:
+        given = msgspec.json.encode({"skill": skill.name, "request": rest}).decode()
+        return FoundCommand(ask=skill_text(skill, rest), call=(SKILL_TOOL, given))
     if skill.uses == Uses():
         return FoundCommand(ask=skill_text(skill, rest))
     settings, services = session.settings, session.services

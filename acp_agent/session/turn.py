@@ -48,6 +48,7 @@ class Turn:
         work: what it does instead of both; it gives what the agent says in the end.
         repetition: asks the model, maybe more than once; None: it is asked once.
         chosen: what a skill wants it to be run with; None: what the user chose.
+        call: what is called before the model is asked: a tool's name, and its arguments as JSON.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Turn:
         work: Work | None = None,
         repetition: Repetition | None = None,
         chosen: Chosen | None = None,
+        call: tuple[str, str] | None = None,
     ) -> None:
         self._session = session
         self._first = first
@@ -66,6 +68,7 @@ class Turn:
         self._work_instead = work
         self._repetition = repetition
         self._chosen = chosen
+        self._call = call
         self._id = new_turn_id()
         self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
@@ -254,11 +257,13 @@ class Turn:
         await session.extensions.ready()
         await host.write_system_prompt()
 
-        from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings what only prompts need
+        from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - for prompts only
 
         async with host.turn_slot():
             if self._repetition is not None:
                 return await self._repetition.run(host)
+            if self._call is not None:
+                await make_call(host, *self._call)
             return await run_turn(host)
 
     def _uncancel(self) -> None:

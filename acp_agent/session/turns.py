@@ -51,6 +51,7 @@ class Turns:
         work: Work | None = None,
         repetition: Repetition | None = None,
         chosen: Chosen | None = None,
+        call: tuple[str, str] | None = None,
     ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
@@ -62,6 +63,7 @@ class Turns:
             work: what a turn that begins with them does, instead of asking the model.
             repetition: asks the model in a turn that begins with them, maybe more than once.
             chosen: what a skill wants such a turn to be run with.
+            call: what such a turn calls first; see `FoundCommand`.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see `Session.prompt`.
@@ -82,7 +84,7 @@ class Turns:
         if session.closing:
             raise SessionNotFoundError(session.session)
         turn = self.current = Turn(
-            session, message, reply, work=work, repetition=repetition, chosen=chosen
+            session, message, reply, work=work, repetition=repetition, chosen=chosen, call=call
         )
         turn.start(on_end=self._ended)
         return turn

@@ -35,6 +35,7 @@ class SkillTool(Tool[SkillParams]):
     Args:
         workspace: what the tools may touch.
         skills: the names and descriptions of the skills that the model may choose.
+        others: the names of those that only the user may.
         use: uses one for a request.
     """
 
@@ -43,13 +44,22 @@ class SkillTool(Tool[SkillParams]):
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[SkillParams]] = SkillParams
 
-    def __init__(self, workspace: Workspace, skills: Sequence[tuple[str, str]], use: Use) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        skills: Sequence[tuple[str, str]],
+        others: Sequence[str],
+        use: Use,
+    ) -> None:
         super().__init__(workspace)
         self._skills = dict(skills)
+        self._names = {*self._skills, *others}
         self._use = use
 
     def description(self) -> str:
         """What the tool is for, and the skills that there are."""
+        if not self._skills:
+            return f"{super().description()}\n\nAt the moment only the user may choose one."
         lines = [
             f"- {name}: {one_line(about, _DESCRIPTION)}" for name, about in self._skills.items()
         ]
@@ -71,7 +81,7 @@ class SkillTool(Tool[SkillParams]):
         Raises:
             ToolError: there is no such skill.
         """
-        if params.skill not in self._skills:
+        if params.skill not in self._names:
             raise ToolError(
                 f"there is no skill {params.skill!r}; the skills are {', '.join(self._skills)}"
             )

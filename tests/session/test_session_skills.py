@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.content import ImageBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import AgentText, ChildWorked, ToolEnded
+from acp_agent.events import AgentText, ChildWorked, ToolCalled, ToolEnded
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
 
@@ -160,9 +160,39 @@ async def test_a_skill_with_a_model_of_its_own_is_run_apart_when_the_model_uses_
     assert await desk.say("Look at my change") == "end_turn"
     assert models(model_server) == ["gpt-5", "blind", "gpt-5"]
     child = model_server.requests[1].json["messages"]
-    assert "Look at the diff first." in child[-1]["content"]
+    assert "Look at the diff first." in str(child[-1]["content"])
     assert "Look at my change" not in str(child)
     assert desk.editor.of(ToolEnded)[0].result == "Two faults."
+
+
+@pytest.mark.parametrize("more", ["context: fork", "context: fork\ndisable-model-invocation: true"])
+async def test_a_skill_that_the_user_chooses_to_be_run_apart_is_and_the_model_tells_what_came_of_it(
+    desk: Desk, model_server: ModelServer, more: str
+) -> None:
+    write_skill(desk.folder, more + "\nmodel: openai/blind")
+    model_server.add(answer("Two faults."), answer("There are two faults."))
+    assert await desk.say("/skill:review the parser") == "end_turn"
+    assert models(model_server) == ["blind", "gpt-5"]
+    child, after = (request.json["messages"] for request in model_server.requests)
+    assert "Look at the diff first." in str(child[-1]["content"])
+    assert "Look at the diff first." not in str(after)
+    assert [message["role"] for message in after] == ["system", "user", "assistant", "tool"]
+    assert after[-1]["content"] == "Two faults."
+    assert [event.title for event in desk.editor.of(ToolCalled)] == ["Use the skill review"]
+
+
+async def test_a_skill_to_be_run_apart_joins_in_where_a_turn_runs(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "context: fork")
+    stall = Stall()
+    model_server.add(answer("Half", stall, " done."), answer("Reviewed."))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    assert await desk.begin("/skill:review the parser") is turn
+    stall.release()
+    assert await turn.result() == "end_turn"
+    assert "Look at the diff first." in desk.words()[-1]
 
 
 async def test_a_skill_that_only_the_user_may_choose_is_not_offered_to_the_model(
