@@ -95,6 +95,24 @@ def test_the_diff_has_no_key_of_another_agent_wherever_it_stands(
     assert all(secret in zed.read_text() for secret in hidden)
 
 
+def test_leftovers_of_a_setup_that_was_killed_are_told_and_taken_away(
+    zed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = zed.with_name(f".{zed.name}.acp-agent-abcdefgh.tmp")
+    left.write_text("half")
+    assert setup("zed") == 2  # nobody to ask: nothing is done
+    assert left.exists()
+    assert setup("zed", "--yes") == 0
+    assert f"{left} is taken away: a setup that was killed left it." in capsys.readouterr().out
+    assert not left.exists()
+    left.write_text("half")
+    assert setup("zed", "--yes") == 0  # also where there is nothing to change
+    assert not left.exists()
+    zed.write_text(BEFORE)  # as an undo that was killed before its last step leaves it
+    assert setup("zed", "--undo", "--yes") == 0
+    assert list(zed.parent.iterdir()) == [zed]
+
+
 def test_taking_back_leaves_what_changed_since(zed: Path) -> None:
     setup("zed", "--yes")
     zed.write_text(zed.read_text().replace("One Dark", "One Light"))

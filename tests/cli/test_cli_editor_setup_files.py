@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from acp_agent.cli.editors import config_file
-from acp_agent.cli.editors.config_file import BACKUP_SUFFIX, read, write
+from acp_agent.cli.editors.config_file import BACKUP_SUFFIX, read, sweep, write
 from acp_agent.errors import InvalidInputError
 from tests.support.ordinary_user import NOBODY, shared_folder, without_root
 
@@ -91,6 +95,71 @@ def test_a_disk_that_takes_no_more_leaves_everything_as_it_was(
         write(file, b"after", keep=True)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from acp_agent.cli.editors.config_file import read, write
+calls = []
+def fsync(descriptor):
+    calls.append(descriptor)
+    if len(calls) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = fsync
+write(read(Path(sys.argv[1])), b"after", keep=True)
+"""
+
+
+@pytest.mark.parametrize("write_that_is_cut", ["1", "2"])
+def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
+    tmp_path: Path, write_that_is_cut: str
+) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"before")
+    command = [sys.executable, "-c", KILLED, str(path), write_that_is_cut]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    left = [other for other in tmp_path.iterdir() if other.name.startswith(".")]
+    assert len(left) == 1
+    others = [
+        tmp_path / name
+        for name in (
+            ".settings.json.mine",
+            ".settings.json.acp-agent-short.tmp",
+            ".tasks.json.acp-agent-abcdefgh.tmp",
+        )
+    ]
+    for other in others:
+        other.write_bytes(b"of somebody else")
+    (tmp_path / ".settings.json.acp-agent-abcdefgi.tmp").symlink_to(path)
+    file = read(path)
+    assert sweep(file) == left
+    write(file, b"after", keep=True)
+    assert path.read_bytes() == b"after"
+    assert file.backup.read_bytes() == b"before"
+    assert all(other.exists() for other in others)
+    assert sweep(read(path)) == []
+
+
+def test_what_another_setup_is_writing_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(b"before")
+    unfinished = tmp_path / ".settings.json.acp-agent-abcdefgh.tmp"
+    unfinished.write_bytes(b"half")
+    monkeypatch.setattr(config_file, "_LOCK_SECONDS", 0.1)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        for work in (sweep, lambda file: write(file, b"after", keep=True)):
+            with pytest.raises(InvalidInputError, match="another setup writes"):
+                work(read(path))
+        assert path.read_bytes() == b"before"
+        assert unfinished.exists()
+    finally:
+        os.close(folder)
+    assert sweep(read(path)) == [unfinished]
 
 
 def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:

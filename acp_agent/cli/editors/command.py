@@ -96,8 +96,13 @@ def _setup(options: Namespace) -> int:
                 _print_lines(task)
             return USAGE
         for plan in changing:
+            _sweep(plan)
             _make(plan)
     elif plans:
+        for plan in plans:
+            _sweep(plan)
+            if options.undo:
+                config_file.drop_equal_backup(plan.file)
         say(words("There is nothing to change in {file}.", file=_named(plans)))
     if options.undo or status:
         return status
@@ -158,6 +163,16 @@ def _consent(*, yes: bool) -> bool:
         return True
     say(words("Nothing is written."))
     return False
+
+
+def _sweep(plan: Plan) -> None:
+    """Take away what a setup left that was killed, and say so.
+
+    Raises:
+        InvalidInputError: another setup is at work there.
+    """
+    for path in config_file.sweep(plan.file):
+        say(words("{file} is taken away: a setup that was killed left it.", file=str(path)))
 
 
 def _make(plan: Plan) -> None:

@@ -3,23 +3,33 @@
 A link is followed, so that a file kept among dotfiles stays there; owner and permissions stay; a
 copy of what was there before lies beside it. What is not plainly the user's own to write is left
 alone: the reason is in the error.
+
+A file is written under another name first. Whoever writes holds a lock on the folder, which goes
+with the process, however that ends; so what has such a name while nobody has the lock is what a
+setup left that was killed, and `sweep` takes it away.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from acp_agent.errors import InvalidInputError
+from acp_agent.platform import posix
 
 BACKUP_SUFFIX = ".before-acp-agent"
 _LARGEST = 4 * 1024 * 1024  # bytes
+_LOCK_SECONDS = 3.0  # for another setup to be done with the folder
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.acp-agent-[a-z0-9_]{8}\.tmp", re.DOTALL)
 _READ_ONLY_STORES = (Path("/nix/store"), Path("/gnu/store"))
 
 
@@ -91,9 +101,10 @@ def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
     try:
         _check_unchanged(file)
         file.real.parent.mkdir(parents=True, exist_ok=True)
-        if keep and file.data is not None:
-            _replace(file.backup, file.data, like=file.real)
-        _replace(file.real, data, like=file.real if file.data is not None else None)
+        with _alone_in(file.real.parent):
+            if keep and file.data is not None:
+                _replace(file.backup, file.data, like=file.real)
+            _replace(file.real, data, like=file.real if file.data is not None else None)
     except OSError as error:
         raise InvalidInputError(_reason(error)) from None
 
@@ -111,6 +122,25 @@ def delete(file: ConfigFile) -> None:
         raise InvalidInputError(_reason(error)) from None
 
 
+def sweep(file: ConfigFile) -> list[Path]:
+    """Take away what a setup of this file left that was killed while it wrote; gives what it was.
+
+    Raises:
+        InvalidInputError: another setup writes in the folder.
+    """
+    folder = file.real.parent
+    if not any(_is_unfinished(path, file) for path in _entries(folder)):
+        return []
+    taken: list[Path] = []
+    with _alone_in(folder) as alone:
+        for path in _entries(folder) if alone else ():
+            if _is_unfinished(path, file):
+                with suppress(OSError):
+                    path.unlink()
+                    taken.append(path)
+    return taken
+
+
 def read_backup(file: ConfigFile) -> bytes | None:
     """What the file was before we changed it last; None where no copy is left."""
     with suppress(OSError):
@@ -123,6 +153,12 @@ def drop_backup(file: ConfigFile) -> None:
     """Take the copy away once what it has is in the file again."""
     with suppress(OSError):
         file.backup.unlink()
+
+
+def drop_equal_backup(file: ConfigFile) -> None:
+    """Take the copy away where it is what the file is, as an undo leaves it that was killed."""
+    if file.data is not None and read_backup(file) == file.data:
+        drop_backup(file)
 
 
 def _check_unchanged(file: ConfigFile) -> None:
@@ -139,9 +175,61 @@ def _check_folder(real: Path) -> None:
         raise InvalidInputError(f"{folder} cannot be written")
 
 
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[bool]:
+    """Have the folder's lock; false where the file system has no locks.
+
+    Raises:
+        InvalidInputError: another process has it, and goes on having it.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # a folder that may be written, and not read
+        yield False
+        return
+    try:
+        yield _lock(descriptor, folder)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> bool:
+    end = time.monotonic() + _LOCK_SECONDS
+    try:
+        while not posix.try_lock(descriptor):
+            if time.monotonic() > end:
+                raise InvalidInputError(f"another setup writes in {folder}; run the command again")
+            time.sleep(0.05)
+    except OSError:
+        return False
+    return True
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_unfinished(path: Path, file: ConfigFile) -> bool:
+    """Whether a path is what `_replace` names a file of this one, and plainly our own."""
+    found = _UNFINISHED.fullmatch(path.name)
+    if found is None or found["name"] not in {file.real.name, file.backup.name}:
+        return False
+    try:
+        state = path.lstat()
+    except OSError:
+        return False
+    ours = state.st_uid == os.geteuid() and state.st_nlink == 1
+    return ours and stat.S_ISREG(state.st_mode)
+
+
 def _replace(path: Path, data: bytes, *, like: Path | None) -> None:
     """Write a file beside `path` and give it its name, with the permissions of `like`."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(
+        prefix=f".{path.name}.acp-agent-", suffix=".tmp", dir=path.parent
+    )
     written = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
