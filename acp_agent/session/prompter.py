@@ -19,7 +19,7 @@ from acp_agent.content import (
     TextBlock,
 )
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.events import AnyEvent, UserMessage
+from acp_agent.events import UserMessage
 from acp_agent.ids import MessageId, new_message_id
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.commands import FoundCommand, find_command
@@ -27,6 +27,7 @@ from acp_agent.session.notes import Notes
 from acp_agent.session.turn import Turn
 
 if TYPE_CHECKING:
+    from acp_agent.session.assignment import Assignment
     from acp_agent.session.session import Session
 
 WISH_HEARD = "The conversation will be summed up before the next request to the model."
@@ -97,45 +98,45 @@ class Prompter:
             from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
 
             content = without_secrets(content, self._session.secrets)
-        message = UserMessage(message=new_message_id(), content=content)
-        reply: Sequence[AnyEvent] = ()
-        work = None if command is None else command.work
-        repetition = None if command is None else command.repetition
-        if command is not None and work is not None:
-            message = msgspec.structs.replace(message, local=True)
-            reply = spoken(self._session.services.words(command.refusal or WISH_HEARD))
-        elif repetition is not None and self._session.turns.takes_words:
-            from acp_agent.session.repetition import turn_runs  # noqa: PLC0415 - rarely needed
-
-            message, repetition = msgspec.structs.replace(message, local=True), None
-            reply = spoken(turn_runs(self._session.services.words))
-        elif command is not None and command.answer is not None:
-            message = msgspec.structs.replace(message, local=True)
-            reply = spoken(await command.answer(self._session))
-        else:
-            ask = None if command is None or self._calls(command) else command.ask
-            attached = await self._attached(content, ask)
-            message = msgspec.structs.replace(message, attached=attached)
+        message, assignment = await self._assigned(content, command)
         withdrawn = cancelled if withdrawable else _never
         turns = self._session.turns
-        turn = await turns.join_or_begin(
-            message,
-            reply,
-            steers,
-            withdrawn=withdrawn,
-            work=work,
-            repetition=repetition,
-            chosen=chosen,
-            call=None if command is None else command.call,
-        )
+        turn = await turns.join_or_begin(message, assignment, steers, withdrawn=withdrawn)
         began = turn.began_with(message.message)
-        if command is not None and work is not None and not began and not command.refusal:
+        if command is not None and command.work is not None and not began and not command.refusal:
             turns.compaction_wish = command.wish
         return Said(turn=turn, message=message.message, began=began)
 
-    def _calls(self, command: FoundCommand) -> bool:
-        """Whether the turn begins with a call of the command's."""
-        return command.call is not None and not self._session.turns.takes_words
+    async def _assigned(
+        self, content: tuple[ContentBlock, ...], command: FoundCommand | None
+    ) -> tuple[UserMessage, Assignment]:
+        """The message that a prompt becomes, and what a turn is to do that begins with it."""
+        from acp_agent.session.assignment import Assignment  # noqa: PLC0415 - for prompts only
+
+        message = UserMessage(message=new_message_id(), content=content)
+        if command is None:
+            attached = await self._attached(content, None)
+            return msgspec.structs.replace(message, attached=attached), Assignment()
+        reply = await self._reply(command)
+        if reply is not None:
+            own = Assignment(reply=spoken(reply), work=command.work)
+            return msgspec.structs.replace(message, local=True), own
+        calls = command.call is not None and not self._session.turns.takes_words
+        attached = await self._attached(content, None if calls else command.ask)
+        return msgspec.structs.replace(message, attached=attached), Assignment(
+            repetition=command.repetition, chosen=command.chosen, call=command.call
+        )
+
+    async def _reply(self, command: FoundCommand) -> str | None:
+        """What the agent answers by itself, without the model; None: the model is to answer."""
+        words = self._session.services.words
+        if command.work is not None:
+            return words(command.refusal or WISH_HEARD)
+        if command.repetition is not None and self._session.turns.takes_words:
+            from acp_agent.session.repetition import turn_runs  # noqa: PLC0415 - rarely needed
+
+            return turn_runs(words)
+        return None if command.answer is None else await command.answer(self._session)
 
     def _check_images(self, content: Sequence[ContentBlock], model: ModelInfo) -> None:
         sees = model.vision or self._session.services.config.vision_model is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,7 +13,6 @@ from acp_agent.agent.spoken import spoken
 from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
 from acp_agent.events import (
-    AnyEvent,
     StopReason,
     TitleChanged,
     TurnEnded,
@@ -24,8 +23,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId, new_turn_id
 
 if TYPE_CHECKING:
-    from acp_agent.session.chosen import Chosen
-    from acp_agent.session.repetition import Repetition
+    from acp_agent.session.assignment import Assignment
     from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost
 
@@ -35,40 +33,19 @@ UNAUTHORIZED = 401  # RFC 9110, section 15.5.2: it lacks valid credentials
 _log = logging.getLogger(__name__)
 
 
-Work = Callable[["SessionHost"], Awaitable[str]]
-
-
 class Turn:
     """A turn that runs in a task of its own, so that no single prompt's fate is the turn's.
 
     Args:
         session: whose turn it is.
         first: the words that it begins with.
-        reply: the agent's own answer to them; empty where the model is to answer.
-        work: what it does instead of both; it gives what the agent says in the end.
-        repetition: asks the model, maybe more than once; None: it is asked once.
-        chosen: what a skill wants it to be run with; None: what the user chose.
-        call: what is called before the model is asked: a tool's name, and its arguments as JSON.
+        assignment: what it is to do with them.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        first: UserMessage,
-        reply: Sequence[AnyEvent],
-        *,
-        work: Work | None = None,
-        repetition: Repetition | None = None,
-        chosen: Chosen | None = None,
-        call: tuple[str, str] | None = None,
-    ) -> None:
+    def __init__(self, session: Session, first: UserMessage, assignment: Assignment) -> None:
         self._session = session
         self._first = first
-        self._reply = reply
-        self._work_instead = work
-        self._repetition = repetition
-        self._chosen = chosen
-        self._call = call
+        self._assignment = assignment
         self._id = new_turn_id()
         self._insertion: asyncio.Future[None] | None = None
         self._task: asyncio.Task[StopReason] | None = None
@@ -144,9 +121,9 @@ class Turn:
 
     def finish_loop(self) -> bool:
         """Let there be no further round of the turn's prompt; whether it is repeated at all."""
-        if self._repetition is None:
+        if self._assignment.repetition is None:
             return False
-        self._repetition.finished = True
+        self._assignment.repetition.finished = True
         return True
 
     def began_with(self, message: MessageId) -> bool:
@@ -242,28 +219,28 @@ class Turn:
         return insertion is not None and insertion.done() and insertion.exception() is None
 
     async def _work(self) -> StopReason:
-        session = self._session
+        session, assignment = self._session, self._assignment
         await self.inserted()
         if self._cancelled:
             return "cancelled"
-        if self._work_instead is not None:
+        if assignment.work is not None:
             working = await session.equip()
-            await session.emit(*spoken(await self._work_instead(working)))
+            await session.emit(*spoken(await assignment.work(working)))
             return "end_turn"
-        if self._reply:
-            await session.emit(*self._reply)
+        if assignment.reply:
+            await session.emit(*assignment.reply)
             return "end_turn"
-        host = self._host = await session.equip(self._chosen)
+        host = self._host = await session.equip(assignment.chosen)
         await session.extensions.ready()
         await host.write_system_prompt()
 
         from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - for prompts only
 
         async with host.turn_slot():
-            if self._repetition is not None:
-                return await self._repetition.run(host)
-            if self._call is not None:
-                await make_call(host, *self._call)
+            if assignment.repetition is not None:
+                return await assignment.repetition.run(host)
+            if assignment.call is not None:
+                await make_call(host, *assignment.call)
             return await run_turn(host)
 
     def _uncancel(self) -> None:

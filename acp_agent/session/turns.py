@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,14 +13,13 @@ from acp_agent.errors import (
     SessionNotFoundError,
     TurnRunsError,
 )
-from acp_agent.events import AnyEvent, UserMessage
+from acp_agent.events import UserMessage
 from acp_agent.ids import CallId
 from acp_agent.session.interruption import closing
-from acp_agent.session.turn import Turn, Work, no_such_call, no_such_terminal
+from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
 
 if TYPE_CHECKING:
-    from acp_agent.session.chosen import Chosen
-    from acp_agent.session.repetition import Repetition
+    from acp_agent.session.assignment import Assignment
     from acp_agent.session.session import Session
 
 
@@ -44,26 +43,19 @@ class Turns:
     async def join_or_begin(
         self,
         message: UserMessage,
-        reply: Sequence[AnyEvent],
+        assignment: Assignment,
         steers: bool | None = None,
         *,
         withdrawn: Callable[[], bool],
-        work: Work | None = None,
-        repetition: Repetition | None = None,
-        chosen: Chosen | None = None,
-        call: tuple[str, str] | None = None,
     ) -> Turn:
         """Make words part of the turn that runs, or begin one with them.
 
         Args:
             message: the words.
-            reply: the agent's own answer to them; empty where the model is to answer.
+            assignment: what a turn is to do that begins with them; one that runs already gives the
+                reply of it alone.
             steers: which of the two it must be; None: whichever can be.
             withdrawn: whether they are not to be said any more.
-            work: what a turn that begins with them does, instead of asking the model.
-            repetition: asks the model in a turn that begins with them, maybe more than once.
-            chosen: what a skill wants such a turn to be run with.
-            call: what such a turn calls first; see `FoundCommand`.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see `Session.prompt`.
@@ -74,7 +66,9 @@ class Turns:
             if turn.takes_words:
                 if withdrawn():
                     raise PromptCancelledError
-                await session.emit(msgspec.structs.replace(message, steering=True), *reply)
+                await session.emit(
+                    msgspec.structs.replace(message, steering=True), *assignment.reply
+                )
                 return turn
             await turn.wait()
             self.check(steers)
@@ -83,9 +77,7 @@ class Turns:
             raise PromptCancelledError
         if session.closing:
             raise SessionNotFoundError(session.session)
-        turn = self.current = Turn(
-            session, message, reply, work=work, repetition=repetition, chosen=chosen, call=call
-        )
+        turn = self.current = Turn(session, message, assignment)
         turn.start(on_end=self._ended)
         return turn
 
