@@ -154,7 +154,7 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 
 
-def check(front_matter: dict[str, object], kind: type[_Fields]) -> _Fields:
+def check(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fields:
     """The front matter as one of the types; a field without a value counts as not given.
 
     Raises:

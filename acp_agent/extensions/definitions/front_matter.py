@@ -22,7 +22,7 @@ _FENCE = "---"
 _KEPT = 256  # of what was parsed: a session looks at its files again and again
 
 
-def read_front_matter(text: str) -> tuple[dict[str, object], str]:
+def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
     """The front matter of a file's text, and the Markdown below it.
 
     Raises:
@@ -38,7 +38,7 @@ def read_front_matter(text: str) -> tuple[dict[str, object], str]:
     front_matter = "\n".join(lines[1:end])
     if len(front_matter) > LARGEST:
         raise ConfigError("the front matter is longer than 16,384 characters; shorten it")
-    return dict(_parsed(front_matter)), "\n".join(lines[end + 1 :]).strip()
+    return _parsed(front_matter), "\n".join(lines[end + 1 :]).strip()
 
 
 @lru_cache(_KEPT)

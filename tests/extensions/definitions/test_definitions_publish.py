@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import jsonschema_rs
@@ -59,7 +60,7 @@ def test_editors_that_check_by_a_schema_agree_with_the_program(
     assert accepted(fields, kind) is valid
 
 
-def accepted(fields: dict[str, object], kind: type[RunFields]) -> bool:
+def accepted(fields: Mapping[str, object], kind: type[RunFields]) -> bool:
     try:
         check(fields, SkillFields) if kind is SkillFields else check(fields, AgentFields)
     except ConfigError:

@@ -85,6 +85,14 @@ def test_other_programs_fields_and_tools_are_understood_where_they_mean_ours(fil
     )
 
 
+@pytest.mark.parametrize("names", [("effort", "thought-level"), ("thought-level", "effort")])
+def test_our_name_of_a_field_goes_before_another_programs(
+    files: Files, names: tuple[str, str]
+) -> None:
+    files.skill("fix", *(f"{name}: {'low' if name == 'effort' else 'max'}" for name in names))
+    assert files.the_skill().uses.thought_level == "max"
+
+
 def test_a_hint_in_brackets_is_shown_as_it_was_written(files: Files) -> None:
     files.skill("fix", "argument-hint: [issue number]")
     assert files.the_skill().hint == "[issue number]"
@@ -209,9 +217,10 @@ def test_a_skill_that_the_user_does_not_want_is_gone_without_a_word(files: Files
 
 
 def test_a_skill_written_on_windows_is_read_like_any_other(files: Files) -> None:
-    path = files.skill("fix")
+    path = files.skill("fix", "model: small", text="Do it.\nThen stop.")
     path.write_bytes("\ufeff".encode() + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert files.the_skill().text == "Do it."
+    skill = files.the_skill()
+    assert (skill.text, skill.uses) == ("Do it.\nThen stop.", Uses(model="small"))
 
 
 def test_a_user_may_keep_skills_elsewhere_and_link_to_them(files: Files, tmp_path: Path) -> None:
