@@ -22,9 +22,11 @@ from typing import Any, Literal
 from jsonrpcserver import Error, Success, async_dispatch
 
 Json = dict[str, Any]
-Offer = Literal["read", "write", "terminal", "elicitation", "notices", "boolean", "terminal_auth"]
+Offer = Literal[
+    "read", "write", "terminal", "elicitation", "notices", "boolean", "terminal_auth", "subagents"
+]
 EVERYTHING: frozenset[Offer] = frozenset(
-    ("read", "write", "terminal", "elicitation", "notices", "boolean", "terminal_auth")
+    ("read", "write", "terminal", "elicitation", "notices", "boolean", "terminal_auth", "subagents")
 )
 PermissionPolicy = (
     Literal["allow_once", "allow_always", "reject_once", "reject_always", "cancelled", "never"]
@@ -117,6 +119,8 @@ class Editor:
         }
         if session:
             capabilities["session"] = session
+        if "subagents" in self.offers:
+            capabilities["subagents"] = {}
         if "elicitation" in self.offers:
             capabilities["elicitation"] = {"form": {}, "url": {}}
         if "terminal_auth" in self.offers:
