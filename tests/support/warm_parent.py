@@ -34,6 +34,15 @@ _ROOT = Path(__file__).resolve().parents[2]
 _LONGEST = 1 << 18
 _STREAM_LIMIT = 1 << 16
 
+# What the packages that the agent is made with import when they are first used.
+_LATE = (
+    "aiofiles.tempfile",
+    "anyio._backends._asyncio",
+    "httpcore2",
+    "tree_sitter_bash",
+    "truststore",
+)
+
 
 class WarmProcess:
     """An agent that was forked; looks like an `asyncio.subprocess.Process`."""
@@ -227,14 +236,18 @@ def _import_everything() -> None:
     import acp_agent
     import protocol
     from acp_agent.models.sdk import anthropic_client, openai_client
+    from acp_agent.workspace.scrub import scrub
 
     for package in (acp_agent, protocol):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
                 with contextlib.suppress(ImportError):  # of an extra that is not installed
                     importlib.import_module(module.name)
+    for name in _LATE:
+        importlib.import_module(name)
     openai_client()
     anthropic_client()
+    scrub("")  # reads its patterns
     gc.collect()
     gc.freeze()  # so that no collection in a child copies these pages
 
