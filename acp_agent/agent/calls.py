@@ -14,75 +14,35 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from acp_agent.agent.answer import ProposedCall
+from acp_agent.agent.call_order import Place
+from acp_agent.agent.call_permissions import CallPermissions
 from acp_agent.agent.cleaning import clean_content, clean_object
 from acp_agent.agent.endings import (
-    DISMISSED,
-    NOT_BEGUN,
-    REJECTED,
-    UNASKED,
-    UNCLEAR,
     cancelled,
     stopped,
 )
-from acp_agent.agent.host import Asking, TurnHost
+from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.progress import CallProgress
 from acp_agent.content import DiffPart, text_part
 from acp_agent.errors import (
     AcpAgentError,
-    EditorFailedError,
-    PermissionRefusedError,
     StoreError,
 )
 from acp_agent.events import (
-    NoticeShown,
-    PermissionAsked,
-    PermissionDecided,
     ToolEnded,
     ToolShown,
     ToolStarted,
 )
-from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
-from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse, Verdict
+from acp_agent.permissions.access import CommandAccess, NoAccess
+from acp_agent.permissions.contract import Allow
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
 from acp_agent.tools.bounds import bounded
 from acp_agent.tools.changes import refuse_hidden
-from acp_agent.tools.touches import EVERYTHING, NOTHING, Touches, conflict
+from acp_agent.tools.touches import EVERYTHING, NOTHING
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)
-
-
-class _Place:
-    """A call's place in the order.
-
-    Attributes:
-        call: the call.
-        before: the places before it.
-        touches: what it reads and writes, once `declared`.
-        declared: set when that is known.
-        judged: set when nobody has to be asked about it any more.
-        ended: set when it has ended, or never will begin.
-    """
-
-    def __init__(self, call: ProposedCall, before: Sequence[_Place]) -> None:
-        self.call = call
-        self.before = tuple(before)
-        self.touches = EVERYTHING
-        self.declared = asyncio.Event()
-        self.judged = asyncio.Event()
-        self.ended = asyncio.Event()
-
-    def declare(self, touches: Touches) -> None:
-        """Say what the call touches."""
-        self.touches = touches
-        self.declared.set()
-
-    def leave(self) -> None:
-        """Nobody has to wait for the call any more."""
-        self.declared.set()
-        self.judged.set()
-        self.ended.set()
 
 
 class CallRunner:
@@ -92,7 +52,7 @@ class CallRunner:
         self._host = host
         self._running = asyncio.Semaphore(host.limits.concurrent_calls)
         self._end_turn = False
-        self._refused = False  # the user refused a call, and that is to end the turn
+        self._permissions = CallPermissions(host)
 
     async def run(self, calls: Sequence[ProposedCall]) -> bool:
         """Run all calls; each has ended when this returns or is cancelled.
@@ -103,9 +63,9 @@ class CallRunner:
         """
         for call in calls:
             self._host.open_calls.add(call.call)
-        places: list[_Place] = []
+        places: list[Place] = []
         for call in calls:
-            places.append(_Place(call, places))
+            places.append(Place(call, places))
         try:
             # All tasks are there from the beginning: one that still waits can be stopped at once.
             async with asyncio.TaskGroup() as group:
@@ -117,9 +77,9 @@ class CallRunner:
         except asyncio.CancelledError:
             await self._close_open(calls)
             raise
-        return self._end_turn
+        return self._end_turn or self._permissions.end_turn
 
-    async def _take(self, place: _Place) -> None:
+    async def _take(self, place: Place) -> None:
         """All of one call. It ends alone where the user stops it; the turn's end goes further."""
         call, task = place.call, asyncio.current_task()
         assert task is not None
@@ -148,18 +108,18 @@ class CallRunner:
         removed = [call.call for call in calls if self._host.open_calls.remove(call.call)]
         await self._host.emit(*cancelled(removed))
 
-    async def _prepare(self, place: _Place) -> Prepared | None:
+    async def _prepare(self, place: Place) -> Prepared | None:
         """Everything before the call may run. None: it ended here."""
         call = place.call
         try:
             tool, params = await self._declare(place)
-            await _until_unhindered(place)
+            await place.unhindered()
             prepared = await tool.prepare(params)
             for part in prepared.content:
                 if isinstance(part, DiffPart):
                     await asyncio.to_thread(refuse_hidden, part, self._host.secrets)
             await self._show(call, prepared)
-            await self._permit(place, tool, prepared)
+            await self._permissions.ask_for(place, tool, prepared)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
@@ -168,7 +128,7 @@ class CallRunner:
             return prepared
         return None
 
-    async def _declare(self, place: _Place) -> tuple[AnyTool, BaseModel]:
+    async def _declare(self, place: Place) -> tuple[AnyTool, BaseModel]:
         """Find out what the call touches, once the calls before it have said what they do.
 
         Where a path leads is looked up behind the calls that may change that: those that touch
@@ -177,10 +137,7 @@ class CallRunner:
         Raises:
             ToolError: there is no such tool, or the arguments are wrong.
         """
-        for earlier in place.before:
-            await earlier.declared.wait()
-            if earlier.touches.alone:
-                await earlier.ended.wait()
+        await place.behind_what_may_do_all()
         toolset, call = self._host.toolset, place.call
         tool = toolset.get(call.name)
         params = toolset.validate(tool, call.arguments)
@@ -195,7 +152,7 @@ class CallRunner:
 
     async def _is_trusted(self, tool: AnyTool, params: BaseModel) -> bool:
         """Whether the user has allowed the tool for good."""
-        verdict = self._judge(await tool.prepare(params))
+        verdict = self._permissions.judge(await tool.prepare(params))
         return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
@@ -207,84 +164,6 @@ class CallRunner:
             await self._host.emit(
                 ToolShown(call=call.call, title=title, content=content, locations=locations)
             )
-
-    def _judge(self, prepared: Prepared) -> Verdict:
-        host = self._host
-        return host.gate.judge(prepared.access, mode=host.mode, project=str(host.workspace.cwd))
-
-    async def _permit(self, place: _Place, tool: AnyTool, prepared: Prepared) -> None:
-        host, call = self._host, place.call
-        verdict = self._judge(prepared)
-        if isinstance(verdict, Ask):
-            for earlier in place.before:
-                await earlier.judged.wait()
-            verdict = self._judge(prepared)  # what was answered meanwhile may have been for good
-        if self._refused:
-            raise PermissionRefusedError(NOT_BEGUN)
-        match verdict:
-            case Allow():
-                if not isinstance(prepared.access, NoAccess | ReadAccess):
-                    await host.emit(
-                        PermissionDecided(
-                            call=call.call, allowed=True, by=verdict.by, why=verdict.why
-                        )
-                    )
-            case Refuse():
-                await host.emit(
-                    PermissionDecided(call=call.call, allowed=False, by=verdict.by, why=verdict.why)
-                )
-                raise PermissionRefusedError(verdict.why)
-            case Ask():
-                await self._ask(call, tool, prepared, verdict)
-
-    async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
-        host = self._host
-        content = clean_content(prepared.content, host.secrets) or ()
-        if ask.warning:
-            content = (text_part(ask.warning), *content)
-        await host.emit(
-            PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
-        )
-        access = prepared.access if isinstance(prepared.access, CommandAccess) else None
-        asking = Asking(
-            call=call.call,
-            title=prepared.title,
-            kind=tool.kind,
-            arguments=call.arguments,
-            content=content,
-            locations=prepared.locations,
-            command=None if access is None else access.command,
-            cwd=None if access is None else access.cwd,
-        )
-        choice: Choice | None = None
-        unchosen = ("dismissed", DISMISSED)
-        try:
-            choice = await host.ask_permission(asking, ask)
-        except EditorFailedError as error:
-            unchosen = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
-        allowed = choice is not None and choice.kind.startswith("allow")
-        await host.emit(
-            PermissionDecided(
-                call=call.call,
-                allowed=allowed,
-                by="user",
-                why=choice.label if choice is not None else unchosen[0],
-            )
-        )
-        if choice is not None and choice.grants:
-            await self._remember(choice)
-        if not allowed:
-            if host.limits.refusal_ends_turn:
-                self._refused = self._end_turn = True
-            raise PermissionRefusedError(unchosen[1] if choice is None else REJECTED)
-
-    async def _remember(self, choice: Choice) -> None:
-        """Keep what the user decided for good. Where that fails, it holds for this call alone."""
-        try:
-            await asyncio.to_thread(self._host.gate.remember, choice)
-        except StoreError as error:
-            title = f"“{choice.label}” was not remembered: {error}"
-            await self._host.emit(NoticeShown(severity="warning", title=title))
 
     async def _execute(self, call: ProposedCall, prepared: Prepared) -> None:
         if isinstance(prepared.access, NoAccess):
@@ -351,10 +230,3 @@ class CallRunner:
         await self._host.emit(
             ToolEnded(call=call.call, failed=True, result=why, content=(text_part(why),))
         )
-
-
-async def _until_unhindered(place: _Place) -> None:
-    """Wait for the calls before this one that touch what it touches."""
-    for earlier in place.before:
-        if conflict(earlier.touches, place.touches):
-            await earlier.ended.wait()

@@ -1,0 +1,116 @@
+"""Whether a call may run: the gate's word, or the user's."""
+
+from __future__ import annotations
+
+import asyncio
+
+from acp_agent.agent.answer import ProposedCall
+from acp_agent.agent.call_order import Place
+from acp_agent.agent.cleaning import clean_content
+from acp_agent.agent.endings import DISMISSED, NOT_BEGUN, REJECTED, UNASKED, UNCLEAR
+from acp_agent.agent.host import Asking, TurnHost
+from acp_agent.content import text_part
+from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
+from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
+from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
+from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse, Verdict
+from acp_agent.tools.base import AnyTool, Prepared
+
+
+class CallPermissions:
+    """Decides about the calls of one answer.
+
+    Args:
+        host: what the turn works with.
+
+    Attributes:
+        end_turn: whether the user refused a call, and the settings say that this ends the turn.
+    """
+
+    def __init__(self, host: TurnHost) -> None:
+        self._host = host
+        self.end_turn = False
+
+    def judge(self, prepared: Prepared) -> Verdict:
+        """What the rules, the mode and the grants say."""
+        host = self._host
+        return host.gate.judge(prepared.access, mode=host.mode, project=str(host.workspace.cwd))
+
+    async def ask_for(self, place: Place, tool: AnyTool, prepared: Prepared) -> None:
+        """Find out whether a call may run; asks the user where that is not clear.
+
+        Raises:
+            PermissionRefusedError: it may not; the message is for the model.
+            StoreError: the journal could not be written.
+        """
+        host, call = self._host, place.call
+        verdict = self.judge(prepared)
+        if isinstance(verdict, Ask):
+            await place.next_to_ask()
+            verdict = self.judge(prepared)  # what was answered meanwhile may have been for good
+        if self.end_turn:
+            raise PermissionRefusedError(NOT_BEGUN)
+        match verdict:
+            case Allow():
+                if not isinstance(prepared.access, NoAccess | ReadAccess):
+                    await host.emit(
+                        PermissionDecided(
+                            call=call.call, allowed=True, by=verdict.by, why=verdict.why
+                        )
+                    )
+            case Refuse():
+                await host.emit(
+                    PermissionDecided(call=call.call, allowed=False, by=verdict.by, why=verdict.why)
+                )
+                raise PermissionRefusedError(verdict.why)
+            case Ask():
+                await self._ask(call, tool, prepared, verdict)
+
+    async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
+        host = self._host
+        content = clean_content(prepared.content, host.secrets) or ()
+        if ask.warning:
+            content = (text_part(ask.warning), *content)
+        await host.emit(
+            PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
+        )
+        access = prepared.access if isinstance(prepared.access, CommandAccess) else None
+        asking = Asking(
+            call=call.call,
+            title=prepared.title,
+            kind=tool.kind,
+            arguments=call.arguments,
+            content=content,
+            locations=prepared.locations,
+            command=None if access is None else access.command,
+            cwd=None if access is None else access.cwd,
+        )
+        choice: Choice | None = None
+        unchosen = ("dismissed", DISMISSED)
+        try:
+            choice = await host.ask_permission(asking, ask)
+        except EditorFailedError as error:
+            unchosen = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
+        allowed = choice is not None and choice.kind.startswith("allow")
+        await host.emit(
+            PermissionDecided(
+                call=call.call,
+                allowed=allowed,
+                by="user",
+                why=choice.label if choice is not None else unchosen[0],
+            )
+        )
+        if choice is not None and choice.grants:
+            await self._remember(choice)
+        if not allowed:
+            if host.limits.refusal_ends_turn:
+                self.end_turn = True
+            raise PermissionRefusedError(unchosen[1] if choice is None else REJECTED)
+
+    async def _remember(self, choice: Choice) -> None:
+        """Keep what the user decided for good. Where that fails, it holds for this call alone."""
+        try:
+            await asyncio.to_thread(self._host.gate.remember, choice)
+        except StoreError as error:
+            title = f"“{choice.label}” was not remembered: {error}"
+            await self._host.emit(NoticeShown(severity="warning", title=title))
