@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.editors.end_to_end.language_pack import language_pack
 from tests.support.agent_process import environment
 from tests.support.npm_packages import node_modules
 
@@ -107,6 +108,16 @@ class CodeServer:
     chromium: str
     home: Path
 
+    @contextlib.contextmanager
+    def speaking(self, language: str) -> Iterator[None]:
+        """Let windows that are opened now be in a language, as "Configure Display Language" does."""
+        chosen = self.home / "data" / "User" / "argv.json"
+        chosen.write_text(json.dumps({"locale": language}))
+        try:
+            yield
+        finally:
+            chosen.unlink()
+
     def run(
         self,
         scenario: str,
@@ -158,6 +169,7 @@ def code_server(home: Path) -> Iterator[CodeServer]:
     for place in ("User", "Machine"):
         (home / "data" / place).mkdir(parents=True)
         (home / "data" / place / "settings.json").write_text(json.dumps(_SETTINGS))
+    language_pack(home / "data", "zh-cn")
     subprocess.run(
         [*base, "--install-extension", str(vsix)],
         env=environ, check=True, capture_output=True, timeout=120,
