@@ -110,7 +110,7 @@ class CodeServer:
 
     @contextlib.contextmanager
     def speaking(self, language: str) -> Iterator[None]:
-        """Let windows that are opened now be in a language, as "Configure Display Language" does."""
+        """Let windows opened now be in a language, as "Configure Display Language" does."""
         chosen = self.home / "data" / "User" / "argv.json"
         chosen.write_text(json.dumps({"locale": language}))
         try:
