@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
-from acp_agent.ids import SessionId, new_session_id
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.events import SystemPromptGiven
+from acp_agent.ids import SessionId
+from acp_agent.session import making
 from acp_agent.session.editor import Editor
-from acp_agent.session.interruption import closing, lost_commands
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store import ArchiveFilter, SessionPage, UnknownEvent
+from acp_agent.session.store import ArchiveFilter, SessionPage
 
 PAGE_SIZE = 50
 
@@ -80,33 +79,9 @@ class SessionManager:
             AuthRequiredError: no model can be used.
             StoreError: the store cannot be written.
         """
-        folder, further = await asyncio.to_thread(_folders, cwd, directories)
-        services = self._services
-        model = await services.account.choose_for_new()
-        session_id = new_session_id()
-        first: list[AnyEvent] = [
-            SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
-            ConfigChanged(option="mode", value=services.config.mode),
-            ConfigChanged(option="model", value=model.ref),
-            *(() if system_prompt is None else (system_prompt,)),
-        ]
-        lease = services.store.lease(session_id)
-        try:
-            await services.store.create(session_id, first)
-        except BaseException:
-            lease.release()
-            raise
-        session = Session(
-            session_id,
-            cwd=folder,
-            directories=further,
-            model=model,
-            services=services,
-            lease=lease,
-        )
-        session.take(first)
+        session = await making.begin(self._services, cwd, directories, system_prompt)
         session.attach(editor)
-        self._open[session_id] = session
+        self._open[session.session] = session
         return session
 
     async def open(
@@ -129,13 +104,13 @@ class SessionManager:
             SessionBusyError: another process writes it.
             StoreError: the store cannot be read or written.
         """
-        folder, further = await asyncio.to_thread(_folders, cwd, directories)
+        folder, further = await asyncio.to_thread(making.folders, cwd, directories)
         session = self._open.get(session_id)
         if session is not None and session.closing:
             await self._close(session)
             session = None
         if session is None:
-            session = await self._open_stored(session_id)
+            session = self._open[session_id] = await making.reopen(self._services, session_id)
         await session.move(folder, further)
         await session.give_system_prompt(system_prompt)
         return session
@@ -157,68 +132,14 @@ class SessionManager:
             SessionNotFoundError: there is no such source.
             StoreError: the store cannot be read or written; there is no new session then.
         """
-        from acp_agent.session import kept_files  # noqa: PLC0415 - for forks only
-        from acp_agent.session.fork import Beginning  # noqa: PLC0415 - likewise
-
-        folder, further = await asyncio.to_thread(_folders, cwd, directories)
-        services = self._services
         original = self.find(source)
         if original is not None:
             await original.replay(_nothing)  # what was said before this is in the store after it
-        begin = Beginning(
-            source,
-            await services.store.read_all(source),
-            cwd=folder,
-            directories=further,
-            system_prompt=system_prompt,
-            point=point,
+        session = await making.fork(
+            self._services, source, cwd, directories, system_prompt=system_prompt, point=point
         )
-        session_id = new_session_id()
-        lease = services.store.lease(session_id)
-        try:
-            await services.store.fork(session_id, source, begin.copied, begin.added)
-            session = Session(
-                session_id,
-                cwd=folder,
-                directories=further,
-                model=None,
-                services=services,
-                lease=lease,
-            )
-            session.take(begin.events())
-            await session.settings.find_model()
-            await kept_files.adopt(services.checkpoints, source, session_id)
-        except BaseException:
-            lease.release()
-            raise
         session.attach(editor)
-        self._open[session_id] = session
-        return session
-
-    async def _open_stored(self, session_id: SessionId) -> Session:
-        services = self._services
-        record = await services.store.get(session_id)
-        lease = services.store.lease(session_id)
-        try:
-            stored = await services.store.read_all(session_id)
-            known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
-            cut = [*lost_commands(known), *closing(known)]
-            await services.store.append(session_id, cut)
-            known += cut
-            session = Session(
-                session_id,
-                cwd=Path(record.cwd),
-                directories=[Path(folder) for folder in record.directories],
-                model=None,
-                services=services,
-                lease=lease,
-            )
-            session.restore(known)
-            await session.settings.find_model()
-        except BaseException:
-            lease.release()
-            raise
-        self._open[session_id] = session
+        self._open[session.session] = session
         return session
 
     async def list(
@@ -332,24 +253,3 @@ class SessionManager:
 
 async def _nothing() -> None:
     """What is done between all that was said before and all that is said after."""
-
-
-def _folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
-    folder = _folder(cwd, "cwd")
-    further = [
-        _folder(path, f"additionalDirectories[{index}]") for index, path in enumerate(directories)
-    ]
-    return folder, further
-
-
-def _folder(text: str, field: str) -> Path:
-    path = Path(text)
-    if not path.is_absolute():
-        raise InvalidInputError(f"{field}: expected an absolute path, got {text!r}", field=field)
-    try:
-        exists = path.is_dir()
-    except (OSError, ValueError):
-        exists = False
-    if not exists:
-        raise InvalidInputError(f"{field}: there is no folder {text!r}", field=field)
-    return path

@@ -1,0 +1,156 @@
+"""How a session comes to be open: begun, read from the store, or forked from another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
+from acp_agent.ids import SessionId, new_session_id
+from acp_agent.session.interruption import closing, lost_commands
+from acp_agent.session.services import Services
+from acp_agent.session.session import Session
+from acp_agent.session.store import UnknownEvent
+
+if TYPE_CHECKING:
+    from acp_agent.session.fork_point import ForkPoint
+
+
+async def begin(
+    services: Services,
+    cwd: str,
+    directories: Sequence[str],
+    system_prompt: SystemPromptGiven | None,
+) -> Session:
+    """A new session, which is in the store when this returns; see `SessionManager.create`.
+
+    Raises:
+        InvalidInputError: a folder is not absolute or does not exist.
+        AuthRequiredError: no model can be used.
+        StoreError: the store cannot be written.
+    """
+    folder, further = await asyncio.to_thread(folders, cwd, directories)
+    model = await services.account.choose_for_new()
+    session_id = new_session_id()
+    first: list[AnyEvent] = [
+        SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
+        ConfigChanged(option="mode", value=services.config.mode),
+        ConfigChanged(option="model", value=model.ref),
+        *(() if system_prompt is None else (system_prompt,)),
+    ]
+    lease = services.store.lease(session_id)
+    try:
+        await services.store.create(session_id, first)
+    except BaseException:
+        lease.release()
+        raise
+    session = Session(
+        session_id, cwd=folder, directories=further, model=model, services=services, lease=lease
+    )
+    session.take(first)
+    return session
+
+
+async def reopen(services: Services, session_id: SessionId) -> Session:
+    """A session of the store; a turn that a crash cut off is closed as interrupted first.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        SessionBusyError: another process writes it.
+        StoreError: the store cannot be read or written.
+    """
+    record = await services.store.get(session_id)
+    lease = services.store.lease(session_id)
+    try:
+        stored = await services.store.read_all(session_id)
+        known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+        cut = [*lost_commands(known), *closing(known)]
+        await services.store.append(session_id, cut)
+        known += cut
+        session = Session(
+            session_id,
+            cwd=Path(record.cwd),
+            directories=[Path(folder) for folder in record.directories],
+            model=None,
+            services=services,
+            lease=lease,
+        )
+        session.restore(known)
+        await session.settings.find_model()
+    except BaseException:
+        lease.release()
+        raise
+    return session
+
+
+async def fork(
+    services: Services,
+    source: SessionId,
+    cwd: str,
+    directories: Sequence[str],
+    *,
+    system_prompt: SystemPromptGiven | None,
+    point: ForkPoint | None,
+) -> Session:
+    """A new session with what another one holds in the store; see `acp_agent.session.fork`.
+
+    Raises:
+        InvalidInputError: a folder is not absolute or does not exist, or there is no `point`.
+        SessionNotFoundError: there is no such source.
+        StoreError: the store cannot be read or written; there is no new session then.
+    """
+    from acp_agent.session import kept_files  # noqa: PLC0415 - for forks only
+    from acp_agent.session.fork import Beginning  # noqa: PLC0415 - likewise
+
+    folder, further = await asyncio.to_thread(folders, cwd, directories)
+    beginning = Beginning(
+        source,
+        await services.store.read_all(source),
+        cwd=folder,
+        directories=further,
+        system_prompt=system_prompt,
+        point=point,
+    )
+    session_id = new_session_id()
+    lease = services.store.lease(session_id)
+    try:
+        await services.store.fork(session_id, source, beginning.copied, beginning.added)
+        session = Session(
+            session_id, cwd=folder, directories=further, model=None, services=services, lease=lease
+        )
+        session.take(beginning.events())
+        await session.settings.find_model()
+        await kept_files.adopt(services.checkpoints, source, session_id)
+    except BaseException:
+        lease.release()
+        raise
+    return session
+
+
+def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
+    """The folders of a session. Blocks for a look at each.
+
+    Raises:
+        InvalidInputError: one is not absolute or does not exist.
+    """
+    folder = _folder(cwd, "cwd")
+    further = [
+        _folder(path, f"additionalDirectories[{index}]") for index, path in enumerate(directories)
+    ]
+    return folder, further
+
+
+def _folder(text: str, field: str) -> Path:
+    path = Path(text)
+    if not path.is_absolute():
+        raise InvalidInputError(f"{field}: expected an absolute path, got {text!r}", field=field)
+    try:
+        exists = path.is_dir()
+    except (OSError, ValueError):
+        exists = False
+    if not exists:
+        raise InvalidInputError(f"{field}: there is no folder {text!r}", field=field)
+    return path
