@@ -84,8 +84,9 @@ class ClientEditor(ABC):
     def note_children(self, session: SessionId, events: Iterable[AnyEvent]) -> None:
         """Learn from events of a session which children it has."""
         for event in events:
-            if isinstance(event, SubagentChanged):
+            if isinstance(event, SubagentChanged) and event.session not in self._parents:
                 self._parents[event.session] = session
+                self.link.child_began(event.session, session)
 
     def _own(self, session: SessionId, events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
         """A session's journal as it is shown again, with the children that are its own."""

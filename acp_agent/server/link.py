@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from acp_agent.errors import AcpAgentError
+from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.errors import to_rpc_error
@@ -63,6 +64,9 @@ class ClientLink:
         """The sessions, as this connection may use them through `editor`."""
         self._editors.append(editor)
         return Operations(self.core, editor)
+
+    def child_began(self, child: SessionId, parent: SessionId) -> None:
+        """A child session of one that this client has is about to be shown to it."""
 
     def map_error(self, error: Exception) -> RpcError | None:
         """The error response for an exception of ours; None for any other."""

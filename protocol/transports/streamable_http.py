@@ -66,6 +66,7 @@ class StreamableHttpTransport:
         self._connection = Mailbox(held_limit)
         self._mailboxes: dict[str, Mailbox] = {}
         self._routes: dict[bytes, tuple[str | None, str | None]] = {}  # id → session, attached
+        self._carried: dict[str, str] = {}  # sessions whose messages take another one's stream
         # Ids of our own requests → the session, and the request, until it is answered.
         self._questions: dict[bytes, tuple[str | None, bytes]] = {}
         self._first: tuple[bytes, asyncio.Future[bytes]] | None = None
@@ -179,10 +180,29 @@ class StreamableHttpTransport:
         if box is not None:
             box.lost = False
 
+    def carry(self, session: str, along: str) -> None:
+        """Send what is for `session` along with what is for another one.
+
+        A session that belongs to another needs no stream of its own; one that has it uses that.
+        """
+        self._carried[session] = along
+
+    def carrier(self, session: str | None) -> str | None:
+        """The session on whose stream what is for `session` goes out; mostly itself."""
+        if session is None or session in self._mailboxes:
+            return session
+        return self._carried.get(session, session)
+
+    def knows(self, session: str) -> bool:
+        """Whether this connection made, loaded or resumed a session, or it belongs to one."""
+        return session in self.sessions or session in self._carried
+
     # -- streams ---------------------------------------------------------------------------------
 
     def open_stream(self, session: str | None, stream: EventStream) -> None:
         """Send what is for a session, or for none, to `stream`; an older one ends."""
+        if session is not None:
+            self._carried.pop(session, None)
         box = self._box(session)
         stream.on_idle = self._idle
         stream.on_lost = lambda: self._lost(session, box, stream)
@@ -233,11 +253,12 @@ class StreamableHttpTransport:
         self.touched = asyncio.get_running_loop().time()
         # Whether a question reached the client nobody knows, and a turn may wait for its answer.
         for asked_in, line in self._questions.values():
-            if asked_in == session:
+            if self.carrier(asked_in) == session:
                 box.put(line, update=False)
         self._idle()
 
     def _box(self, session: str | None) -> Mailbox:
+        session = self.carrier(session)
         if session is None:
             return self._connection
         box = self._mailboxes.get(session)

@@ -93,6 +93,31 @@ async def test_updates_and_questions_go_to_the_stream_of_their_session() -> None
     assert transport.asked_in(b"7") is None
 
 
+async def test_what_is_for_a_session_that_belongs_to_another_goes_along_until_it_has_a_stream() -> (
+    None
+):
+    transport = StreamableHttpTransport()
+    parent, again, child = Events(), Events(), Events()
+    transport.open_stream("parent", parent)
+    assert not transport.knows("child")
+    transport.carry("child", "parent")
+    assert transport.knows("child")
+    question = line(id=7, method="session/request_permission", params={"sessionId": "child"})
+    transport.write(update("child") + question)
+    assert [m["params"]["sessionId"] for m in parent.messages] == ["child", "child"]
+    assert (transport.asked_in(b"7"), transport.carrier("child")) == ("child", "parent")
+    transport.expect(b'"cancel"', "tool_call/cancel", "child")
+    transport.write(line(id="cancel", result={}))
+    assert parent.messages[-1]["id"] == "cancel"
+    parent.cut()
+    transport.open_stream("parent", again)
+    assert [m["id"] for m in again.messages] == [7], "nobody knows whether it was read"
+    transport.open_stream("child", child)
+    transport.write(update("child", "b") + update("parent", "c"))
+    assert [m["params"]["text"] for m in child.messages] == ["b"]
+    assert again.messages[-1]["params"]["text"] == "c"
+
+
 async def test_what_is_said_before_a_stream_is_opened_comes_first_and_in_order() -> None:
     transport = StreamableHttpTransport()
     for text in "abc":

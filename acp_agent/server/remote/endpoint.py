@@ -159,7 +159,7 @@ class Endpoint:
         if session is not None and not transport.has_mailbox(session):
             if transport.mailbox_count >= self.limits.sessions:
                 return refusal(429, "this connection has too many streams")
-            if session not in transport.sessions and not await self._knows_session(session):
+            if not (transport.knows(session) or await self._knows_session(session)):
                 return refusal(404, f"there is no session with this {SESSION_ID}")
         if transport.gone:
             return refusal(404, f"there is no connection with this {CONNECTION_ID}")

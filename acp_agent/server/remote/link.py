@@ -15,6 +15,7 @@ from acp_agent.server.link import ClientLink, Trace
 from acp_agent.server.operations import Operations
 from acp_agent.session.session import Session
 from protocol.transports.base import Transport
+from protocol.transports.streamable_http import StreamableHttpTransport
 
 if TYPE_CHECKING:
     from acp_agent.session.fork_point import ForkPoint
@@ -41,6 +42,7 @@ class RemoteLink(ClientLink):
         trace: Trace | None = None,
     ) -> None:
         super().__init__(transport, core, trace=trace, local=local)
+        self._transport = transport
         self._most = most
 
     def leave(self) -> None:
@@ -51,6 +53,11 @@ class RemoteLink(ClientLink):
         """
         for editor in self._editors:
             self.core.release(editor)
+
+    def child_began(self, child: SessionId, parent: SessionId) -> None:
+        """What is for the child goes to the stream of its parent, which the client has open."""
+        if isinstance(self._transport, StreamableHttpTransport):
+            self._transport.carry(child, parent)
 
     def operations(self, editor: ClientEditor) -> Operations:
         """The sessions, as this connection may use them through `editor`."""

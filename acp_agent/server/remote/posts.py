@@ -117,7 +117,7 @@ def _misplaced_answer(
         return None  # never asked for: the connection ignores it
     raw_id = b"%d" % message.id
     asked_in = transport.asked_in(raw_id)
-    if asked_in is not None and session != asked_in:
+    if asked_in is not None and session not in {asked_in, transport.carrier(asked_in)}:
         what = "is missing" if session is None else "names another session than the request"
         return refusal(400, f"the header {SESSION_ID} {what}")
     transport.answered(raw_id)

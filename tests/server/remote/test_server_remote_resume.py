@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.http_messages import request
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
 from tests.server.remote.remote_clients import (
     HttpClient,
@@ -21,9 +22,8 @@ from tests.server.remote.remote_clients import (
     http_client,
     websocket_client,
 )
-from tests.server.remote.test_server_remote_routing import request
-from tests.support.editor import Editor
-from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.editor import Editor, Offer
+from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2
 
@@ -255,3 +255,34 @@ async def test_two_clients_do_not_hear_each_other(remote: RemoteAgent, project: 
         await asyncio.gather(one.prompt(first, "hi"), other.prompt(second, "hello"))
         assert {m["params"]["sessionId"] for m in one.messages if "params" in m} == {first}
         assert {m["params"]["sessionId"] for m in other.messages if "params" in m} == {second}
+
+
+AGENT = "---\nname: explore\ndescription: Finds its way.\n---\nYou look around.\n"
+TASK = Call("task", {"agent": "explore", "title": "look", "task": "Where is it?"})
+
+
+@EVERY_WAY
+async def test_a_childs_question_is_asked_again_of_who_comes_back_where_the_parents_are(
+    listening: StartListening, model_server: ModelServer, project: Path, open_client: Open
+) -> None:
+    agents = project / ".agents" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "explore.md").write_text(AGENT)
+    touch = Call("shell", {"command": "touch made.txt"})
+    model_server.add(answer(TASK), answer(touch), answer("There."), answer("It is there."))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    offers: frozenset[Offer] = frozenset(("subagents",))
+    async with open_client(agent, editor=Editor(offers=offers, permission="never")) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        client.post_prompt(session, "Where?")
+        first = await client.expect(lambda m: m.get("method") == "session/request_permission")
+        await cut(client)
+    editor = Editor(offers=offers, permission="allow_once")
+    async with open_client(agent, editor=editor, joins=True) as client:
+        await load(client, session, project)
+        await client.expect_update(session, "agent_message_chunk", lambda u: "there" in said(u))
+        (asked,) = editor.asked
+        assert asked["sessionId"] == first["params"]["sessionId"] != session
+        assert client.text(asked["sessionId"]) == "There."
+    assert (project / "made.txt").exists()
