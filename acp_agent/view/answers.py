@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from acp_agent import events
 from acp_agent.view.anchors import Anchors
-from acp_agent.view.page import AgentSaid, AgentThought, Request
 from acp_agent.view.plain import Cleaner
 from acp_agent.view.sections import Sections
+from acp_agent.view.spending import Request
+from acp_agent.view.steps import AgentSaid, AgentThought
 
 
 class Answers:

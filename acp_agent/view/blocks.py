@@ -12,9 +12,9 @@ from acp_agent.content import (
     ResourceLinkBlock,
     TextBlock,
 )
-from acp_agent.view.page import Block
 from acp_agent.view.pictures import picture
 from acp_agent.view.plain import Cleaner
+from acp_agent.view.steps import Block
 
 
 def blocks(

@@ -12,9 +12,9 @@ from acp_agent.ids import CallId
 from acp_agent.tools.quoting import fenced
 from acp_agent.view.blocks import blocks
 from acp_agent.view.diffs import diff
-from acp_agent.view.page import Call, Permission
 from acp_agent.view.pictures import picture
 from acp_agent.view.plain import Cleaner
+from acp_agent.view.steps import Call, Permission
 
 # What the journal has for a button where none was pressed (`acp_agent.agent.calls`).
 _UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] = {
@@ -163,7 +163,8 @@ class Calls:
         output = "".join(story.output)
         step.output = clean.text(output.rstrip("\n"))
         shown = [output]
-        for part in story.content:
+        # What a child session did and said stands in its steps.
+        for part in () if step.children else story.content:
             match part:
                 case DiffPart():
                     step.diffs.append(diff(part, clean))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from acp_agent.content import DiffPart
 from acp_agent.line_diff import changed_blocks
 from acp_agent.unified_diff import NO_END, Hunk, Mark, hunks, split_lines
-from acp_agent.view.page import Diff, DiffKind, DiffLines
 from acp_agent.view.plain import Cleaner, visible
+from acp_agent.view.steps import Diff, DiffKind, DiffLines
 
 _KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
 

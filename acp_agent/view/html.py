@@ -21,6 +21,7 @@ from acp_agent.config.words import Language
 from acp_agent.view import plot as plotting, words as writing
 from acp_agent.view.markdown import code_spans, markdown
 from acp_agent.view.page import Page
+from acp_agent.view.steps import every_step
 from acp_agent.view.words import PageWords
 
 _OPEN_LINES = 40  # up to so many lines, what a call changed is shown at once
@@ -36,7 +37,8 @@ def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Ite
         zone: the time zone of its clocks; None: that of the system.
     """
     say = PageWords(language, zone)
-    calls = sum(step.kind == "call" for section in page.sections for step in section.steps)
+    steps = (step for section in page.sections for step in every_step(section.steps))
+    calls = sum(step.kind == "call" for step in steps)
     yield from (
         _environment()
         .get_template("page.html")

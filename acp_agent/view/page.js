@@ -79,8 +79,17 @@ let texts = null; // the words of each step, made when they are first looked for
 let found = [];
 let current = -1;
 
+// Without the words of the steps inside of it, those of a child session.
 function ownText(step) {
-  return step.textContent.toLowerCase();
+  if (!step.querySelector(".step")) return step.textContent.toLowerCase();
+  return Array.from(ownNodes(step), (node) => node.data).join("").toLowerCase();
+}
+
+function* ownNodes(step) {
+  const walker = document.createTreeWalker(step, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest(".step") === step) yield node;
+  }
 }
 
 function search() {
@@ -130,8 +139,8 @@ function move(by) {
 // Where the words stand, in texts that no element cuts in two.
 function rangesIn(step, words) {
   const ranges = [];
-  const walker = document.createTreeWalker(step, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node && ranges.length < 500; node = walker.nextNode()) {
+  for (const node of ownNodes(step)) {
+    if (ranges.length >= 500) break;
     const text = node.data.toLowerCase();
     if (text.length !== node.data.length) continue; // lower case moved the places
     for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + words.length)) {

@@ -1,231 +1,19 @@
-"""The data of a page: all that it says, in no language and without any markup.
+"""The data of a page: its turns and what is between them, with their steps and their times.
 
-Every text in it is clean already: without secrets, bounded, and with nothing in it that cannot be
-seen (`plain`). Times are milliseconds since 1970 (UTC), durations milliseconds; None where unknown.
+Texts and times are as in `steps`.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterator
+from typing import Literal
 
 from msgspec import Struct, field
 
-from acp_agent.events import PlanEntry, Severity, ToolKind, Usage
+from acp_agent.view.spending import Request, Spend
+from acp_agent.view.steps import Step, children_of
 
 Lane = Literal["model", "tools", "user"]
-DiffKind = Literal["place", "same", "removed", "added", "unended"]
-Status = Literal["waiting", "running", "completed", "failed", "cancelled", "refused", "interrupted"]
-
-
-class Step(Struct, kw_only=True):
-    """Something that happened, as the page shows it; `anchor` is its id in the page.
-
-    `undone` where a rewind took it back.
-    """
-
-    kind: ClassVar[str] = ""
-
-    anchor: str
-    at: int
-    undone: bool = False
-
-
-class Picture(Struct, frozen=True, kw_only=True):
-    """A picture: a `data:` address, "" where it is left out; `size` counts its bytes."""
-
-    source: str
-    media_type: str
-    size: int
-
-
-class Block(Struct, frozen=True, kw_only=True):
-    """A piece of content: text as it was written (Markdown where `markdown`), or what it is.
-
-    `label` names a resource or what cannot be shown, such as a sound.
-    """
-
-    text: str = ""
-    markdown: bool = False
-    label: str = ""
-    picture: Picture | None = None
-
-
-class UserSaid(Step, kw_only=True):
-    """What the user said; what the agent read because of it is `attached`."""
-
-    kind: ClassVar[str] = "user"
-
-    blocks: list[Block]
-    steering: bool = False
-    attached: str = ""
-
-
-class AgentSaid(Step, kw_only=True):
-    """A piece of an answer, in Markdown, by `model` where it is another one than before."""
-
-    kind: ClassVar[str] = "agent"
-
-    text: str
-    message: str
-    model: str = ""
-    own: bool = False  # the agent's own words, not a model's
-    discarded: bool = False  # it was cut off and asked for again
-    incomplete: bool = False
-
-
-class AgentThought(Step, kw_only=True):
-    """A piece of the model's reasoning."""
-
-    kind: ClassVar[str] = "thought"
-
-    text: str
-    message: str
-
-
-class DiffLines(Struct, frozen=True, kw_only=True):
-    """Lines of a diff that are of one kind, each with its mark; they end with a line break."""
-
-    kind: DiffKind
-    text: str
-
-
-class Diff(Struct, frozen=True, kw_only=True):
-    """What changed in a file."""
-
-    path: str
-    lines: list[DiffLines]
-    added: int
-    removed: int
-    new: bool
-
-
-class Permission(Struct, kw_only=True):
-    """Who allowed or refused a call, and why; `decided_at` is None while it is open.
-
-    `unanswered` says what became of a question that nobody answered.
-    """
-
-    asked_at: int | None = None
-    decided_at: int | None = None
-    allowed: bool | None = None
-    by: str = ""
-    why: str = ""
-    unanswered: Literal["", "dismissed", "unclear", "not_asked"] = ""
-
-
-class Call(Step, kw_only=True):
-    """A tool call."""
-
-    kind: ClassVar[str] = "call"
-
-    name: str
-    title: str
-    tool_kind: ToolKind = "other"
-    status: Status = "waiting"
-    command: str = ""  # the command line that it runs
-    cwd: str = ""
-    arguments: str = ""
-    places: list[str] = field(default_factory=list)
-    permissions: list[Permission] = field(default_factory=list)
-    started: int | None = None
-    ended: int | None = None
-    blocks: list[Block] = field(default_factory=list)
-    diffs: list[Diff] = field(default_factory=list)
-    output: str = ""
-    result: str = ""  # what the model was told that is not shown otherwise
-    pictures: list[Picture] = field(default_factory=list)
-    pictures_told: str = ""
-    exit_code: int | None = None
-    signal: str = ""
-    background: str = ""  # the name of the command that goes on behind it
-    background_status: str = ""
-
-    @property
-    def took(self) -> int | None:
-        """How long it ran."""
-        if self.started is None or self.ended is None:
-            return None
-        return max(0, self.ended - self.started)
-
-
-class Plan(Step, kw_only=True):
-    """The plan as it was from here on."""
-
-    kind: ClassVar[str] = "plan"
-
-    entries: list[PlanEntry]
-    last: bool = False  # of its section
-
-    @property
-    def done(self) -> int:
-        """How many entries are completed."""
-        return sum(entry.status == "completed" for entry in self.entries)
-
-
-class Compaction(Step, kw_only=True):
-    """The conversation was summed up for the model."""
-
-    kind: ClassVar[str] = "compaction"
-
-    status: str
-    summary: str = ""
-    error: str = ""
-    ended: int | None = None
-    keeps: str = ""  # the anchor of the message that is the first it keeps
-
-
-class Rewind(Step, kw_only=True):
-    """The session went back to `target`, an anchor, "" where that is not in the page."""
-
-    kind: ClassVar[str] = "rewind"
-
-    title: str
-    target: str
-    conversation: bool
-    keeps_words: bool
-    files: bool
-    changed: int
-
-
-class Note(Step, kw_only=True):
-    """Anything else: `what` names the words for it, `values` what stands in them."""
-
-    kind: ClassVar[str] = "note"
-
-    what: str
-    values: dict[str, str | int] = field(default_factory=dict)
-    text: str = ""
-    folded: bool = False
-    severity: Severity = "info"
-    link: str = ""  # the anchor of what it is about
-
-
-class Request(Struct, kw_only=True):
-    """A request to a model; `asked` is None for those beside the conversation."""
-
-    model: str
-    asked: int | None = None
-    answered: int | None = None
-    usage: Usage = Usage()
-    cost: float | None = None
-    complete: bool = False
-    discarded: bool = False
-
-
-class Spend(Struct, kw_only=True):
-    """What requests took; those that are `unpriced` are not in the `cost` (US dollars)."""
-
-    usage: Usage = Usage()
-    cost: float = 0.0
-    requests: int = 0
-    unpriced: int = 0
-
-    def add(self, other: Spend) -> None:
-        """Count the other in."""
-        self.usage += other.usage
-        self.cost += other.cost
-        self.requests += other.requests
-        self.unpriced += other.unpriced
 
 
 class Span(Struct, frozen=True):
@@ -257,7 +45,10 @@ class Times(Struct, frozen=True, kw_only=True):
 
 
 class Section(Struct, kw_only=True):
-    """A turn, or what happened between turns (`number` is None)."""
+    """A turn, or what happened between turns (`number` is None).
+
+    What child sessions took is in the `spend`, and their requests are not in the `requests`.
+    """
 
     anchor: str
     number: int | None
@@ -273,6 +64,13 @@ class Section(Struct, kw_only=True):
     context_size: int = 0
     local: bool = False  # a command that the agent answered by itself
     undone: bool = False
+
+    def every_request(self) -> Iterator[Request]:
+        """Its requests, and those of the child sessions that worked in it."""
+        yield from self.requests
+        for step in self.steps:
+            for child in children_of(step):
+                yield from child.requests
 
 
 class Page(Struct, kw_only=True):

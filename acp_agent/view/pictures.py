@@ -7,8 +7,8 @@ import binascii
 
 from acp_agent.content import ImageBlock
 from acp_agent.tools.images import image_type
-from acp_agent.view.page import Picture
 from acp_agent.view.plain import Cleaner
+from acp_agent.view.steps import Picture
 
 PICTURE_LIMIT = 2_000_000  # bytes of one
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from acp_agent.view.page import Section, Spend
+from acp_agent.view.page import Section
+from acp_agent.view.spending import Spend
 
 MOST_BARS = 80
 WIDTH, HEIGHT = 720, 180  # of the picture

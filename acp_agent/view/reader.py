@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from acp_agent import events
 from acp_agent.config.words import ENGLISH, Words
-from acp_agent.content import TextBlock
 from acp_agent.session.store_records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
 from acp_agent.view import timing
@@ -15,10 +14,14 @@ from acp_agent.view.anchors import Anchors
 from acp_agent.view.answers import Answers
 from acp_agent.view.blocks import blocks
 from acp_agent.view.calls import Calls
+from acp_agent.view.children import Children
+from acp_agent.view.messages import SessionMessages
 from acp_agent.view.notes import Said, background_ended, note_of
-from acp_agent.view.page import Block, Compaction, Note, Page, Plan, Rewind, Spend, UserSaid
+from acp_agent.view.page import Page, Section
 from acp_agent.view.plain import Cleaner
 from acp_agent.view.sections import Sections
+from acp_agent.view.spending import Spend
+from acp_agent.view.steps import Block, Compaction, Note, Plan, Rewind, UserSaid
 
 TITLE_LENGTH: Final = 120  # characters of what a turn is called
 
@@ -38,7 +41,7 @@ def read_page(
         secrets: values that must not be in the page.
         words: of who reads it: what the journal has of our own texts is told in them.
     """
-    reader = _Reader(secrets)
+    reader = _Reader(Cleaner(secrets), Anchors())
     for item in stored:
         if isinstance(item.event, UnknownEvent):
             reader.read(item)
@@ -48,16 +51,18 @@ def read_page(
 
 
 class _Reader:
-    """Goes through the events once."""
+    """Goes through the events of a session once, or of a child session of `parent`."""
 
-    def __init__(self, secrets: Sequence[str]) -> None:
-        self._clean = Cleaner(secrets)
-        self._anchors = Anchors()
-        self._sections = Sections(self._anchors)
+    def __init__(self, clean: Cleaner, anchors: Anchors, parent: Sections | None = None) -> None:
+        self._clean = clean
+        self._anchors = anchors
+        self._is_child = parent is not None
+        self._sections = Sections(anchors, parent)
         self._answers = Answers(self._sections, self._anchors, self._clean)
         self._calls = Calls(self._clean)
         self._compactions: dict[str, tuple[Compaction, list[str]]] = {}
-        self._messages: dict[str, tuple[Note, list[str]]] = {}  # those between sessions
+        self._children: Children[_Reader] = Children(clean, self._for_a_child)
+        self._messages = SessionMessages(clean, self._note, self._children.told)
         self._source = ""
         # By type and not by pattern: there are thousands of events.
         self._by_type: dict[type, Callable[[Any], None]] = {
@@ -84,8 +89,10 @@ class _Reader:
             events.PicturesDescribed: self._described,
             events.Rewound: self._rewound,
             events.SessionForked: self._forked,
-            events.SessionMessageSent: self._session_message,
-            events.SessionMessageText: self._session_text,
+            events.ChildWorked: self._child_worked,
+            events.SubagentChanged: self._child_changed,
+            events.SessionMessageSent: self._messages.sent,
+            events.SessionMessageText: self._messages.said,
         }
 
     def read(self, item: StoredEvent) -> None:
@@ -99,17 +106,10 @@ class _Reader:
 
     def page(self, record: SessionRecord) -> Page:
         """The page of all events that were read."""
-        self._calls.finish()
-        self._answers.finish()
-        for compaction, pieces in self._compactions.values():
-            compaction.summary = self._clean.text(compaction.summary or "".join(pieces))
-            compaction.keeps = self._anchors.of(compaction.keeps)
-        for note, pieces in self._messages.values():
-            note.text = self._clean.text("".join(pieces))
-        sections, clean, spend = self._sections.finish(), self._clean, Spend()
+        sections, clean, spend = self.finish(), self._clean, Spend()
         for section in sections:
             spend.add(section.spend)
-        models = dict.fromkeys(r.model for s in sections for r in s.requests if r.usage)
+        models = dict.fromkeys(r.model for s in sections for r in s.every_request() if r.usage)
         times = [s.times for s in sections if s.times is not None and s.number is not None]
         return Page(
             session=clean.line(record.id),
@@ -125,6 +125,17 @@ class _Reader:
             times=timing.together(times, record.created_at, record.updated_at),
             left_out=clean.left_out,
         )
+
+    def finish(self) -> list[Section]:
+        """The sections of all events that were read."""
+        self._children.finish()
+        self._calls.finish()
+        self._answers.finish()
+        for compaction, pieces in self._compactions.values():
+            compaction.summary = self._clean.text(compaction.summary or "".join(pieces))
+            compaction.keeps = self._anchors.of(compaction.keeps)
+        self._messages.finish()
+        return self._sections.finish()
 
     # -- turns
 
@@ -165,6 +176,7 @@ class _Reader:
             at=self._sections.at,
             blocks=blocks(event.content, clean),
             steering=event.steering,
+            task=self._is_child,
             attached=clean.text(event.attached),
         )
         if not section.title:
@@ -262,25 +274,19 @@ class _Reader:
         )
         self._note(said, link=self._anchors.of(event.of))
 
-    # -- messages between sessions
+    # -- child sessions
 
-    def _session_message(self, event: events.SessionMessageSent) -> None:
-        known = self._messages.get(event.message)
-        if known is None:
-            said = Said(what="session_message", values={"sender": "?", "recipient": "?"})
-            note = self._note(said)
-            known = self._messages[event.message] = note, []
-        note, pieces = known
-        for side, session in (("sender", event.sender), ("recipient", event.recipient)):
-            if session is not None:
-                note.values[side] = self._clean.line(session)
-        if event.content is not None:
-            pieces[:] = [block.text for block in event.content if isinstance(block, TextBlock)]
+    def _for_a_child(self) -> _Reader:
+        return _Reader(self._clean, self._anchors, self._sections)
 
-    def _session_text(self, event: events.SessionMessageText) -> None:
-        known = self._messages.get(event.message)
-        if known is not None:
-            known[1].append(event.text)
+    def _child_worked(self, event: events.ChildWorked) -> None:
+        reader = self._children.reader(event, self._calls.step(event.call))
+        reader.read(StoredEvent(self._sections.seq, self._sections.at, event.did))
+
+    def _child_changed(self, event: events.SubagentChanged) -> None:
+        said = note_of(event, self._clean)
+        assert said is not None
+        self._children.changed(event, self._note(said))
 
 
 def _title(said: Sequence[Block]) -> str:

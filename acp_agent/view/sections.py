@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from acp_agent import events
 from acp_agent.session.store_records import StoredEvent
 from acp_agent.view.anchors import Anchors
-from acp_agent.view.page import (
+from acp_agent.view.page import Section
+from acp_agent.view.spending import Request, Spend
+from acp_agent.view.steps import (
     AgentSaid,
     AgentThought,
     Note,
     Plan,
-    Request,
     Rewind,
-    Section,
-    Spend,
     Step,
+    children_of,
+    every_step,
 )
 from acp_agent.view.timing import Clock
 from acp_agent.view.undone import Line
@@ -30,11 +31,17 @@ class Sections:
         seq: its place in the session.
     """
 
-    def __init__(self, anchors: Anchors) -> None:
-        """There is none yet."""
+    def __init__(self, anchors: Anchors, parent: Sections | None = None) -> None:
+        """There is none yet.
+
+        Args:
+            anchors: gives turns their ids.
+            parent: of a child session: whose clock its times are on.
+        """
         self.at = 0
         self.seq = 0
         self._anchors = anchors
+        self._parent = parent
         self._all: list[Section] = []
         self._clocks: list[Clock] = []
         self._turns: dict[str, Section] = {}
@@ -53,6 +60,8 @@ class Sections:
     @property
     def clock(self) -> Clock:
         """The clock of the section that goes on."""
+        if self._parent is not None:
+            return self._parent.clock
         if not self._goes_on:
             self._begin_between()
         return self._clocks[-1]
@@ -66,7 +75,7 @@ class Sections:
     def begin_turn(self, event: events.TurnStarted) -> None:
         """A turn began."""
         self._number += 1
-        anchor = self._anchors.turn(self._number)
+        anchor = self._anchors.turn(self._number) if self._parent is None else ""
         section = Section(anchor=anchor, number=self._number, start=self.at)
         self._turns[event.turn] = section
         self._begin(section)
@@ -105,15 +114,20 @@ class Sections:
             section.steps = [step for step in section.steps if not _is_empty(step)]
             section.times = clock.times()
             section.spend = _spend(section.requests)
+            for child in (one for step in section.steps for one in children_of(step)):
+                section.spend.add(child.spend)
             said = [step for step in section.steps if not isinstance(step, Note | Rewind)]
             section.undone = bool(said) and all(step.undone for step in said)
             plans = [step for step in section.steps if isinstance(step, Plan)]
             if plans:
                 plans[-1].last = True
+        for step in self._said:
+            for inner in every_step([step]) if step.undone else ():
+                inner.undone = True
         return [section for section in self._all if section.number is not None or section.steps]
 
     def _begin_between(self) -> None:
-        anchor = self._anchors.for_id(f"between-{self._number}")
+        anchor = "" if self._parent else self._anchors.for_id(f"between-{self._number}")
         self._begin(Section(anchor=anchor, number=None, start=self.at))
 
     def _begin(self, section: Section) -> None:
@@ -123,15 +137,21 @@ class Sections:
 
 
 def _is_aftermath(event: object) -> bool:
-    """Whether an event was written when the session was opened after its process had died."""
+    """Whether an event was written when the session was opened after its process had died.
+
+    What a child session is doing is also told then, and else at once with what it does.
+    """
+    event = events.of_a_child(event) if isinstance(event, events.ChildWorked) else event
     return (
-        isinstance(event, events.TurnInterrupted)
+        isinstance(event, events.TurnInterrupted | events.SubagentChanged)
         or (isinstance(event, events.BackgroundCommandChanged) and event.status == "lost")
         or (isinstance(event, events.CompactionChanged) and event.status == "failed")
     )
 
 
 def _is_empty(step: Step) -> bool:
+    if isinstance(step, Note):
+        return not step.what  # what it told is shown in another way
     return isinstance(step, AgentSaid | AgentThought) and not step.text.strip()
 
 

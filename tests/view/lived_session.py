@@ -248,8 +248,8 @@ class _Life:
             self._answer("It has a README now.", sent=200),
         )
         await self._desk.say("Write a README.")
-        await self._desk.session.checkpoints.settled()
-        points = await self._desk.session.rewinder.points()
+        await self._desk.session.workbench.checkpoints.settled()
+        points = await self._desk.session.workbench.rewinder.points()
         last = [point for point in points if point.kind == "message"][-1]
         await self._desk.say(f"/rewind {last.number} both")
         self._server.add(self._answer("There is none now, as you wish.", sent=300))

@@ -26,7 +26,7 @@ from acp_agent.content import (
     ResourceLinkBlock,
     TextBlock,
 )
-from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.session.store import UnknownEvent
 from acp_agent.view.markdown import markdown
 from acp_agent.view.page import Page
@@ -111,6 +111,12 @@ def every_event(text: str) -> list[Timed]:
             )
             for event in made
             if isinstance(event, kind)
+        ),
+        # All that a child session can do, for the last of these calls.
+        *(
+            events.ChildWorked(session=SessionId(text), call=CallId(f"{text}."), did=event)
+            for event in made
+            if not isinstance(event, events.ChildWorked)
         ),
         UnknownEvent(text, b"{}"),
     ]

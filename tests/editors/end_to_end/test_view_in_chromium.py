@@ -14,9 +14,10 @@ from acp_agent.view.html import render
 from acp_agent.view.reader import read_page
 from benchmarks.view import EVENTS, busy_session
 from tests.editors.end_to_end.devtools import BrowserPage, open_browser
+from tests.support.child_work import whole
 from tests.support.npm_packages import node_modules
 from tests.view.lived_session import live, write
-from tests.view.made_page import BEGAN, html_of
+from tests.view.made_page import BEGAN, data_of, html_of
 from tests.view.test_view_inert import hostile_page
 
 AXE_FOLDER = Path(__file__).parent / "axe"
@@ -120,6 +121,20 @@ async def test_the_search_finds_what_is_folded_and_goes_there(
     assert await browser.run(shown) > 20
     await browser.run("field.value = 'no such words'; search()")
     assert await browser.run("document.getElementById('found').textContent") == "nothing found"
+    silent(browser)
+
+
+async def test_the_search_shows_what_a_child_session_did_and_nothing_else(
+    browser: BrowserPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "child.html"
+    path.write_text(html_of(data_of(*whole())), "utf-8")
+    await browser.open(path.as_uri())
+    await browser.run("one('matches').click(); field.value = 'It is there'; search(); move(1)")
+    await browser.painted()
+    assert await browser.run("one('found').textContent") == "1 of 1"  # not also the call around it
+    shown = "[...document.querySelectorAll('.step')].filter(step => step.checkVisibility())"
+    assert await browser.run(f"{shown}.map(step => step.id)") == ["call-task", "message-said"]
     silent(browser)
 
 
