@@ -35,3 +35,8 @@ export function oneLine(value: string, limit: number): string {
   const line = value.slice(0, limit * 8).replace(/\s+/gu, " ").trim();
   return line.length > limit || value.length > limit * 8 ? `${line.slice(0, limit)} …` : line;
 }
+
+/** A text for the editor's notifications, which would make a link of `[…](…)`, also one that runs a command. */
+export function unlinked(value: string): string {
+  return value.replace(/\]\(/gu, "]\u200B(");
+}

@@ -8,10 +8,14 @@ import type { Session } from "../core/session";
 import type { Say } from "../shared/words";
 import type { ChatView } from "./chatView";
 import { settings } from "./settings";
+import { inform } from "./telling";
 
 const MAX_BUTTONS = 4;
+const MAX_SHOWN = 3; // notifications at a time; more would only cover each other
 
 export class AskingNotices {
+  #shown = 0;
+
   constructor(
     private readonly view: ChatView,
     private readonly client: () => AgentClient | undefined,
@@ -20,14 +24,14 @@ export class AskingNotices {
 
   asked(session: Session, asked: Asked): void {
     if (this.view.visible && this.client()?.active === session) return;
-    if (settings().notifications) void this.#notify(session, asked);
+    if (settings().notifications && this.#shown < MAX_SHOWN) void this.#notify(session, asked);
   }
 
   /** Answer the oldest permission by the keyboard alone. */
   async pick(): Promise<void> {
     const waiting = this.#waiting()[0];
     if (waiting === undefined) {
-      void vscode.window.showInformationMessage(this.say("permission.none"));
+      void inform(this.say("permission.none"));
       return;
     }
     const [session, asked] = waiting;
@@ -57,7 +61,9 @@ export class AskingNotices {
     const text = asked.kind === "permission"
       ? this.say("permission.notice", name, asked.title)
       : this.say("elicitation.notice", name);
-    const answer = await vscode.window.showInformationMessage(text, ...options, show);
+    this.#shown += 1;
+    const answer = await inform(text, ...options, show).then((one) => one, () => undefined);
+    this.#shown -= 1;
     if (answer === undefined) return;
     if (!answer.show) {
       session.asking.choose(asked.requestId, answer.optionId);

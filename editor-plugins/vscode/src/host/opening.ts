@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 
 import type { ToldDiff } from "../core/toolCalls";
 import type { Say } from "../shared/words";
+import { warn } from "./telling";
 
 /** Shows texts that are in no file; the query of the address is the key of the text. */
 export class ShownTexts implements vscode.TextDocumentContentProvider {
@@ -33,7 +34,7 @@ export async function openFile(file: string, line: number | undefined, say: Say)
     if (line !== undefined) options.selection = new vscode.Range(line - 1, 0, line - 1, 0);
     await vscode.window.showTextDocument(vscode.Uri.file(file), options);
   } catch {
-    void vscode.window.showWarningMessage(say("files.missing", file));
+    void warn(say("files.missing", file));
   }
 }
 
@@ -50,7 +51,7 @@ export async function openLink(href: string, cwd: string, say: Say): Promise<voi
     const numbered = /^(.*):(\d+)$/u.exec(file);
     await openFile(path.resolve(cwd, numbered?.[1] ?? file), lineOf(fragment) ?? lineOf(numbered?.[2] ?? ""), say);
   } else {
-    void vscode.window.showWarningMessage(say("link.refused", scheme ?? href.slice(0, 100)));
+    void warn(say("link.refused", scheme ?? href.slice(0, 100)));
   }
 }
 

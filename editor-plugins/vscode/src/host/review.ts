@@ -7,6 +7,7 @@ import type { Review, Reviews } from "../core/reviews";
 import type { Roots } from "../core/roots";
 import type { Say } from "../shared/words";
 import { openDocument, textOf } from "./files";
+import { inform, sure, warn } from "./telling";
 
 const SCHEME = "acp-agent-before";
 
@@ -69,11 +70,11 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
     const now = await textOf(path);
     if (now === null) this.reviews.accept(path); // it was deleted meanwhile
     if (this.reviews.get(path) === undefined || now === null) {
-      void vscode.window.showInformationMessage(this.say("review.none"));
+      void inform(this.say("review.none"));
       return;
     }
     if (this.reviews.changedSince(path, now)) {
-      void vscode.window.showWarningMessage(this.say("files.changed", this.roots.label(path)));
+      void warn(this.say("files.changed", this.roots.label(path)));
     }
     const title = this.say("review.title", this.roots.label(path));
     await vscode.commands.executeCommand("vscode.diff", beforeUri(path), vscode.Uri.file(path), title);
@@ -120,7 +121,7 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
     const uri = vscode.Uri.file(path);
     if (now !== null && this.reviews.changedSince(path, now)) {
       const question = this.say("review.rejectChanged", this.roots.label(path));
-      if ((await vscode.window.showWarningMessage(question, { modal: true }, this.say("review.rejectAllDo"))) === undefined) return;
+      if (!(await sure(question, this.say("review.rejectAllDo")))) return;
     }
     const edit = new vscode.WorkspaceEdit();
     if (review.before === null) {

@@ -7,6 +7,7 @@ import { told } from "../core/problems";
 import type { SessionEntry } from "../core/sessionStore";
 import type { Say } from "../shared/words";
 import { entries, stateWords, type SessionsTree } from "./sessionsTree";
+import { fail, sure } from "./telling";
 
 export function registerSessionCommands(client: () => AgentClient | undefined, tree: SessionsTree, say: Say): vscode.Disposable[] {
   const command = (name: string, work: (client: AgentClient, entry: SessionEntry) => Promise<unknown>): vscode.Disposable =>
@@ -16,7 +17,7 @@ export function registerSessionCommands(client: () => AgentClient | undefined, t
       try {
         await work(agent, entry);
       } catch (error) {
-        void vscode.window.showErrorMessage(told(error));
+        fail(told(error));
       }
       tree.refresh();
     });
@@ -30,8 +31,7 @@ export function registerSessionCommands(client: () => AgentClient | undefined, t
     }),
     command("acpAgent.session.delete", async (agent, entry) => {
       const question = say("session.deleteConfirm", entry.title || say("session.untitled"));
-      const answer = await vscode.window.showWarningMessage(question, { modal: true }, say("session.delete"));
-      if (answer !== undefined) await agent.delete(entry.sessionId);
+      if (await sure(question, say("session.delete"))) await agent.delete(entry.sessionId);
     }),
     vscode.commands.registerCommand("acpAgent.sessions.refresh", () => tree.refresh()),
     vscode.commands.registerCommand("acpAgent.showSessions", async () => {
@@ -47,7 +47,7 @@ async function pick(client: AgentClient, say: Say): Promise<void> {
     const session = client.open.find((one) => one.id === entry.sessionId);
     return {
       label: session?.header.title || entry.title || say("session.untitled"),
-      description: stateWords(session?.running, session !== undefined, entry, say),
+      description: stateWords(session, session !== undefined && session === client.active, entry, say),
       entry,
     };
   });

@@ -3,8 +3,11 @@
 import * as vscode from "vscode";
 
 import type { AgentClient } from "../core/client";
+import { told } from "../core/problems";
+import type { Session } from "../core/session";
 import type { SessionEntry } from "../core/sessionStore";
 import type { Say } from "../shared/words";
+import { warn } from "./telling";
 
 export class SessionsTree implements vscode.TreeDataProvider<SessionEntry> {
   readonly #changed = new vscode.EventEmitter<void>();
@@ -34,7 +37,7 @@ export class SessionsTree implements vscode.TreeDataProvider<SessionEntry> {
     const client = this.client();
     if (parent !== undefined || client?.view.phase !== "ready") return [];
     return entries(client).catch((error: unknown) => {
-      void vscode.window.showWarningMessage(this.say("session.listFailed", String(error)));
+      void warn(this.say("session.listFailed", told(error)));
       return [];
     });
   }
@@ -46,7 +49,7 @@ export class SessionsTree implements vscode.TreeDataProvider<SessionEntry> {
     const title = session?.header.title || entry.title || this.say("session.untitled");
     const item = new vscode.TreeItem(title);
     item.id = entry.sessionId;
-    item.description = stateWords(session?.running, session !== undefined, entry, this.say);
+    item.description = stateWords(session, session !== undefined && session === client?.active, entry, this.say);
     item.tooltip = `${title}\n${entry.cwd}\n${entry.updatedAt}`;
     item.iconPath = new vscode.ThemeIcon(session?.running === true ? "sync~spin" : session === undefined ? "comment" : "comment-discussion");
     item.contextValue = [
@@ -69,9 +72,10 @@ export async function entries(client: AgentClient): Promise<SessionEntry[]> {
   return [...open.reverse(), ...stored];
 }
 
-export function stateWords(running: boolean | undefined, open: boolean, entry: SessionEntry, say: Say): string {
-  if (running === true) return say("session.running");
-  if (open) return say("session.open");
+/** How a session is: `shown` for the one that the chat shows. */
+export function stateWords(session: Session | undefined, shown: boolean, entry: SessionEntry, say: Say): string {
+  if (session?.running === true) return shown ? `${say("session.shown")} · ${say("session.running")}` : say("session.running");
+  if (session !== undefined) return say(shown ? "session.shown" : "session.open");
   const at = new Date(entry.updatedAt);
   return Number.isNaN(at.getTime()) ? "" : at.toLocaleString();
 }

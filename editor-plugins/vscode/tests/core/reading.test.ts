@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { abilities } from "../../src/core/abilities";
 import { fields } from "../../src/core/forms";
 import { best } from "../../src/core/fuzzy";
+import { unlinked } from "../../src/core/json";
 import { toHost } from "../../src/core/messages";
 import { MODES_ID, options, optionsOf, withMode } from "../../src/core/options";
 import { Outbox } from "../../src/core/outbox";
@@ -90,6 +91,12 @@ describe("an agent's abilities", () => {
     expect(read.authMethods.map(({ id, terminal, command, args }) => [id, terminal, command, args])).toEqual([
       ["a", true, undefined, ["--login"]], ["b", true, "c", ["d"]], ["c", false, undefined, []],
     ]);
+  });
+});
+
+describe("a text in a notification of the editor", () => {
+  it("is no link that runs a command", () => {
+    expect(unlinked("[Allow](command:workbench.action.quit) [x](https://y)")).not.toMatch(/\]\(/u);
   });
 });
 
