@@ -24,8 +24,9 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.window.registerTreeDataProvider("acpAgent.sessions", made.sessions),
     vscode.workspace.registerTextDocumentContentProvider(ShownTexts.scheme, made.texts),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration(SECTION)) void made.useSettings();
+      if (event.affectsConfiguration(SECTION)) made.settingsChanged();
     }),
+    vscode.workspace.onDidChangeWorkspaceFolders(() => made.foldersChanged()),
     ...made.review.register(),
     ...registerCommands(made),
     ...registerSessionCommands(() => made.client, made.sessions, say),
@@ -35,6 +36,6 @@ export function activate(context: vscode.ExtensionContext): void {
 /** The editor waits for this for some seconds: the agent is ended, not left behind. */
 export async function deactivate(): Promise<void> {
   await controller?.flush();
-  await controller?.stop();
+  await controller?.agent.stop();
   controller?.dispose();
 }

@@ -2,7 +2,7 @@
 
 import type { Say } from "../shared/words";
 import type { Abilities } from "./abilities";
-import { AgentProblem } from "./problems";
+import { AgentProblem, told } from "./problems";
 import type { Session } from "./session";
 
 /** What it takes: a way to ask, where the session works, what the agent can. */
@@ -31,4 +31,18 @@ export async function attach(session: Session, how: Attaching, keep: boolean): P
     throw new AgentProblem(how.say("session.cannotOpen"));
   }
   session.transcript.cutOff();
+}
+
+/** Give another life of the agent the sessions that the one before had. What does not succeed is told in them. */
+export async function attachAgain(sessions: readonly Session[], how: (session: Session) => Attaching): Promise<void> {
+  await Promise.all(sessions.map(async (session) => {
+    const attaching = how(session);
+    try {
+      await attach(session, attaching, true);
+      session.transcript.notice("info", attaching.say("agent.resumed"));
+      session.resumed();
+    } catch (error) {
+      session.transcript.notice("error", attaching.say("agent.notResumed", told(error)));
+    }
+  }));
 }

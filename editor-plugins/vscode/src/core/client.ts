@@ -7,7 +7,7 @@
 import type { AgentView } from "../shared/view";
 import type { AgentCommand } from "./agentProcess";
 import type { ClientHost } from "./clientHost";
-import { attach, type Attaching } from "./attaching";
+import { attach, attachAgain, type Attaching } from "./attaching";
 import { record, text } from "./json";
 import { Lifeline, type Ask } from "./lifeline";
 import { OpenSessions } from "./openSessions";
@@ -26,7 +26,7 @@ export class AgentClient {
   #first: Promise<Session | null> | null = null;
 
   constructor(
-    readonly command: AgentCommand,
+    command: AgentCommand,
     private readonly host: ClientHost,
   ) {
     this.#sessions = new OpenSessions(command.cwd, this.#wire(), host, this.#sessionEvents());
@@ -38,8 +38,13 @@ export class AgentClient {
       },
       resume: (ask) => this.#resume(ask),
     });
-    this.#signIn = new SignIn(() => this.#life.abilities, (methodId) => this.#life.request("authenticate", { methodId }), command, host);
+    this.#signIn = new SignIn(() => this.#life.abilities, (methodId) => this.#life.request("authenticate", { methodId }), () => this.command, host);
     this.store = new SessionStore((method, params) => this.#request(method, params));
+  }
+
+  /** How it is started. */
+  get command(): AgentCommand {
+    return this.#life.command;
   }
 
   /** What is shown while there is no session. */
@@ -78,9 +83,9 @@ export class AgentClient {
     if (this.#sessions.none && !this.#signIn.wanted) await this.#firstSession();
   }
 
-  /** Start it anew, with the sessions that are open. */
-  async restart(): Promise<void> {
-    await this.#life.restart();
+  /** Start it anew, as `command` says from now on, with the sessions that are open. */
+  async restart(command: AgentCommand = this.command): Promise<void> {
+    await this.#life.restart(command);
     if (this.#sessions.none) await this.start();
   }
 
@@ -254,27 +259,16 @@ export class AgentClient {
   }
 
   #attach(session: Session): Promise<void> {
-    return attach(session, { request: (method, params) => this.#request(method, params), ...this.#attaching(session) }, false);
+    return attach(session, this.#attaching(session, (method, params) => this.#request(method, params)), false);
   }
 
-  /** Another life of the agent: it gets the sessions that the one before had. */
   async #resume(ask: Ask): Promise<void> {
-    const { say } = this.host;
     if (this.#sessions.none) void this.start(); // waits for the end of this
-    await Promise.all(this.#sessions.all.map(async (session) => {
-      const request = (method: string, params: object): Promise<unknown> => ask(method, params, OPEN_SECONDS);
-      try {
-        await attach(session, { request, ...this.#attaching(session) }, true);
-        session.transcript.notice("info", say("agent.resumed"));
-        session.resumed();
-      } catch (error) {
-        session.transcript.notice("error", say("agent.notResumed", told(error)));
-      }
-    }));
+    await attachAgain(this.open, (session) => this.#attaching(session, (method, params) => ask(method, params, OPEN_SECONDS)));
   }
 
-  #attaching(session: Session): Omit<Attaching, "request"> {
-    return { place: this.#place(session.cwd), abilities: this.abilities, say: this.host.say };
+  #attaching(session: Session, request: Attaching["request"]): Attaching {
+    return { request, place: this.#place(session.cwd), abilities: this.abilities, say: this.host.say };
   }
 
   #sessionEvents(): SessionEvents {

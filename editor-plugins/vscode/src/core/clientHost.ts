@@ -12,10 +12,11 @@ import type { Session } from "./session";
 /** What the editor is told, and what it does for the agent. */
 export interface ClientHost {
   files: EditorFiles;
-  terminals: EditorTerminals | null;
+  /** Asked when the agent is started. */
+  readonly terminals: EditorTerminals | null;
   roots: Roots;
   /** The folders of the workspace; the first is where the agent works. */
-  folders: readonly string[];
+  readonly folders: readonly string[];
   say: Say;
   version: string;
   readonly startSeconds: number;

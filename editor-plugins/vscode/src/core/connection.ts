@@ -47,8 +47,8 @@ export interface EditorTerminals {
 /** What the agent may ask of the client and tell it. */
 export interface ClientSide {
   files: EditorFiles;
-  /** Null: terminals are not offered. */
-  terminals: EditorTerminals | null;
+  /** Null: terminals are not offered. Asked when the agent is started. */
+  readonly terminals: EditorTerminals | null;
   update(sessionId: string, update: unknown): void;
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
   elicitation(request: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse>;

@@ -42,6 +42,7 @@ const STEADY_AFTER = 60_000;
 const RESTART_DELAY = 500;
 
 export class Lifeline {
+  #command: AgentCommand;
   #connection: AgentConnection | null = null;
   #starting: Promise<boolean> | null = null;
   #state: LifeState = { phase: "stopped", problem: "", detail: "" };
@@ -53,11 +54,17 @@ export class Lifeline {
   #wanted = new AbortController();
 
   constructor(
-    private readonly command: AgentCommand,
+    command: AgentCommand,
     private readonly side: ClientSide,
     private readonly options: LifeOptions,
     private readonly events: LifeEvents,
-  ) {}
+  ) {
+    this.#command = command;
+  }
+
+  get command(): AgentCommand {
+    return this.#command;
+  }
 
   get state(): LifeState {
     return this.#state;
@@ -102,7 +109,9 @@ export class Lifeline {
     this.#connection?.process.kill();
   }
 
-  async restart(): Promise<void> {
+  /** End it and start it anew, as `command` says from now on. */
+  async restart(command: AgentCommand): Promise<void> {
+    this.#command = command;
     this.#ends = 0;
     const had = this.#connection !== null;
     await this.stop();
@@ -115,7 +124,7 @@ export class Lifeline {
     let connection: AgentConnection;
     try {
       const { say, version, startSeconds } = this.options;
-      connection = await AgentConnection.open(this.command, this.side, { say, version, startSeconds, wanted });
+      connection = await AgentConnection.open(this.#command, this.side, { say, version, startSeconds, wanted });
     } catch (error) {
       if (wanted.aborted) this.#set("stopped");
       else this.#set("failed", told(error), error instanceof AgentProblem ? error.detail : "");
@@ -157,7 +166,7 @@ export class Lifeline {
       this.#ends = 0; // whoever asks again gets as many
       return;
     }
-    this.#set("restarting", say("agent.restarting", this.command.name, this.#ends), stderr);
+    this.#set("restarting", say("agent.restarting", this.#command.name, this.#ends), stderr);
     this.#retry = setTimeout(() => void this.#again(this.#wanted.signal), (this.options.restartDelay ?? RESTART_DELAY) * 2 ** (this.#ends - 1));
   }
 

@@ -80,7 +80,9 @@ export class OpenSessions {
     const { host } = this;
     return {
       files: host.files,
-      terminals: host.terminals,
+      get terminals() {
+        return host.terminals;
+      },
       update: (sessionId, update) => {
         const session = this.get(sessionId);
         if (session === undefined) this.early.add(sessionId, update);

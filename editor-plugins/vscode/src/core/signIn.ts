@@ -13,7 +13,7 @@ export class SignIn {
   constructor(
     private readonly abilities: () => Abilities | null,
     private readonly authenticate: (methodId: string) => Promise<unknown>,
-    private readonly command: AgentCommand,
+    private readonly command: () => AgentCommand,
     private readonly host: ClientHost,
   ) {}
 
@@ -65,6 +65,6 @@ export class SignIn {
       return;
     }
     transcript.notice("info", this.host.say("auth.terminalHint"));
-    await this.host.signInTerminal(method, this.command);
+    await this.host.signInTerminal(method, this.command());
   }
 }

@@ -6,6 +6,7 @@ import type { Review } from "../core/reviews";
 import type { Controller } from "./controller";
 import { CHAT_VIEW } from "./chatView";
 import { SECTION, settings } from "./settings";
+import { sure } from "./telling";
 
 export function registerCommands(controller: Controller): vscode.Disposable[] {
   const { review, say } = controller;
@@ -15,7 +16,7 @@ export function registerCommands(controller: Controller): vscode.Disposable[] {
     newSession: async () => {
       await controller.view.reveal();
       const running = controller.client !== undefined;
-      const client = await controller.start();
+      const client = await controller.agent.start();
       if (running) await client?.newSession();
       controller.view.focus("input");
     },
@@ -24,10 +25,7 @@ export function registerCommands(controller: Controller): vscode.Disposable[] {
       controller.view.focus("input");
     },
     cancel: () => controller.client?.active.cancel(),
-    restart: async () => {
-      if (controller.client === undefined) await controller.start();
-      else await controller.client.restart();
-    },
+    restart: () => controller.agent.restart(),
     chooseAgent: () => chooseAgent(controller),
     chooseOption: () => chooseOption(controller),
     signIn: () => controller.client?.askSignIn(),
@@ -58,10 +56,8 @@ export function registerCommands(controller: Controller): vscode.Disposable[] {
     },
     "review.rejectAll": async () => {
       const all = controller.reviews.all;
-      const answer = await vscode.window.showWarningMessage(
-        say("review.rejectAll", all.length), { modal: true }, say("review.rejectAllDo"),
-      );
-      if (answer !== undefined) for (const { path } of all) await review.reject(path);
+      if (!(await sure(say("review.rejectAll", all.length), say("review.rejectAllDo")))) return;
+      for (const { path } of all) await review.reject(path);
     },
   };
   return Object.entries(commands).map(([name, work]) => vscode.commands.registerCommand(`acpAgent.${name}`, work));

@@ -1,8 +1,10 @@
 /** Puts the parts together for one workspace: the agent, the chat, the review. */
 
+import { homedir } from "node:os";
 import * as vscode from "vscode";
 
-import { AgentClient } from "../core/client";
+import type { AgentClient } from "../core/client";
+import type { ClientHost } from "../core/clientHost";
 import { messageOf } from "../core/prompts";
 import { Reviews } from "../core/reviews";
 import { ReviewStore } from "../core/reviewStore";
@@ -11,8 +13,9 @@ import type { Session } from "../core/session";
 import { Terminals } from "../core/terminals";
 import { exitWords as terminalExit, type ToldDiff } from "../core/toolCalls";
 import type { Change, ToHost } from "../shared/messages";
-import type { AgentView, ToolItem } from "../shared/view";
+import type { ToolItem } from "../shared/view";
 import type { Say } from "../shared/words";
+import { AgentInUse, workspaceFolders } from "./agentInUse";
 import { AskingNotices } from "./asking";
 import { ChangesTree } from "./changesTree";
 import { ChatView } from "./chatView";
@@ -21,8 +24,9 @@ import { openDiff, openFile, openLink, openText, ShownTexts } from "./opening";
 import { ReviewEditor } from "./review";
 import { reviewStorage } from "./reviewStorage";
 import { SessionsTree } from "./sessionsTree";
-import { agentCommand, settings } from "./settings";
+import { settings } from "./settings";
 import { signInTerminal } from "./signIn";
+import { inform } from "./telling";
 import { StatusItem } from "./statusItem";
 import { fileAttachment, selection, Suggestions } from "./suggestions";
 import { WireLog } from "./wireLog";
@@ -39,12 +43,10 @@ export class Controller {
   readonly asking: AskingNotices;
   readonly status: StatusItem;
   readonly suggestions: Suggestions;
-  #client: AgentClient | undefined;
-  #terminals: Terminals | undefined;
+  readonly agent: AgentInUse;
   readonly #kept: ReviewStore;
   /** Cards whose changes were looked at, with how many there were. */
   readonly #reviewed = new WeakMap<ToolItem, number>();
-  readonly #folders: readonly string[];
 
   constructor(
     dist: vscode.Uri,
@@ -52,8 +54,7 @@ export class Controller {
     private readonly version: string,
     readonly say: Say,
   ) {
-    this.#folders = (vscode.workspace.workspaceFolders ?? []).filter(({ uri }) => uri.scheme === "file").map(({ uri }) => uri.fsPath);
-    this.roots = new Roots(this.#folders);
+    this.roots = new Roots(workspaceFolders());
     this.suggestions = new Suggestions(this.roots);
     this.reviews = new Reviews(() => {
       this.#kept.changed();
@@ -64,36 +65,28 @@ export class Controller {
     this.review = new ReviewEditor(this.reviews, this.roots, say);
     this.changes = new ChangesTree(this.reviews, this.roots, say);
     this.status = new StatusItem(say);
-    this.view = new ChatView(dist, () => this.#client, () => this.#without(), (message) => void this.#received(message));
-    this.sessions = new SessionsTree(() => this.#client, say);
-    this.asking = new AskingNotices(this.view, () => this.#client, say);
+    this.view = new ChatView(dist, () => this.client, () => this.agent.without, (message) => void this.#received(message));
+    this.sessions = new SessionsTree(() => this.client, say);
+    this.asking = new AskingNotices(this.view, () => this.client, say);
+    this.agent = new AgentInUse(() => this.roots.folders[0], say, this.#host(), ({ env }) => this.log.use(env), () => this.view.visible, () => this.agentChanged());
     void this.#kept.load().catch(() => undefined); // what cannot be read any more is nothing
     this.agentChanged();
   }
 
   get client(): AgentClient | undefined {
-    return this.#client;
-  }
-
-  /** Start the chosen agent, if it does not run. */
-  async start(): Promise<AgentClient | undefined> {
-    this.#client ??= this.#make(settings().agent);
-    this.agentChanged();
-    await this.#client?.start();
-    return this.#client;
+    return this.agent.client;
   }
 
   /** Use what the settings say now. */
-  async useSettings(): Promise<void> {
-    const { agent } = settings();
-    const command = agentCommand(agent, this.#folders[0] ?? "");
-    const same = this.#client !== undefined && JSON.stringify(this.#client.command) === JSON.stringify({ ...command });
-    if (!same) {
-      const had = this.#client !== undefined || this.view.visible;
-      await this.stop();
-      if (had) await this.start();
-    }
+  settingsChanged(): void {
+    this.agent.settingsChanged();
+    this.agentChanged();
     this.view.refresh();
+  }
+
+  /** The workspace has other folders. The agent may use them at once, and is told of them with its next session. */
+  foldersChanged(): void {
+    this.roots.folders = workspaceFolders();
   }
 
   /** Keep what is not kept yet. */
@@ -101,16 +94,9 @@ export class Controller {
     await this.#kept.flush().catch(() => undefined);
   }
 
-  async stop(): Promise<void> {
-    const client = this.#client;
-    this.#client = undefined;
-    this.#terminals?.dispose();
-    await client?.stop();
-    this.agentChanged();
-  }
-
   agentChanged(): void {
-    const client = this.#client;
+    const { client } = this;
+    this.agent.agentChanged();
     this.view.agentChanged();
     this.status.update(settings().agent, client);
     this.sessions.agentChanged();
@@ -141,36 +127,37 @@ export class Controller {
   }
 
   dispose(): void {
-    void this.stop();
+    void this.agent.stop();
     this.view.dispose();
     this.status.dispose();
     this.log.dispose();
   }
 
-  #make(name: string): AgentClient | undefined {
-    const cwd = this.#folders[0];
-    const command = cwd === undefined ? undefined : agentCommand(name, cwd);
-    if (cwd === undefined || command === undefined) return undefined;
-    const { say } = this;
-    const given = settings();
-    const find = (sessionId: string): Session | undefined => this.#client?.open.find((session) => session.id === sessionId);
-    const terminals = new Terminals(cwd, (sessionId, terminalId, piece, exit) => {
+  /** What an agent is told of the editor, and what the editor does for it. */
+  #host(): ClientHost {
+    const { say, roots } = this;
+    const terminals = new Terminals(roots.folders[0] ?? homedir(), (sessionId, terminalId, piece, exit) => {
       const words = exit === undefined ? undefined : terminalExit(exit.exitCode, exit.signal, say);
-      find(sessionId)?.transcript.terminal(terminalId, piece, words);
+      this.client?.open.find((session) => session.id === sessionId)?.transcript.terminal(terminalId, piece, words);
     });
-    this.#terminals = terminals;
-    return new AgentClient(command, {
+    return {
       files: new WorkspaceFiles({
-        roots: this.roots,
+        roots,
         outside: () => settings().outsideWorkspace === "allow",
-        refused: (path) => this.#client?.active.transcript.notice("warning", say("files.outside", path)),
+        refused: (path) => this.client?.active.transcript.notice("warning", say("files.outside", path)),
       }, this.reviews),
-      terminals: given.terminals ? terminals : null,
-      roots: this.roots,
-      folders: this.#folders,
+      get terminals() {
+        return settings().terminals ? terminals : null;
+      },
+      roots,
+      get folders() {
+        return roots.folders;
+      },
       say,
       version: this.version,
-      startSeconds: given.startSeconds,
+      get startSeconds() {
+        return settings().startSeconds;
+      },
       changed: (session, change) => this.#changed(session, change),
       agentChanged: () => this.agentChanged(),
       asked: (session, asked) => {
@@ -180,7 +167,7 @@ export class Controller {
       line: this.log.line,
       stderr: this.log.stderr,
       signInTerminal: (method, started) => signInTerminal(method, started, say),
-    });
+    };
   }
 
   #changed(session: Session, change: Change): void {
@@ -202,22 +189,12 @@ export class Controller {
     }
   }
 
-  #without(): AgentView {
-    const { agent } = settings();
-    const folder = this.#folders[0];
-    const problem = folder === undefined ? this.say("agent.noFolder") : agentCommand(agent, folder) === undefined ? this.say("agent.none", agent) : "";
-    return {
-      name: agent, title: agent, phase: problem === "" ? "stopped" : "failed", detail: "", problem,
-      signIn: [], signInReason: "", images: true, steering: false,
-    };
-  }
-
   async #received(message: ToHost): Promise<void> {
     if (message.type === "ready") {
-      await this.start();
+      await this.agent.start();
       return;
     }
-    const client = this.#client ?? (message.type === "prompt" ? await this.start() : undefined);
+    const client = this.client ?? (message.type === "prompt" ? await this.agent.start() : undefined);
     if (client === undefined && message.type === "prompt") return this.view.restore(message);
     if (message.type === "command") {
       await vscode.commands.executeCommand(`acpAgent.${message.command}`);
@@ -262,7 +239,7 @@ export class Controller {
         return openLink(message.href, session.cwd, this.say);
       case "openDiff": {
         const diff = session.transcript.callOfItem(message.itemId)?.diffs.get(message.part);
-        if (diff === undefined) return void vscode.window.showInformationMessage(this.say("files.notShown"));
+        if (diff === undefined) return void inform(this.say("files.notShown"));
         const path = editorPath(diff.path);
         if (this.reviews.get(path) !== undefined) return this.review.open(path);
         return openDiff(diff, this.texts, this.roots.label(diff.path), this.say);

@@ -51,7 +51,7 @@ export function hostile(how: string, ...rest: string[]): AgentCommand {
 
 export function clientOf(command: AgentCommand, options: Partial<ClientHost> = {}): { client: AgentClient; told: Told } {
   const told: Told = { asked: [], phases: [], written: new Map(), log: [] };
-  const client: AgentClient = new AgentClient(command, {
+  const host: ClientHost = {
     files: {
       read: async ({ path }) => ({ content: await readFile(path, "utf8") }),
       write: async ({ path, content }) => {
@@ -75,8 +75,9 @@ export function clientOf(command: AgentCommand, options: Partial<ClientHost> = {
     line: (direction, line) => void told.log.push(`${direction} ${line.slice(0, 300)}`),
     stderr: () => undefined,
     signInTerminal: () => Promise.resolve(),
-    ...options,
-  });
+  };
+  Object.defineProperties(host, Object.getOwnPropertyDescriptors(options)); // what is asked again and again stays so
+  const client: AgentClient = new AgentClient(command, host);
   return { client, told };
 }
 
