@@ -13,7 +13,8 @@ local files = require("acp_agent.files")
 ---@field old string
 ---@field new string
 ---@field accepted? table<integer, boolean> by hunk; nil: all
----@field applied boolean
+---@field applied boolean the rejected hunks were left out when the agent wrote
+---@field refused? boolean the agent wanted to write and was not let
 
 local M = {}
 
@@ -65,6 +66,16 @@ function M.wanted(session, path, content)
   return text
 end
 
+--- What the agent wanted to write was not written.
+---@param session acp_agent.Session
+---@param path string resolved
+function M.refused(session, path)
+  local edit = session.edits[path]
+  if edit then
+    edit.refused, edit.applied = true, false
+  end
+end
+
 --- A call is over: hunks that were rejected and written all the same are taken back.
 ---@param session acp_agent.Session
 ---@param call string?
@@ -72,7 +83,7 @@ function M.call_ended(session, call)
   for path, edit in pairs(session.edits) do
     if edit.call == call then
       session.edits[path] = nil
-      if edit.accepted and not edit.applied then
+      if edit.accepted and not edit.applied and not edit.refused then
         local problem = M.take_back(path, edit.old, edit.new, edit.accepted)
         if problem then
           session:notice("the rejected hunks are still in the file: " .. problem, "warning")

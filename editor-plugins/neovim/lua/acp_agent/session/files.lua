@@ -61,15 +61,12 @@ function Session:write_file(params, respond)
   if not path then
     return refuse(respond, problem)
   end
-  local text, refused = require("acp_agent.review.outcome").wanted(self, path, content)
-  if not text then
-    return refuse(respond, {
-      kind = "refused",
-      message = refused --[[@as string]],
-    })
-  end
-  local why = files.write(path, text, { save = config.current.files.save, seen = self.seen[path] })
+  local outcome = require("acp_agent.review.outcome")
+  local text, reason = outcome.wanted(self, path, content)
+  local why = not text and { kind = "refused", message = reason }
+    or files.write(path, text, { save = config.current.files.save, seen = self.seen[path] })
   if why then
+    outcome.refused(self, path)
     return refuse(respond, why)
   end
   self.seen[path] = text
