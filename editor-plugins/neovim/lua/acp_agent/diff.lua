@@ -1,6 +1,6 @@
 --- Hunks between two texts: found, counted, written out, applied one by one, taken back. Pure.
 
-local diff = vim.text and vim.text.diff or vim.diff ---@diagnostic disable-line: deprecated
+local compare = vim.text and vim.text.diff or vim.diff ---@diagnostic disable-line: deprecated
 
 ---@class acp_agent.Hunk
 ---@field old_first integer the first line in the old text, from 1; the line before it where count is 0
@@ -8,7 +8,19 @@ local diff = vim.text and vim.text.diff or vim.diff ---@diagnostic disable-line:
 ---@field new_first integer
 ---@field new_count integer
 
-local M = {}
+local M = {
+  LARGE = 512 * 1024, -- bytes from which speed counts more than the nicest hunks
+}
+
+---@param old string
+---@param new string
+---@param options table of |vim.diff()|
+---@return any
+local function diff(old, new, options)
+  -- What "histogram" takes grows with the lines times the hunks.
+  options.algorithm = #old + #new < M.LARGE and "histogram" or "myers"
+  return compare(old, new, options)
+end
 
 --- The lines of a text, each with its end.
 ---@param text string
@@ -30,7 +42,7 @@ function M.hunks(old, new)
   if old == new then
     return {}
   end
-  local found = diff(old, new, { result_type = "indices", algorithm = "histogram" })
+  local found = diff(old, new, { result_type = "indices" })
   return vim.tbl_map(function(one)
     return { old_first = one[1], old_count = one[2], new_first = one[3], new_count = one[4] }
   end, found)
@@ -129,26 +141,77 @@ end
 ---@field kind "header"|"context"|"add"|"delete"
 ---@field text string without its end
 
---- The hunks written out with some lines around them.
+--- Hunks that are near enough to share their surroundings stand together.
+---@param hunks acp_agent.Hunk[]
+---@param around integer lines
+---@return acp_agent.Hunk[][]
+local function grouped(hunks, around)
+  local groups, last_stop = {}, nil
+  for _, hunk in ipairs(hunks) do
+    local start = start_of(hunk.old_first, hunk.old_count)
+    if last_stop and start - last_stop <= 2 * around then
+      table.insert(groups[#groups], hunk)
+    else
+      groups[#groups + 1] = { hunk }
+    end
+    last_stop = start + hunk.old_count
+  end
+  return groups
+end
+
+---@param start integer
+---@param count integer
+---@return string
+local function range(start, count)
+  return count == 1 and ("%d"):format(start) or ("%d,%d"):format(count == 0 and start - 1 or start, count)
+end
+
+--- The hunks written out with some lines around them, as `diff -u` has them.
+---
+--- (`vim.diff` writes them out as well, and takes seconds for a file that is all new.)
 ---@param old string
 ---@param new string
+---@param most? integer lines; all of them by default
 ---@return acp_agent.DiffLine[]
-function M.unified(old, new)
-  local out = {}
-  local text = diff(old, new, { result_type = "unified", ctxlen = 2, algorithm = "histogram" })
-  for line in text:gmatch("([^\n]*)\n?") do
-    local mark = line:sub(1, 1)
-    if mark == "@" then
-      out[#out + 1] = { kind = "header", text = line }
-    elseif mark == "+" then
-      out[#out + 1] = { kind = "add", text = line }
-    elseif mark == "-" then
-      out[#out + 1] = { kind = "delete", text = line }
-    elseif mark == " " then
-      out[#out + 1] = { kind = "context", text = line }
+---@return integer more how many lines are left out
+function M.unified(old, new, most)
+  local around, from, to = 2, M.lines(old), M.lines(new)
+  local out, more = {}, 0
+  local function add(kind, text)
+    if #out < (most or math.huge) then
+      out[#out + 1] = { kind = kind, text = text }
+    else
+      more = more + 1
     end
   end
-  return out
+  local function add_lines(kind, mark, lines, first, last)
+    for index = first, last do
+      add(kind, mark .. lines[index])
+    end
+  end
+  for _, group in ipairs(grouped(M.hunks(old, new), around)) do
+    local first, last = group[1], group[#group]
+    local lead = math.min(around, start_of(first.old_first, first.old_count) - 1)
+    local at = start_of(first.old_first, first.old_count) - lead
+    local stop = math.min(start_of(last.old_first, last.old_count) + last.old_count - 1 + around, #from)
+    local added, removed = M.count(group)
+    local new_at = start_of(first.new_first, first.new_count) - lead
+    local kept = stop - at + 1
+    add("header", ("@@ -%s +%s @@"):format(range(at, kept), range(new_at, kept + added - removed)))
+    for _, hunk in ipairs(group) do
+      local start = start_of(hunk.old_first, hunk.old_count)
+      add_lines("context", " ", from, at, start - 1)
+      add_lines("delete", "-", from, start, start + hunk.old_count - 1)
+      local new_start = start_of(hunk.new_first, hunk.new_count)
+      add_lines("add", "+", to, new_start, new_start + hunk.new_count - 1)
+      at = start + hunk.old_count
+    end
+    add_lines("context", " ", from, at, stop)
+  end
+  for _, line in ipairs(out) do
+    line.text = line.text:gsub("\n$", "")
+  end
+  return out, more
 end
 
 return M

@@ -90,6 +90,47 @@ it("random edits: any choice of hunks, taken back, equals the choice applied", f
   end
 end)
 
+it("random edits are written out as diff -u has them, and no more lines than are wanted", function()
+  math.randomseed(8)
+  for round = 1, 300 do
+    local old, new = {}, {}
+    for index = 1, math.random(0, 20) do
+      old[index] = "line " .. math.random(9)
+      new[#new + 1] = math.random(6) > 1 and old[index] or nil
+      new[#new + 1] = math.random(6) == 1 and "new" or nil
+    end
+    local ending = math.random(2) == 1 and "\n" or ""
+    local before, after = table.concat(old, "\n") .. ending, table.concat(new, "\n") .. ending
+    local wanted = {}
+    for line in vim.diff(before, after, { ctxlen = 2, algorithm = "histogram" }):gmatch("[^\n]+") do
+      wanted[#wanted + 1] = line:sub(1, 1) ~= "\\" and line or nil
+    end
+    local function written(most)
+      local lines, more = diff.unified(before, after, most)
+      return vim.tbl_map(function(line)
+        return line.text
+      end, lines), more
+    end
+    t.same(written(), wanted, "round " .. round)
+    local some, more = written(3)
+    t.same({ some, #some + more }, { vim.list_slice(wanted, 1, 3), #wanted })
+  end
+end)
+
+it("a file of 100,000 lines with a change in every hundredth is compared in seconds", function()
+  local old, new = {}, {}
+  for index = 1, 100000 do
+    old[index] = ("line %d of a long file, as they are"):format(index)
+    new[index] = index % 100 == 0 and "changed " .. index or old[index]
+  end
+  local before, after = table.concat(old, "\n"), table.concat(new, "\n")
+  local start = vim.uv.hrtime()
+  t.same(#diff.hunks(before, after), 1000)
+  t.same(#diff.unified(before, after, 300), 300)
+  local seconds = (vim.uv.hrtime() - start) / 1e9
+  assert(seconds < 4, seconds .. " s")
+end)
+
 it("lines are counted and written out", function()
   t.same({ diff.count(diff.hunks(OLD, NEW)) }, { 2, 2 })
   local kinds = vim.tbl_map(function(line)

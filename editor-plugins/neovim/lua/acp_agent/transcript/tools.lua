@@ -2,6 +2,7 @@
 
 local json = require("acp_agent.json")
 local inert = require("acp_agent.inert")
+local utf8 = require("acp_agent.utf8")
 local diff = require("acp_agent.diff")
 local entries = require("acp_agent.transcript.entries")
 
@@ -32,6 +33,7 @@ Tool.__index = Tool
 local M = {}
 
 M.DIFF_LINES = 300 -- of a diff that are written out in the chat
+M.TEXT_LIMIT = 256 * 1024 -- bytes of a text of which lines are shown
 
 M.ICONS = {
   pending = "○",
@@ -183,14 +185,13 @@ function Tool:add_diff(body, file)
     delete = "AcpAgentDiffDelete",
     context = "AcpAgentOutput",
   }
-  local lines = diff.unified(file.old, file.new)
-  for index, line in ipairs(lines) do
-    if index > M.DIFF_LINES then
-      body[#body + 1] = { ("… %d lines more"):format(#lines - M.DIFF_LINES), "AcpAgentDim" }
-      break
-    end
+  local lines, more = diff.unified(file.old, file.new, M.DIFF_LINES)
+  for _, line in ipairs(lines) do
     local whole = line.kind == "add" or line.kind == "delete"
     body[#body + 1] = { inert.line(line.text, 2000), groups[line.kind], whole = whole }
+  end
+  if more > 0 then
+    body[#body + 1] = { ("… %d lines more"):format(more), "AcpAgentDim" }
   end
 end
 
@@ -212,6 +213,10 @@ function Tool:fixed_body()
   for _, item in ipairs(self.content) do
     if item.type == "content" then
       local text = unfenced(entries.content_text(item.content))
+      if #text > M.TEXT_LIMIT then
+        text = utf8.tail(text, M.TEXT_LIMIT)
+        body[#body + 1] = { "… the beginning is left out", "AcpAgentDim" }
+      end
       add_text(body, inert.text(text), "AcpAgentOutput", limit)
     end
   end
