@@ -28,6 +28,9 @@ end
 ---@param text string
 ---@return string
 function M.text(text)
+  if not text:find("[%z\1-\8\11-\31\127-\255]") then -- nearly all text, and it may be long
+    return text
+  end
   text = require("acp_agent.utf8").valid(text)
   if text:find("\r", 1, true) then
     text = text:gsub("\r\n", "\n")
@@ -51,12 +54,11 @@ end
 ---@param limit? integer bytes at most; 300 by default
 ---@return string
 function M.line(text, limit)
-  text = (text or ""):gsub("[\r\n\t]+", " ")
-  limit = limit or 300
+  text, limit = text or "", limit or 300
   if #text > limit then
     text = require("acp_agent.utf8").head(text, limit) .. "…"
   end
-  return M.text(text)
+  return M.text((text:gsub("[\r\n\t]+", " ")))
 end
 
 --- Text for a statusline, a winbar or a tabline, which would expand `%`.

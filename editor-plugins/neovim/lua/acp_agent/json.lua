@@ -43,7 +43,7 @@ end
 ---@return any value the value, or why it cannot be read
 function M.decode(line)
   local ok, value = pcall(vim.json.decode, line)
-  if not ok and line:find("\\u[dD]") then
+  if not ok and (line:find("\\ud", 1, true) or line:find("\\uD", 1, true)) then
     ok, value = pcall(vim.json.decode, without_lone_surrogates(line))
   end
   return ok, value

@@ -198,6 +198,25 @@ it("a line of any length is broken before it is drawn", function()
   end
 end)
 
+it("a text of any size costs little, and what is not shown is told", function()
+  local model = transcript.new()
+  local draw = mirror(model)
+  local start = vim.uv.hrtime()
+  local text = ("é"):rep(10000000)
+  model:apply(chunk(text, "m"))
+  model:apply(chunk("and on", "m"))
+  model:apply(
+    call("c", { title = text, content = { { type = "content", content = { type = "text", text = text } } } })
+  )
+  local lines = draw()
+  local seconds = (vim.uv.hrtime() - start) / 1e9
+  assert(seconds < 4, seconds .. " s")
+  local all = table.concat(lines, "\n")
+  assert(#all < 2000000, #all)
+  t.has(all, "… 18951424 bytes more are not shown\nand on")
+  t.has(all, "… the beginning is left out")
+end)
+
 it("random updates: the operations lead to the lines, wherever a flush falls", function()
   math.randomseed(11)
   local texts = { "a", "b\n", "\n", "\n\n```\n", "x\r", "\ny", "- é\n", "```", "long line " }

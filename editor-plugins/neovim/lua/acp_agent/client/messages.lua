@@ -27,7 +27,7 @@ end
 function Client:got_garbage(line, reason)
   self.garbage = self.garbage + 1
   if self.garbage <= 3 then
-    local shown = inert.line(vim.trim(line), 100)
+    local shown = inert.line(vim.trim(line:sub(1, 400)), 100)
     self:tell(("the agent sent a line that cannot be read (%s): %s"):format(reason, shown), "warning")
   elseif self.garbage == 4 then
     self:tell("the agent goes on sending lines that cannot be read", "warning")

@@ -56,12 +56,13 @@ end
 ---@param line string
 ---@param indent string
 function M.push(lines, line, indent)
-  while #line > M.LINE_LIMIT do
-    local head = utf8.head(line, M.LINE_LIMIT)
-    lines[#lines + 1] = head
-    line = indent .. line:sub(#head + 1)
+  local at, before = 1, ""
+  while #line - at >= M.LINE_LIMIT - #before do
+    local head = utf8.head(line:sub(at, at + M.LINE_LIMIT), M.LINE_LIMIT - #before)
+    lines[#lines + 1] = before .. head
+    at, before = at + #head, indent
   end
-  lines[#lines + 1] = line
+  lines[#lines + 1] = before .. line:sub(at)
 end
 
 ---@class acp_agent.BlockEntry : acp_agent.Entry

@@ -2,6 +2,7 @@
 
 local entries = require("acp_agent.transcript.entries")
 local inert = require("acp_agent.inert")
+local utf8 = require("acp_agent.utf8")
 
 ---@class acp_agent.StreamEntry : acp_agent.Entry
 ---@field id string?
@@ -10,7 +11,9 @@ local inert = require("acp_agent.inert")
 local Stream = {}
 Stream.__index = Stream
 
-local M = {}
+local M = {
+  PIECE_LIMIT = 1024 * 1024, -- bytes of one piece that are shown
+}
 
 local PREFIX = { user = "▍ ", agent = "", thought = "      " }
 local GROUP = { user = "AcpAgentUser", thought = "AcpAgentThought" }
@@ -39,6 +42,10 @@ end
 --- Adds a piece; it costs nothing until the next flush.
 ---@param text string
 function Stream:append(text)
+  if #text > M.PIECE_LIMIT then
+    local head = utf8.head(text, M.PIECE_LIMIT)
+    text = ("%s\n… %d bytes more are not shown\n"):format(head, #text - #head)
+  end
   self.pieces[#self.pieces + 1] = text
 end
 
