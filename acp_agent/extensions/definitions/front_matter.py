@@ -19,7 +19,7 @@ from acp_agent.errors import ConfigError
 LARGEST = 16_384  # characters of front matter; the longest description is 1,024
 DEEPEST = 16  # levels of lists and fields within each other
 _FENCE = "---"
-_KEPT = 256  # of what was parsed: a session looks at its files again and again
+_KEPT = 1_024  # of what was parsed: a session looks at all of its files again and again
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:

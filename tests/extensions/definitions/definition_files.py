@@ -55,10 +55,11 @@ class Files:
         return skill
 
     def the_agent(self, name: str, config: Config | None = None) -> AgentSpec:
-        """An agent, where nothing is wrong."""
+        """The only agent of a name, where nothing is wrong."""
         found = self.find(config)
         assert found.problems == ()
-        return next(agent for agent in found.agents if agent.name == name)
+        (agent,) = (one for one in found.agents if one.name == name)
+        return agent
 
     def why(self, path: Path) -> list[str]:
         """What is wrong with a file, and with nothing else."""
