@@ -59,7 +59,7 @@ def test_the_calls_own_content_does_not_repeat_what_the_child_did() -> None:
     place = next(at for at, event in enumerate(events) if isinstance(event, ToolEnded))
     events[place] = ToolEnded(call=TASK, result="There.", content=shown)
     call = one(page_of(*events), "#call-task")
-    assert "- ✓" not in call.get_text()
+    assert "✓ Do shell" not in call.get_text()
     assert call.get_text().count("There.") == 1  # what the model was told
 
 
