@@ -145,6 +145,24 @@ def test_a_selection_goes_along_and_files_complete(opened: Opened) -> None:
     assert '"name": "src/app.py"' in said
 
 
+def test_the_chat_keeps_its_part_of_a_screen_that_changes(opened: Opened) -> None:
+    widths = "return vim.tbl_map(vim.api.nvim_win_get_width, vim.api.nvim_list_wins())"
+
+    def resized(columns: int) -> list[int]:
+        nvim.request("nvim_ui_try_resize", columns, 30)
+        nvim.wait("return vim.o.columns == ...", columns)
+        got: list[int] = nvim.lua(widths)
+        return got
+
+    with opened(command=STRANGE) as nvim:
+        assert resized(100) == [59, 40, 40]
+        assert resized(20) == [9, 10, 10]
+        assert resized(100) == [59, 40, 40]
+        nvim.command("vertical resize 60")
+        nvim.wait("return vim.api.nvim_win_get_width(0) == 60")
+        assert resized(50) == [19, 30, 30]
+
+
 def test_hostile_text_is_inert_on_the_screen(opened: Opened, workspace_repo: Path) -> None:
     with opened(command=STRANGE) as nvim:
         nvim.type("ihostile<Esc><CR>")

@@ -20,7 +20,8 @@ end
 ---@param text string
 ---@param severity? "info"|"warning"|"error"
 function M.notify(text, severity)
-  local shown = "acp-agent: " .. inert.line(text, room())
+  local who = "acp-agent: " -- which may be the name of the agent as well
+  local shown = who .. inert.line(vim.startswith(text, who) and text:sub(#who + 1) or text, room())
   vim.notify(shown, LEVELS[severity or "info"], { title = "acp-agent" })
 end
 

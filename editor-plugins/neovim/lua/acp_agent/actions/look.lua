@@ -106,7 +106,17 @@ M.log = {
 M.help = {
   desc = "show the help",
   run = function()
-    vim.cmd.help("acp-agent")
+    if pcall(vim.cmd.help, "acp-agent") then
+      return
+    end
+    -- The tags of the help are not made; many who put a plugin in place by hand never do.
+    local text = vim.api.nvim_get_runtime_file("doc/acp-agent.txt", false)[1]
+    if not text then
+      return ui.notify("the help is not there: the folder of the plugin has no doc/acp-agent.txt", "error")
+    end
+    vim.cmd("keepalt silent help")
+    vim.cmd("keepalt silent view " .. vim.fn.fnameescape(text))
+    vim.bo.filetype, vim.bo.buftype, vim.bo.buflisted, vim.bo.modifiable = "help", "help", false, false
   end,
 }
 

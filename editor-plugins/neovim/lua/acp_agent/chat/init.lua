@@ -87,6 +87,12 @@ function M.get(session)
       windows.dress_transcript(vim.api.nvim_get_current_win())
     end,
   })
+  windows.keep_share(self.buf)
+  windows.on_close(self.buf, function(tab)
+    if not windows.of(self.buf, tab) then
+      self.prompt:close(tab) -- alone it is of no use
+    end
+  end)
   vim.api.nvim_create_autocmd({ "BufDelete", "BufWipeout" }, {
     callback = function(event)
       if event.buf == self.buf or event.buf == prompt_buf then
@@ -186,7 +192,8 @@ function Chat:make_window()
       return win
     end
   end
-  return windows.open_transcript(self.buf)
+  local prompt = self.prompt:window()
+  return prompt and windows.open_above(self.buf, prompt) or windows.open_transcript(self.buf)
 end
 
 --- Hides the chat in this tab; the session goes on.

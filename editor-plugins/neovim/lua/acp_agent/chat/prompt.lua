@@ -47,9 +47,10 @@ function Prompt:open(above)
 end
 
 --- Closes its window; what is written stays.
-function Prompt:close()
-  local win = self:window()
-  if win and #vim.api.nvim_tabpage_list_wins(0) > 1 then
+---@param tab? integer in this tab by default
+function Prompt:close(tab)
+  local win = windows.of(self.buf, tab)
+  if win and #vim.api.nvim_tabpage_list_wins(tab or 0) > 1 then
     vim.api.nvim_win_close(win, true)
   end
 end

@@ -4,11 +4,12 @@ local config = require("acp_agent.config")
 
 local M = {}
 
---- The window that shows a buffer in this tab.
+--- The window that shows a buffer in a tab.
 ---@param buf integer
+---@param tab? integer this one by default
 ---@return integer?
-function M.of(buf)
-  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+function M.of(buf, tab)
+  for _, win in ipairs(vim.api.nvim_tabpage_list_wins(tab or 0)) do
     if vim.api.nvim_win_get_buf(win) == buf then
       return win
     end
@@ -75,6 +76,75 @@ function M.open_transcript(buf)
   end
   local width = cells(chat.width, vim.o.columns)
   return vim.api.nvim_open_win(buf, true, { split = chat.position, win = -1, width = width })
+end
+
+--- A window for a transcript above that of its prompt, where that one was left alone.
+---@param buf integer
+---@param prompt integer
+---@return integer
+function M.open_above(buf, prompt)
+  local win = vim.api.nvim_open_win(buf, true, { split = "above", win = prompt })
+  vim.api.nvim_win_set_height(prompt, math.floor(config.current.chat.prompt_height))
+  return win
+end
+
+--- Keeps the part of the editor's columns that the windows of a transcript have when those change, be it
+--- that of the settings or what the user made of it; a number of columns stays that number.
+---@param buf integer
+function M.keep_share(buf)
+  local columns, shares = vim.o.columns, {}
+  local function beside()
+    local chat = config.current.chat
+    return (chat.position == "right" or chat.position == "left") and chat.width <= 1
+  end
+  local group = vim.api.nvim_create_augroup("acp_agent.share." .. buf, {})
+  vim.api.nvim_create_autocmd("WinResized", {
+    group = group,
+    callback = function()
+      for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+        local width = vim.api.nvim_win_get_width(win)
+        if columns == vim.o.columns and not (shares[win] and shares[win].width == width) then
+          shares[win] = { share = width / columns, width = width }
+        end
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("VimResized", {
+    group = group,
+    callback = function()
+      columns = vim.o.columns
+      for _, win in ipairs(beside() and vim.fn.win_findbuf(buf) or {}) do
+        local share = shares[win] and shares[win].share or config.current.chat.width
+        vim.api.nvim_win_set_width(win, cells(share, columns))
+        shares[win] = { share = share, width = vim.api.nvim_win_get_width(win) }
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    group = group,
+    buffer = buf,
+    callback = function()
+      vim.api.nvim_del_augroup_by_id(group)
+    end,
+  })
+end
+
+--- Calls back when a window that shows a buffer was closed.
+---@param buf integer
+---@param closed fun(tab: integer) where it was
+function M.on_close(buf, closed)
+  vim.api.nvim_create_autocmd("WinClosed", {
+    buffer = buf,
+    callback = function(event)
+      local win = tonumber(event.match) --[[@as integer]]
+      local tab = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_tabpage(win)
+      vim.schedule(function()
+        if tab and vim.api.nvim_tabpage_is_valid(tab) then
+          closed(tab)
+        end
+      end)
+    end,
+  })
 end
 
 --- A window for a prompt, below that of its transcript.
