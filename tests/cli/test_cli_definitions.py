@@ -49,6 +49,10 @@ def test_skills_are_listed_with_whose_they_are_their_model_and_their_file(home: 
 
 def test_agents_are_listed_apart_from_skills(home: Path) -> None:
     found = listed(home, "agents")
+    skill = write(home / "agent" / "skills" / "a" / "SKILL.md", "name: A")
+    agent = write(home / "agent" / "agents" / "a.md", "name: A")
+    for kind, path in (("skills", skill), ("agents", agent)):
+        assert [one["path"] for one in listed(home, kind)["problems"]] == [str(path)]
     assert found["problems"] == []
     assert [(one["name"], one["source"], one["tools"]) for one in found["agents"]] == [
         ("reviewer", "user", ["read"])
