@@ -1,7 +1,8 @@
 // A turn with the extension ACP Client: `node acp_client.mjs TASK`, TASK being JSON. Prints what was
 // seen as JSON.
 
-import { open, until } from "../../../editor-plugins/vscode/tests/end_to_end/workbench.mjs";
+import { until } from "../../../editor-plugins/vscode/tests/end_to_end/chat.mjs";
+import { open } from "../../../editor-plugins/vscode/tests/end_to_end/workbench.mjs";
 
 const task = JSON.parse(process.argv[2]);
 const bench = await open(task);
