@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -91,10 +92,10 @@ async def model_server() -> AsyncIterator[ModelServer]:
         yield server
 
 
-@pytest.fixture
-def workspace_repo(tmp_path: Path) -> Path:
-    """A small git repository: README.md, greeting.py, src/app.py, an ignored file."""
-    folder = tmp_path / "repository"
+@pytest.fixture(scope="session")
+def sample_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What each `workspace_repo` is a copy of, since git takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("sample") / "repository"
     (folder / "src").mkdir(parents=True)
     (folder / "README.md").write_text("# Sample\n\nA repository for tests.\n")
     (folder / "greeting.py").write_text(GREETING)
@@ -102,9 +103,15 @@ def workspace_repo(tmp_path: Path) -> Path:
     (folder / ".gitignore").write_text("*.log\n")
     (folder / "noise.log").write_text("ignored\n")
     for arguments in (
-        ("init", "-q", "-b", "main"),
+        ("init", "-q", "-b", "main", "--template="),
         ("add", "."),
         ("-c", "user.name=Test", "-c", "user.email=test@example.com", "commit", "-qm", "Start"),
     ):
         subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
     return folder
+
+
+@pytest.fixture
+def workspace_repo(sample_repo: Path, tmp_path: Path) -> Path:
+    """A small git repository: README.md, greeting.py, src/app.py, an ignored file."""
+    return Path(shutil.copytree(sample_repo, tmp_path / "repository"))
