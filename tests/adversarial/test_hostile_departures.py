@@ -4,48 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import StartAgent
 from tests.support.agent_process import AgentProcess
+from tests.support.counted_steps import Counted, until_still
 from tests.support.hostile import (
     ENDLESS_WINDOW,
     OpenSession,
     assert_goes_on,
     assert_replays,
-    resident_memory,
 )
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, answer
+from tests.support.process_memory import resident_memory
 
 pytestmark = pytest.mark.cold  # the end of a process and its memory are those of the real command
 
 F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux only
-
-
-class Counted(list[Any]):
-    """Steps of an answer, counted as the server takes them."""
-
-    taken = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        for step in super().__iter__():
-            self.taken += 1
-            yield step
-
-
-async def until_still(steps: Counted, *, within: float = 20.0) -> None:
-    """Wait until the server has not been able to send anything for half a second."""
-    loop = asyncio.get_running_loop()
-    deadline, since, last = loop.time() + within, loop.time(), -1
-    while loop.time() - since < 0.5 or last == 0:
-        assert loop.time() < deadline, "the stream goes on and on"
-        if steps.taken != last:
-            last, since = steps.taken, loop.time()
-        await asyncio.sleep(0.02)
 
 
 async def test_a_client_that_does_not_read_costs_bounded_memory_and_then_misses_nothing(

@@ -7,8 +7,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.hostile import (
@@ -22,6 +20,7 @@ from tests.support.hostile import (
     shown,
 )
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.process_memory import peak_memory
 
 HUGE = 1 << 30
 
@@ -65,15 +64,6 @@ def prepare(repo: Path) -> None:
             file.truncate(HUGE)  # sparse: it takes no space
     os.mkfifo(repo / "pipe")
     (repo / "loop").symlink_to("loop")
-
-
-def peak_memory(pid: int) -> int:
-    """The most memory that a process ever had, in bytes."""
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        pytest.skip("the system does not tell a process's memory under /proc")
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
 
 
 async def test_files_that_cannot_be_used_are_named_to_model_and_user_and_the_turn_goes_on(

@@ -21,7 +21,7 @@ from tests.protocol.byte_driver import FuzzedProcess
 from tests.protocol.byte_fuzz import ByteFuzz
 from tests.protocol.byte_reference import RESULT, Reference
 from tests.support.agent_process import AgentProcess, environment
-from tests.support.hostile import resident_memory
+from tests.support.process_memory import resident_memory
 
 INPUTS = int(os.environ.get("ACP_AGENT_FUZZ", "300"))
 SEED = int(os.environ.get("ACP_AGENT_FUZZ_SEED", "0"))

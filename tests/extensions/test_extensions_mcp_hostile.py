@@ -21,6 +21,7 @@ from tests.server.server_session import calls_of
 from tests.support.agent_process import AgentProcess
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import is_alive
+from tests.support.process_memory import peak_memory
 
 QUICK = "[limits]\nmcp_connect_seconds = 1.0\nmcp_call_seconds = 0.5\n"
 
@@ -144,12 +145,12 @@ async def test_a_result_of_a_hundred_megabytes_fails_and_the_server_stays(
 ) -> None:
     model_server.add(answer(echo("huge")), answer(echo("small")), answer("Done."))
     running, session = await with_servers(program("huge"))
-    before = memory_peak(running.process.pid)
+    before = peak_memory(running.process.pid)
     assert (await running.prompt(session, "go", timeout=60))["stopReason"] == "end_turn"
     huge, small = results(model_server)
     assert "the answer is longer than 16 MB" in huge
     assert small == "small again"
-    assert memory_peak(running.process.pid) - before < 120_000_000
+    assert peak_memory(running.process.pid) - before < 120_000_000
 
 
 async def test_of_ten_thousand_tools_as_many_are_offered_as_a_model_takes(
@@ -215,13 +216,3 @@ async def until(holds: object, *, within: float = 10.0) -> None:
     async with asyncio.timeout(within):
         while not holds():
             await asyncio.sleep(0.01)
-
-
-def memory_peak(process: int) -> int:
-    """The most memory that a process had, in bytes; 0 where the system does not say."""
-    try:
-        status = Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return 0
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024

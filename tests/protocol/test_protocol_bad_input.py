@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -17,6 +16,7 @@ from tests.protocol.peer_process import (
     running_peer,
     text_of,
 )
+from tests.support.process_memory import peak_memory
 
 # One peer takes it all: every test finds it as the tests before have left it.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -276,12 +276,3 @@ async def test_a_handler_s_crash_tells_the_peer_nothing_but_a_reference_to_the_l
     mapped = await peer.ask(prompt("crash lookup"))
     assert mapped["error"]["code"] == -32002
     assert "\n" not in mapped["error"]["message"]
-
-
-def peak_memory(pid: int) -> int:
-    """The most bytes of memory that a process ever had."""
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        pytest.skip("the system does not tell a process's peak memory")
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024

@@ -24,6 +24,7 @@ from tests.protocol.peer_process import (
     running_peer,
     text_of,
 )
+from tests.support.process_memory import resident_memory
 
 
 @pytest.mark.covers("T8")
@@ -112,15 +113,15 @@ async def test_a_slow_reader_loses_nothing_and_costs_bounded_memory(merging: boo
     count, size = 30_000, 1_000
     async with running_peer(*(["--merge"] if merging else []), limit=64 * 1024) as peer:
         await peer.initialize()
-        before = memory(peer.process.pid)
+        before = resident_memory(peer.process.pid)
         await peer.send(prompt(f"flood {count} {size}"))
         await peer.started(f"flood {count} {size}")
         await _stalled(peer.process.pid)
         # 30 MB are to come; a megabyte may be queued, twice that while it is joined.
-        assert memory(peer.process.pid) - before < 12 * 1024 * 1024
+        assert resident_memory(peer.process.pid) - before < 12 * 1024 * 1024
         await peer.send(prompt("say between", "b", "another session"))
         text, messages = "", 0
-        others = []
+        others: list[Any] = []
         while len(others) < 3:
             message = await peer.receive()
             if message.get("method") == "session/update" and text_of(message) != "between":
@@ -150,12 +151,6 @@ def cpu_time(pid: int) -> float:
     """Clock ticks that a process has worked."""
     stat = _proc(pid, "stat").rpartition(")")[2].split()
     return float(stat[11]) + float(stat[12])
-
-
-def memory(pid: int) -> int:
-    """Bytes of memory that a process holds."""
-    line = next(line for line in _proc(pid, "status").splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) * 1024
 
 
 def _proc(pid: int, name: str) -> str:

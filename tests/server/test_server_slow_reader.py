@@ -9,17 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_session import OpenSession
-from tests.support.agent_process import AgentProcess
 from tests.support.model_server import ModelServer, answer
+from tests.support.process_memory import needs_memory, resident_memory
 
 MEGABYTE = 1024 * 1024
-
-
-def resident(running: AgentProcess) -> int:
-    """The memory that the agent uses now, in bytes."""
-    status = Path(f"/proc/{running.process.pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024
 
 
 def kernel_may_hold() -> int:
@@ -31,13 +24,8 @@ def kernel_may_hold() -> int:
     return sum(int(file.read_text().split()[2]) for file in files if file.exists())
 
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="memory is read from /proc"
-)
-
-
 @pytest.mark.covers("T9", "P2")
-@needs_proc
+@needs_memory
 async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and_gets_it_all(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
@@ -48,7 +36,7 @@ async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and
     )
     running, session = await opened()
     await running.prompt(session, "warm up")
-    before = resident(running)
+    before = resident_memory(running.process.pid)
     running.may_read.clear()
     prompt = running.post_prompt(session, "talk")
     await model_server.arrived(2)
@@ -59,7 +47,7 @@ async def test_a_client_that_reads_nothing_during_a_long_stream_costs_little_and
             last = highest
             for _ in range(5):
                 await asyncio.sleep(0.05)
-                highest = max(highest, resident(running))
+                highest = max(highest, resident_memory(running.process.pid))
     assert not model_server.requests[1].answered.is_set()  # the provider has to wait, too
     assert highest - before < 24 * MEGABYTE
     running.may_read.set()

@@ -207,11 +207,3 @@ def leaky(code: int) -> Status:
     """A provider's error that repeats the key, as some do."""
     message = f"Incorrect API key provided: {KEY}. It is {KEY}!"
     return Status(code=code, message=message, headers={"retry-after-ms": "1"})
-
-
-def resident_memory(pid: int) -> int:
-    """Bytes of memory that a process has at the moment. Skips the test where nobody tells."""
-    path = Path(f"/proc/{pid}/statm")
-    if not path.exists():
-        pytest.skip("the system does not tell a process's memory under /proc")
-    return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

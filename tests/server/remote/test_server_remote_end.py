@@ -11,10 +11,11 @@ import websockets
 from websockets.asyncio.client import connect
 
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.http_messages import BOTH, EVENTS, connected
 from tests.server.remote.remote_agent import DEMO
 from tests.server.remote.remote_clients import http, http_client, websocket_client
-from tests.server.remote.test_server_remote_routing import BOTH, EVENTS, connected
-from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.counted_steps import Counted, until_still
+from tests.support.model_server import Answer, ModelServer, Stall, Text, answer
 
 MODEL = ("--model", "openai/gpt-5")
 
@@ -62,14 +63,14 @@ async def test_the_agent_ends_while_a_client_reads_nothing(
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     agent = listening(*MODEL, environ=model_server.environ("openai"))
-    model_server.add(answer(*("word " * 400 for _ in range(6000))))
+    steps = Counted(Text("word " * 400) for _ in range(6000))
+    model_server.add(Answer(steps=steps))
     async with websocket_client(agent, max_queue=1) as client:
         await client.initialize()
         session = await client.new_session(project)
         client.may_receive.clear()
         client.post_prompt(session, "Talk.")
-        await model_server.arrived(1)
-        await asyncio.sleep(0.5)  # what it takes to fill the buffers of the system
+        await until_still(steps)  # the buffers of the system are full
         agent.stop()
         assert "could be ended" not in agent.stderr
         client.cut()

@@ -17,9 +17,9 @@ import h2.connection
 import pytest
 from websockets.frames import Frame, Opcode
 
+from tests.server.remote.http_messages import INITIALIZE
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
 from tests.server.remote.remote_clients import websocket_client
-from tests.server.remote.test_server_remote_routing import INITIALIZE
 
 TRIES = max(60, int(os.environ.get("ACP_AGENT_FUZZ", "0")) // 20)
 SEED = int(os.environ.get("ACP_AGENT_FUZZ_SEED", "0"))

@@ -12,9 +12,9 @@ import websockets
 from websockets.asyncio.client import connect
 
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.http_messages import BOTH, INITIALIZE, JSON, reason
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
 from tests.server.remote.remote_clients import http, websocket_client
-from tests.server.remote.test_server_remote_routing import BOTH, INITIALIZE, JSON, reason
 
 PAGE = "https://app.example"
 

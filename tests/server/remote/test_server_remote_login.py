@@ -13,9 +13,9 @@ from acp_agent.server.remote.address import Address
 from acp_agent.server.remote.exchange import Request
 from acp_agent.server.remote.guard import Guard
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.http_messages import BOTH, JSON
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
 from tests.server.remote.remote_clients import http, websocket_client
-from tests.server.remote.test_server_remote_routing import BOTH, JSON
 
 Json = dict[str, Any]
 

@@ -10,6 +10,15 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.server.remote.http_messages import (
+    BOTH,
+    EVENTS,
+    INITIALIZE,
+    JSON,
+    connected,
+    reason,
+    request,
+)
 from tests.server.remote.remote_agent import RemoteAgent
 from tests.server.remote.remote_clients import (
     CONNECTION,
@@ -19,33 +28,6 @@ from tests.server.remote.remote_clients import (
     websocket_client,
 )
 from tests.support.wire_client import AnswerError
-
-JSON = {"Content-Type": "application/json"}
-EVENTS = {"Accept": "text/event-stream"}
-BOTH = pytest.mark.parametrize("version", [1, 2])
-
-
-def request(method: str, params: dict[str, Any], number: int | None = 1) -> bytes:
-    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
-    return json.dumps(message if number is None else message | {"id": number}).encode()
-
-
-INITIALIZE = request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-
-
-async def connected(client: httpx2.AsyncClient, agent: RemoteAgent) -> dict[str, str]:
-    """The header of a new connection."""
-    response = await client.post(agent.url, content=INITIALIZE, headers=JSON)
-    assert response.status_code == 200
-    return {CONNECTION: response.headers[CONNECTION]}
-
-
-def reason(response: httpx2.Response) -> str:
-    """What a refusal says, as one line."""
-    text = response.json()["error"]
-    assert isinstance(text, str)
-    assert "\n" not in text
-    return text
 
 
 @BOTH

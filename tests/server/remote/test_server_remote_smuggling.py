@@ -7,14 +7,13 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import h2.config
-import h2.connection
 import h2.events
 import pytest
 
+from tests.server.remote.http2_frames import Frames
+from tests.server.remote.http_messages import INITIALIZE
 from tests.server.remote.remote_agent import RemoteAgent
 from tests.server.remote.remote_clients import websocket_client
-from tests.server.remote.test_server_remote_routing import INITIALIZE
 
 HOST = b"Host: 127.0.0.1\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -151,55 +150,6 @@ def test_an_upgrade_that_is_none_is_refused(
     upgrade = b"Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
     head = b"GET /acp HTTP/1.1\r\n" + HOST + bearer(remote) + upgrade + fields + b"\r\n"
     assert statuses(said(remote, head)) == [status]
-
-
-class Frames:
-    """A client of HTTP/2 that sends what a library would not."""
-
-    def __init__(self, agent: RemoteAgent) -> None:
-        self._agent = agent
-        self.sock = socket.create_connection(("127.0.0.1", agent.port), timeout=15)
-        config = h2.config.H2Configuration(
-            client_side=True,
-            validate_outbound_headers=False,
-            normalize_outbound_headers=False,
-            header_encoding="ascii",
-        )
-        self.http = h2.connection.H2Connection(config)
-        self.http.initiate_connection()
-        self.flush()
-
-    def headers(self, *more: tuple[str, str], method: str = "POST") -> list[tuple[str, str]]:
-        return [
-            (":method", method),
-            (":path", "/acp"),
-            (":scheme", "http"),
-            (":authority", "127.0.0.1"),
-            ("authorization", f"Bearer {self._agent.token}"),
-            ("content-type", "application/json"),
-            *more,
-        ]
-
-    def flush(self) -> None:
-        with contextlib.suppress(ConnectionError):
-            self.sock.sendall(self.http.data_to_send())
-
-    def events(self) -> Iterator[h2.events.Event]:
-        with contextlib.suppress(ConnectionError):
-            while data := self.sock.recv(65_536):
-                yield from self.http.receive_data(data)
-                self.flush()
-
-    def outcome(self, stream: int) -> int | str:
-        """The status of a request, or how else it ended."""
-        for event in self.events():
-            if isinstance(event, h2.events.ResponseReceived) and event.stream_id == stream:
-                return int(dict(event.headers or [])[":status"])
-            if isinstance(event, h2.events.StreamReset) and event.stream_id == stream:
-                return "reset"
-            if isinstance(event, h2.events.ConnectionTerminated):
-                return "terminated"
-        return "closed"
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from websockets.asyncio.client import connect
 
 from tests.server.remote.conftest import StartListening
+from tests.server.remote.http_messages import INITIALIZE, JSON
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
-from tests.server.remote.test_server_remote_routing import INITIALIZE, JSON
 from tests.support.web_site import Authority
 
 
