@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from acp_agent.events import Usage
 from tests.conftest import StartAgent
-from tests.server.server_session import OpenSession, config_file
-from tests.server.v2_session import OpenV2
+from tests.server.either_version import EitherClient
+from tests.server.server_session import config_file
 from tests.support.model_server import ModelServer, Reply, Request, Stall, answer
 
 CONFIG = 'small_model = "openai/tiny"\n'
@@ -21,31 +23,21 @@ def namer(request: Request) -> Reply:
     return answer("Mend the retry limit" if aside else "I mended it.", usage=usage)
 
 
-async def test_a_better_title_follows_the_first_turn_in_version_1(
-    opened: OpenSession, home: Path, model_server: ModelServer
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_better_title_follows_the_first_turn(
+    agent: StartAgent, home: Path, model_server: ModelServer, workspace_repo: Path, version: int
 ) -> None:
     config_file(home, CONFIG)
     model_server.otherwise = namer
-    running, session = await opened()
-    await running.prompt(session, "hi, it retries for ever")
-    await running.expect_update(
-        session, "session_info_update", lambda update: update["title"] == "Mend the retry limit"
-    )
-    assert model_server.requests[-1].json["model"] == "tiny"
-
-
-async def test_a_better_title_follows_the_first_turn_in_version_2(
-    opened_v2: OpenV2, home: Path, model_server: ModelServer
-) -> None:
-    config_file(home, CONFIG)
-    model_server.otherwise = namer
-    client, session = await opened_v2()
-    await client.prompt(session, "hi, it retries for ever")
+    client = await EitherClient.before(agent, version, model_server)
+    session = await client.new(workspace_repo)
+    await client.say(session, "hi, it retries for ever")
     await client.wire.expect_update(
         session,
         "session_info_update",
         lambda update: update.get("title") == "Mend the retry limit",
     )
+    assert model_server.requests[-1].json["model"] == "tiny"
 
 
 async def test_a_title_that_does_not_come_holds_nothing_up(

@@ -49,14 +49,20 @@ def run_and_kill(base: Path, what: str, target: str, delay: float) -> bool:
         return child.stdout.readline() == b"done\n"
 
 
+def of_three_hundred_files(base: Path, root: Path) -> tuple[Checkpoints, str]:
+    """Checkpoints of a folder of that many, and the first of them."""
+    put(root, {f"d{n % 7}/f{n}": f"{n}\n" * n for n in range(300)})
+    kept = Checkpoints(base, root)
+    return kept, kept.keep()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_checkpoint_that_was_cut_off_leaves_the_others_and_the_next_sound(
     seed: int, tmp_path: Path
 ) -> None:
     root, choice = tmp_path / "project", random.Random(seed)
-    put(root, {f"d{n % 7}/f{n}": f"{n}\n" * n for n in range(300)})
-    kept = Checkpoints(tmp_path, root)
-    first, before = kept.keep(), picture(root)
+    kept, first = of_three_hundred_files(tmp_path, root)
+    before = picture(root)
     for number in range(3):
         put(root, {f"d{n % 7}/f{n}": f"{seed} {number} {n}\n" * 40 for n in range(0, 300, 2)})
         changed = picture(root)
@@ -74,9 +80,8 @@ def test_a_restore_that_was_cut_off_has_lost_nothing_and_can_be_done_again(
     seed: int, tmp_path: Path
 ) -> None:
     root, choice = tmp_path / "project", random.Random(seed)
-    put(root, {f"d{n % 7}/f{n}": f"{n}\n" * n for n in range(300)})
-    kept = Checkpoints(tmp_path, root)
-    first, before = kept.keep(), picture(root)
+    kept, first = of_three_hundred_files(tmp_path, root)
+    before = picture(root)
     put(root, {f"d{n % 7}/f{n}": f"{seed} {n}\n" * 40 for n in range(0, 300, 2)})
     put(root, {f"new/f{n}": f"new {n}" for n in range(100)})
     changed = picture(root)

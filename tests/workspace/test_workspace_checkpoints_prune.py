@@ -17,6 +17,7 @@ from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from tests.workspace.checkpoint_folder import SESSION, Checkpoints, picture, put
 
 LARGE = 10**12
+NOISE = random.Random(1).randbytes(300_000)
 
 
 def size(folder: Path) -> int:
@@ -33,14 +34,19 @@ def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return folder
 
 
+def with_a_large_file_of_another(base: Path, root: Path) -> tuple[Checkpoints, Checkpoints]:
+    """Those of a session, and of another that alone kept a large file, which is there no more."""
+    mine, other = Checkpoints(base, root), Checkpoints(base, root, session="sess_other")
+    put(root, {"big": NOISE, "a": "1"})
+    other.keep()
+    (root / "big").unlink()
+    return mine, other
+
+
 def test_what_only_a_deleted_session_had_is_gone_and_what_others_have_stays(
     tmp_path: Path, root: Path
 ) -> None:
-    noise = random.Random(1).randbytes(300_000)
-    mine, other = Checkpoints(tmp_path, root), Checkpoints(tmp_path, root, session="sess_other")
-    put(root, {"big": noise, "a": "1"})
-    other.keep()
-    (root / "big").unlink()
+    mine, _ = with_a_large_file_of_another(tmp_path, root)
     checkpoint, before = mine.keep(), picture(root)
     prune.forget_session(mine.folder, "sess_other", Deadline(30))
     assert prune.kept_sessions(mine.folder) == {SESSION}
@@ -69,11 +75,7 @@ def test_a_fork_has_all_its_checkpoints_when_its_source_is_deleted(
 def test_what_there_was_no_time_to_remove_goes_with_the_next_sweep(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noise = random.Random(1).randbytes(300_000)
-    mine, other = Checkpoints(tmp_path, root), Checkpoints(tmp_path, root, session="sess_other")
-    put(root, {"big": noise, "a": "1"})
-    other.keep()
-    (root / "big").unlink()
+    mine, other = with_a_large_file_of_another(tmp_path, root)
     checkpoint, before = mine.keep(), picture(root)
 
     def too_slow(*_: object) -> None:
@@ -90,7 +92,7 @@ def test_what_there_was_no_time_to_remove_goes_with_the_next_sweep(
     mine.keep()
     prune.sweep(mine.folder, [], LARGE, Deadline(30))
     assert size(mine.folder) < 100_000
-    put(root, {"big": noise})
+    put(root, {"big": NOISE})
     (shadow,) = mine.folder.glob("*.git")
     other.keep()
     (root / "big").unlink()
