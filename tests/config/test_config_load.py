@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.config.load import SIZE_LIMIT, load_config
 from acp_agent.config.report import list_problems
-from acp_agent.config.types import Config
+from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.errors import ConfigError
 
 
@@ -72,11 +72,26 @@ def test_files_of_other_systems_editors_are_read(tmp_path: Path, start: bytes) -
     assert load_config(write(tmp_path, start + b'mode = "plan"\r\n'), {}).mode == "plan"
 
 
+def test_skills_and_agents_have_tables_by_their_names(tmp_path: Path) -> None:
+    text = '[skills.a]\nmodel = "small"\n[agents.b]\nmodel = "x/y"\nenabled = false\n'
+    config = load_config(write(tmp_path, text), {})
+    assert config.skills == {"a": DefinitionConfig(model="small")}
+    assert config.agents == {"b": DefinitionConfig(model="x/y", enabled=False)}
+
+
 # Each case: the file, and what the message must hold, the line first.
 MISTAKES = {
     "unknown key": (
         'mode = "ask"\nmodle = "a/b"\n',
         (":2:", "modle", 'did you mean "mode" or "model"?'),
+    ),
+    "a skill's model": (
+        '[skills.review]\nmodel = "sonnet"',
+        (":2:", "skills.review.model", '"sonnet" has the wrong form; write it like "small" or '),
+    ),
+    "an agent's setting": (
+        "[agents.reviewer]\ntools = []",
+        (":2:", "agents.reviewer.tools", "unknown key; known here: enabled, max_output, model"),
     ),
     "nothing near": ("zzz = 1\n", (":1:", "zzz", "known here:", "providers")),
     "not allowed": ('\n\nmode = "acept-edits"', (":3:", "mode", '"plan"', 'mean "accept-edits"?')),

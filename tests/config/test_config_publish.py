@@ -32,6 +32,8 @@ def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
     [
         ("", True),
         ('mode = "plan"\n[limits]\nretries = 3\n[providers.x]\nbase_url = "http://h/v1"', True),
+        ("[skills.a]\nmodel = 'small'\n[agents.b]\nmodel = 'a/b'\ntemperature = 0.5", True),
+        ("[skills.a]\nmodel = 'smaller'", False),
         ("unknown = 1", False),
         ('mode = "pla"', False),
         ("[limits]\nretries = 99", False),
