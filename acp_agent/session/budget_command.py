@@ -64,7 +64,7 @@ def _changes(amount: str) -> dict[Unit, str] | None:
 
 
 async def _shown(session: Session) -> str:
-    budget, words = session.budget, session.services.words
+    budget, words = session.workbench.budget, session.services.words
     names = {
         "turn": words("The last turn"),
         "session": words("This session"),

@@ -229,7 +229,7 @@ def _loop(rest: str) -> FoundCommand:
 async def _jobs(session: Session) -> str:
     words = session.services.words
     lines: list[str] = []
-    for command in session.background or ():
+    for command in session.workbench.background or ():
         seconds = f"{command.seconds:.0f}"
         how = (
             words("running for {seconds} s", seconds=seconds)

@@ -164,7 +164,7 @@ class Prompter:
             moved_to=session.moved_to,
         )
         if any(isinstance(block, ResourceLinkBlock) for block in content):
-            workspace = (await session.equip()).workspace
+            workspace = (await session.workbench.equip()).workspace
             from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
 
             told += await linked_files(content, workspace, secrets=session.secrets)

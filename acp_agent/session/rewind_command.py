@@ -30,11 +30,12 @@ def goes(rest: str) -> bool:
 async def told(session: Session, rest: str) -> str:
     """The points, or what going back to one would change."""
     wanted, words = rest.strip(), session.services.words
+    rewinder = session.workbench.rewinder
     try:
         if not wanted:
-            points = await session.rewinder.points()
-            return session.clean(_list(points, await session.rewinder.not_kept(points), words))
-        back = await session.rewinder.preview(wanted, "both")
+            points = await rewinder.points()
+            return session.clean(_list(points, await rewinder.not_kept(points), words))
+        back = await rewinder.preview(wanted, "both")
     except (InvalidInputError, WorkspaceError) as error:
         return session.clean(f"{_sentence(error, words)} {words('`/rewind` lists the points.')}")
     return session.clean(_preview(back, words))

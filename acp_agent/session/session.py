@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from acp_agent.events import (
     SystemPromptGiven,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.models.base import Driver, ModelInfo
+from acp_agent.models.base import ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.children import Children
@@ -25,7 +24,6 @@ from acp_agent.session.commands import Command
 from acp_agent.session.editor import Editor
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.journal import Journal
-from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.prompt_queue import PromptQueue
 from acp_agent.session.prompter import Prompter, Said
 from acp_agent.session.seat import Seat
@@ -34,20 +32,11 @@ from acp_agent.session.settings import Settings
 from acp_agent.session.state import SessionState
 from acp_agent.session.store import Lease, UnknownEvent
 from acp_agent.session.turn import Turn
-from acp_agent.session.turn_host import SessionHost
 from acp_agent.session.turns import Turns
+from acp_agent.session.workbench import Workbench
 
 if TYPE_CHECKING:  # for sessions that have MCP servers, and for turns that write
     from acp_agent.extensions.mcp.config import ServerConfig
-    from acp_agent.session.budget import Budget
-    from acp_agent.session.checkpoints import Checkpoints
-    from acp_agent.session.chosen import Chosen
-    from acp_agent.session.rewinder import Rewinder
-    from acp_agent.workspace.background_commands import BackgroundCommands
-
-# What a prompt needs is imported this long after the session was opened: not while the editor
-# still starts up, and before most people have written their first prompt.
-WARM_UP_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -83,23 +72,13 @@ class Session:
         self._lease = lease
         self._journal = Journal(session, services.store, take=self.take, show=self._show)
         self.turns = Turns(self)
-        self._tools = LazyTools(
-            session,
-            cwd,
-            directories,
-            services=services,
-            editor=self.editor,
-            sources=self.state.sources,
-            finish_loop=self.turns.finish_loop,
-        )
+        self.workbench = Workbench(self)
         self._prompter = Prompter(self)
         self.queue = PromptQueue()
         self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
         self.extensions = Extensions(self)
         self.children = Children()
-        self._checkpoints: Checkpoints | None = None
-        self._warm = False
         self._closing: asyncio.Task[None] | None = None
 
     # -- what the session is: a fold of its journal ------------------------------------------
@@ -196,7 +175,7 @@ class Session:
             DirectoriesChanged(cwd=str(cwd), directories=tuple(str(path) for path in directories))
         )
         self.cwd, self.directories = cwd, tuple(directories)
-        self._tools.move(cwd, directories)
+        self.workbench.move()
 
     async def give_system_prompt(self, given: SystemPromptGiven | None) -> None:
         """The editor gave instructions with the session; None: what it gave before holds.
@@ -206,13 +185,6 @@ class Session:
         """
         if given is not None and given != self.state.given_system_prompt:
             await self.emit(given)
-
-    @cached_property
-    def budget(self) -> Budget:
-        """What may be spent."""
-        from acp_agent.session.budget import Budget  # noqa: PLC0415 - for prompts only
-
-        return Budget(self)
 
     # -- turns -----------------------------------------------------------------------------
 
@@ -287,66 +259,19 @@ class Session:
         Raises:
             InvalidInputError: there is no such command, or it has ended.
         """
-        background = self.background
+        background = self.workbench.background
         if background is None or not background.stop_call(terminal):
             self.turns.cancel_terminal(terminal)
-
-    @property
-    def background(self) -> BackgroundCommands | None:
-        """The commands that go on behind their calls; None where there never was one."""
-        return self._tools.background
-
-    @property
-    def has_background(self) -> bool:
-        """Whether a command runs behind its call."""
-        return self.background is not None and bool(self.background.running)
-
-    @property
-    def checkpoints(self) -> Checkpoints:
-        """The files as they were before turns changed them."""
-        if self._checkpoints is None:
-            from acp_agent.session.checkpoints import Checkpoints  # noqa: PLC0415 - for turns that write
-
-            self._checkpoints = Checkpoints(self)
-        return self._checkpoints
-
-    @cached_property
-    def rewinder(self) -> Rewinder:
-        """What takes the session back to how it was."""
-        from acp_agent.session.rewinder import Rewinder  # noqa: PLC0415 - rarely needed
-
-        return Rewinder(self, self.checkpoints)
 
     def went_back(self) -> None:
         """What is due when the model is not sent any more what it was sent."""
         self._prompter.forget()
-
-    def turn_ended(self) -> None:
-        """What is due when a turn has ended."""
-        if self._checkpoints is not None:
-            self._checkpoints.turn_ended()
-
-    async def equip(self, chosen: Chosen | None = None) -> SessionHost:
-        """What a turn needs, with the tools set up; the first time this imports them.
-
-        `chosen` is what a skill wants it to be run with.
-        """
-        return SessionHost(self, await self._tools.get(), chosen)
 
     @property
     def moved_to(self) -> tuple[Path, tuple[Path, ...]] | None:
         """The folders, where they may be others than those in the system prompt."""
         moved = self.state.moved and self.context.system_prompt is not None
         return (self.cwd, self.directories) if moved else None
-
-    async def driver(self, model: ModelInfo) -> Driver:
-        """The way to a model's provider; the first time this loads its SDK, in a thread.
-
-        Raises:
-            AuthRequiredError: the model cannot be used, or can be no more.
-        """
-        self.services.account.require(model)
-        return await asyncio.to_thread(self.services.models.driver, model)
 
     # -- whom it is shown to -----------------------------------------------------------------
 
@@ -355,7 +280,7 @@ class Session:
         had_terminals = self.editor.terminals(self.session) is not None
         self.editor.take(editor)
         if had_terminals or self.editor.terminals(self.session) is not None:
-            self._tools.move(self.cwd, self.directories)  # for the next turn, with its terminals
+            self.workbench.move()  # for the next turn, with its terminals
 
     # -- beside the turns --------------------------------------------------------------------
 
@@ -369,9 +294,7 @@ class Session:
         self.extensions.use_servers(mcp_servers)
         if self.extensions.definitions.there:
             self._background.run(self.extensions.definitions.look())
-        if not self._warm:
-            self._warm = True
-            self._background.run(self._warm_up())
+        self._background.run(self.workbench.warm_up())
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -388,11 +311,6 @@ class Session:
         from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
 
         return scrub(text, self.secrets)
-
-    async def _warm_up(self) -> None:
-        await asyncio.sleep(WARM_UP_SECONDS)
-        await self._tools.get()
-        await self.driver(self.model)
 
     # -- its end -----------------------------------------------------------------------------
 
@@ -417,9 +335,7 @@ class Session:
             if self.turn is not None:
                 await self.turn.wait()
             await self._background.wait()
-            if self._checkpoints is not None:
-                await self._checkpoints.aclose()
-            await asyncio.gather(self._tools.aclose(), self.extensions.aclose())
+            await asyncio.gather(self.workbench.aclose(), self.extensions.aclose())
             await self._journal.flush()
         finally:
             self._lease.release()

@@ -224,13 +224,13 @@ class Turn:
         if self._cancelled:
             return "cancelled"
         if assignment.work is not None:
-            working = await session.equip()
+            working = await session.workbench.equip()
             await session.emit(*spoken(await assignment.work(working)))
             return "end_turn"
         if assignment.reply:
             await session.emit(*assignment.reply)
             return "end_turn"
-        host = self._host = await session.equip(assignment.chosen)
+        host = self._host = await session.workbench.equip(assignment.chosen)
         await session.extensions.ready()
         await host.write_system_prompt()
 

@@ -153,7 +153,7 @@ class SessionHost:
 
     async def driver(self, model: ModelInfo) -> Driver:
         """The way to a model's provider."""
-        return await self.owner.driver(model)
+        return await self.owner.workbench.driver(model)
 
     async def history(self) -> Sequence[AnyEvent]:
         """Every event of the session so far."""
@@ -180,7 +180,7 @@ class SessionHost:
 
     async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
         """Why no further request may be made to the model; None: it may."""
-        budget = self.owner.budget
+        budget = self.owner.workbench.budget
         if not budget.limits:
             return None
         if aside is not None:
@@ -193,7 +193,7 @@ class SessionHost:
 
     async def warn_of_budget(self) -> None:
         """Let the user know of budgets that are nearly used up."""
-        budget = self.owner.budget
+        budget = self.owner.workbench.budget
         if budget.limits:
             told = await budget.warnings()
             await self.emit(*(NoticeShown(severity="warning", title=title) for title in told))
@@ -229,12 +229,12 @@ class SessionHost:
 
     async def keep_files(self, access: Access) -> None:
         """Keep the files as they are before the turn changes any."""
-        await self.owner.checkpoints.before(access)
+        await self.owner.workbench.checkpoints.before(access)
 
     @property
     def rewinder(self) -> Rewinder:
         """What takes the session back to how it was."""
-        return self.owner.rewinder
+        return self.owner.workbench.rewinder
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
         """Let the user decide about a call."""

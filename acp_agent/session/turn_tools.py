@@ -62,7 +62,7 @@ class TurnTools:
 
         return RewindTool(
             self._host.workspace,
-            self._host.owner.rewinder.by_model,
+            self._host.owner.workbench.rewinder.by_model,
             lambda: len(self._host.open_calls) <= 1,
         )
 

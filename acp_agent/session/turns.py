@@ -106,7 +106,7 @@ class Turns:
 
     def _ended(self) -> None:
         self.current = None
-        self._session.turn_ended()
+        self._session.workbench.turn_ended()
 
     def finish_loop(self) -> bool:
         """Let there be no further round of the prompt that is repeated; whether there is one."""

@@ -58,7 +58,7 @@ class TellingTool(Tool[ToolParams]):
 
 async def run_call(desk: Desk, tool: type[Tool[ToolParams]]) -> None:
     """One call of a tool that no session has, on the session's own host."""
-    workspace = (await desk.session.equip()).workspace
+    workspace = (await desk.session.workbench.equip()).workspace
     host = SessionHost(
         desk.session, Equipment(workspace=workspace, toolset=Toolset([tool(workspace)]))
     )
@@ -88,7 +88,7 @@ async def test_no_secret_leaves_a_call_by_any_way(desk: Desk) -> None:
 
 @pytest.mark.parametrize("cut", range(len(SECRET) + 1))
 async def test_a_secret_that_comes_in_two_pieces_is_not_shown(desk: Desk, cut: int) -> None:
-    host = await desk.session.equip()
+    host = await desk.session.workbench.equip()
     progress = CallProgress(host, new_call_id())
     await progress.output(f"key={SECRET[:cut]}")
     await progress.output(f"{SECRET[cut:]} end")
@@ -99,7 +99,7 @@ async def test_a_secret_that_comes_in_two_pieces_is_not_shown(desk: Desk, cut: i
 async def test_what_only_looks_like_the_beginning_of_a_secret_is_shown_in_the_end(
     desk: Desk,
 ) -> None:
-    host = await desk.session.equip()
+    host = await desk.session.workbench.equip()
     progress = CallProgress(host, new_call_id())
     await progress.output("please open")
     await progress.flush()

@@ -168,7 +168,7 @@ async def test_a_linked_file_counts_as_read_so_that_it_can_be_edited(
     model_server.add(answer("I see it."))
     await desk.say("Look", link(path))
     assert f'<file path="{path}">\nx = 1\n\n</file>' in desk.words()[0]
-    workspace = (await desk.session.equip()).workspace
+    workspace = (await desk.session.workbench.equip()).workspace
     assert (await workspace.files.check_unchanged(path)).text == "x = 1\n"
 
 

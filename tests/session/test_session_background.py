@@ -30,7 +30,8 @@ async def test_no_more_run_than_the_settings_allow(
         model_server.add(answer(start("sleep 600")), answer(start("sleep 601")), answer("Done."))
         await desk.say("Start two")
         assert told in desk.results()[-1]
-        running = () if desk.session.background is None else desk.session.background.running
+        background = desk.session.workbench.background
+        running = () if background is None else background.running
         assert len(running) == most
 
 

@@ -220,7 +220,7 @@ async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
 ) -> None:
     await desk.say(f"/budget {rest}")
     assert "Say for instance" in spoken(desk)
-    assert not desk.session.budget.limits
+    assert not desk.session.workbench.budget.limits
 
 
 async def test_a_changed_budget_holds_when_the_session_is_opened_again(

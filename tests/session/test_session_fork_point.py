@@ -23,7 +23,7 @@ async def conversation(desk: Desk, server: ModelServer) -> list[MessageId]:
     )
     await desk.say("Look")
     await desk.say("Write")
-    await desk.session.checkpoints.settled()
+    await desk.session.workbench.checkpoints.settled()
     return [
         event.message
         for event in await desk.journal()
@@ -80,7 +80,7 @@ async def test_a_fork_can_go_back_to_the_checkpoints_of_its_source_also_when_tha
     await conversation(desk, model_server)
     fork = await desk.manager.fork(desk.session.session, str(desk.folder), [], desk.editor)
     await desk.manager.delete(desk.session.session)
-    await fork.rewinder.go("2", "files")
+    await fork.workbench.rewinder.go("2", "files")
     assert not (desk.folder / "a").exists()
 
 

@@ -204,7 +204,7 @@ async def test_closing_all_closes_the_others_though_one_fails(
     async def fail() -> None:
         raise OSError("a fault")
 
-    desk.session._tools.aclose = fail  # type: ignore[method-assign]  # a process that cannot be ended
+    desk.session.workbench.aclose = fail  # type: ignore[method-assign]  # a process that cannot be ended
     await desk.manager.close_all()
     assert other.closing
     for session in (desk.session, other):  # neither is locked

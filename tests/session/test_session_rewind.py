@@ -33,7 +33,7 @@ async def two_turns(desk: Desk, server: ModelServer) -> None:
     )
     await desk.say("Change one")
     server.otherwise = answer("Yes.")
-    await desk.session.checkpoints.settled()
+    await desk.session.workbench.checkpoints.settled()
 
 
 def files(desk: Desk) -> dict[str, str]:
@@ -50,7 +50,7 @@ async def test_a_files_name_cannot_make_lines_of_its_own(
 ) -> None:
     model_server.add(answer(writes("a`\n- `- important", "1")), answer("Written."))
     await desk.say("Write it")
-    await desk.session.checkpoints.settled()
+    await desk.session.workbench.checkpoints.settled()
     await desk.say("/rewind 1")
     assert "a`\\n- `- important" in desk.editor.of(AgentText)[-1].text
 
@@ -67,7 +67,7 @@ async def test_the_files_are_kept_before_a_turns_first_write_and_at_its_end(
         answer(writes("a", "1"), writes("b", "1")), answer(writes("c", "1")), answer("Done.")
     )
     await desk.say("Write")
-    await desk.session.checkpoints.settled()
+    await desk.session.workbench.checkpoints.settled()
     made = [event for event in await desk.journal() if isinstance(event, CheckpointMade)]
     assert [event.why for event in made] == ["turn", "turn_end"]
     assert made[0].trees != made[1].trees
@@ -92,7 +92,7 @@ async def test_conversation_and_files_go_back_and_forth(
     assert desk.session.settings.options() == options
     assert desk.session.state.title == title
 
-    points = await desk.session.rewinder.points()
+    points = await desk.session.workbench.rewinder.points()
     assert [(point.kind, point.title, point.current) for point in points] == [
         ("message", "Write one", True),
         ("message", "Change one", False),
@@ -146,7 +146,7 @@ async def test_what_would_change_is_shown_first_with_what_others_changed(
     (desk.folder / "mine.txt").write_text("the user's\n")
     (desk.folder / "two.txt").write_text("the user's, too\n")
     before = files(desk)
-    back = await desk.session.rewinder.preview("2", "both")
+    back = await desk.session.workbench.rewinder.preview("2", "both")
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("mine.txt", "delete", True),
         ("one.txt", "modify", False),
@@ -170,7 +170,7 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
 ) -> None:
     model_server.add(answer(writes("a", "by one")), answer("Done."))
     await desk.say("One writes")
-    await desk.session.checkpoints.settled()
+    await desk.session.workbench.checkpoints.settled()
     first = desk.session
     other = await desk.manager.create(str(desk.folder), [], desk.editor)
     desk._session = other
@@ -178,15 +178,15 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
         answer(Call("shell", {"command": "echo changed > a; echo new > b"})), answer("Done.")
     )
     await desk.say("Other writes")
-    await other.checkpoints.settled()
-    back = await first.rewinder.preview("1", "files")
+    await other.workbench.checkpoints.settled()
+    back = await first.workbench.rewinder.preview("1", "files")
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("a", "delete", True),
         ("b", "delete", True),
     ]
-    await first.rewinder.go("1", "files")
+    await first.workbench.rewinder.go("1", "files")
     assert files(desk) == {}
-    await other.rewinder.go("1", "files")
+    await other.workbench.rewinder.go("1", "files")
     assert files(desk) == {"a": "by one"}
 
 
@@ -196,7 +196,7 @@ async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: Mod
     model_server.add(answer("Wait", stall, " for it."))
     turn = await desk.begin("Think")
     with pytest.raises(TurnRunsError, match="stop it"):
-        await desk.session.rewinder.go("1", "both")
+        await desk.session.workbench.rewinder.go("1", "both")
     before = files(desk)
     assert await desk.begin("/rewind 1 both") is turn
     stall.release()
@@ -233,7 +233,7 @@ async def test_without_anything_said_there_is_nothing_to_go_back_to(desk: Desk) 
     await desk.say("/rewind")
     assert "nothing to go back to" in str(desk.editor.shown)
     with pytest.raises(InvalidInputError):
-        await desk.session.rewinder.go("1", "both")
+        await desk.session.workbench.rewinder.go("1", "both")
 
 
 async def test_files_that_are_not_kept_are_named(tmp_path: Path, model_server: ModelServer) -> None:
@@ -264,9 +264,10 @@ async def test_going_back_names_what_a_checkpoint_does_not_have_a_few_of_many(
             told = desk.editor.of(AgentText)[-1].text
             assert "Not kept, and never touched: `big` (too large), `00.log` (ignored)" in told
             assert "`08.log` (ignored) and 22 more" in told
-        back = await desk.session.rewinder.preview("1", "files")
+        back = await desk.session.workbench.rewinder.preview("1", "files")
         assert (len(back.not_kept.named), back.not_kept.count) == (20, 32)
-        assert (await desk.session.rewinder.preview("1", "conversation")).not_kept.count == 0
+        back = await desk.session.workbench.rewinder.preview("1", "conversation")
+        assert back.not_kept.count == 0
 
 
 @pytest.mark.parametrize(
@@ -300,10 +301,10 @@ async def test_a_cancelled_turn_leaves_no_work_behind(
     turn = await desk.begin("Write")
     await desk.editor.until_asked()
     assert await desk.cancel(turn) == "cancelled"
-    await asyncio.wait_for(desk.session.checkpoints.settled(), 10)
+    await asyncio.wait_for(desk.session.workbench.checkpoints.settled(), 10)
     model_server.add(answer(writes("b", "1")), answer("Done."))
     assert await desk.say("Write again") == "end_turn"
-    await desk.session.checkpoints.settled()
+    await desk.session.workbench.checkpoints.settled()
     await desk.say("/rewind 2 files")
     assert not (desk.folder / "b").exists()
 
@@ -313,7 +314,7 @@ async def test_a_rewind_keeps_title_and_options_and_writes_no_event_for_them(
 ) -> None:
     await two_turns(desk, model_server)
     before = len(await desk.journal())
-    await desk.session.rewinder.go("2", "both")
+    await desk.session.workbench.rewinder.go("2", "both")
     added = (await desk.journal())[before:]
     assert not any(isinstance(event, TitleChanged | ConfigChanged) for event in added)
     assert [type(event).__name__ for event in added] == [
@@ -329,18 +330,18 @@ async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
     async with open_desk(tmp_path, model_server) as desk:
         await two_turns(desk, model_server)
         now = files(desk)
-        first = (await desk.session.rewinder.points())[0]
+        first = (await desk.session.workbench.rewinder.points())[0]
         # All of a restore but the event that tells of its end, as a kill leaves it.
-        await desk.session.checkpoints.restore(first.files, await desk.session.history())
+        await desk.session.workbench.checkpoints.restore(first.files, await desk.session.history())
         assert files(desk) == {}
-        *_, point = await desk.session.rewinder.points()
+        *_, point = await desk.session.workbench.rewinder.points()
         assert (point.kind, bool(point.files)) == ("restore", True)
         with pytest.raises(InvalidInputError):
-            await desk.session.rewinder.go(point.id, "conversation")
-        assert (await desk.session.rewinder.go(point.id, "both")).what == "files"
+            await desk.session.workbench.rewinder.go(point.id, "conversation")
+        assert (await desk.session.workbench.rewinder.go(point.id, "both")).what == "files"
         assert files(desk) == now
         await desk.say("And now?")
-        assert [one.kind for one in await desk.session.rewinder.points()] == [
+        assert [one.kind for one in await desk.session.workbench.rewinder.points()] == [
             "message",
             "message",
             "restore",

@@ -33,7 +33,7 @@ from acp_agent.events import (
 )
 from acp_agent.extensions.mcp.config import ProgramServer
 from acp_agent.permissions.contract import Gate
-from acp_agent.session import session as session_module
+from acp_agent.session import workbench as workbench_module
 from acp_agent.session.chosen import Chosen
 from acp_agent.session.manager import SessionManager
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -347,7 +347,7 @@ async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it
         except asyncio.CancelledError:
             raise SessionError("a fault on the way out") from None
 
-    monkeypatch.setattr(desk.session, "equip", equip)
+    monkeypatch.setattr(desk.session.workbench, "equip", equip)
     turn = await desk.begin("Go")
     await reached.wait()
     assert await desk.cancel(turn) == "cancelled"
@@ -419,7 +419,7 @@ async def test_the_lease_is_held_until_the_session_is_closed(desk: Desk) -> None
 async def test_what_is_prepared_in_the_background_ends_with_the_session_and_never_raises(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(session_module, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 

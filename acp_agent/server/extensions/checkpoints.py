@@ -40,8 +40,8 @@ async def list_points(operations: Operations, params: dict[str, Any]) -> ListChe
     request = _decoded(params, ListCheckpointsRequest)
     async with operations.turn_of(request.session_id):
         session = await operations.get(request.session_id)
-        found = await session.rewinder.points()
-        not_kept = await session.rewinder.not_kept(found)
+        found = await session.workbench.rewinder.points()
+        not_kept = await session.workbench.rewinder.not_kept(found)
     return ListCheckpointsResponse(
         points=[_point(session, point) for point in found],
         not_kept=_not_kept(session, not_kept),
@@ -62,7 +62,7 @@ async def restore(operations: Operations, params: dict[str, Any]) -> RestoreChec
     request = _decoded(params, RestoreCheckpointRequest)
     async with operations.turn_of(request.session_id):
         session = await operations.get(request.session_id)
-        rewinder = session.rewinder
+        rewinder = session.workbench.rewinder
         if request.dry_run:
             back = await rewinder.preview(request.point_id, request.what)
         else:

@@ -108,7 +108,7 @@ class Handlers:
         replay = _replays(request.replay_from)
 
         async def show(session: Session) -> None:
-            goes_on = session.turn is not None or session.has_background
+            goes_on = session.turn is not None or session.workbench.has_background
             events = await session.history() if replay or goes_on else ()
             if replay:
                 await self._editor.replay(session.session, events)
