@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartAgent
+from tests.server.children_client import ClientOf
 from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession
 from tests.server.v2_session import OpenV2, opener
 from tests.support.agent_process import AgentProcess
@@ -42,3 +43,9 @@ def opened(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -
 def opened_v2(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -> OpenV2:
     """A factory: `client, session = await opened_v2(permission=...)`, over version 2."""
     return opener(agent, model_server, workspace_repo)
+
+
+@pytest.fixture
+def client_of(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -> ClientOf:
+    """A factory: `client = await client_of("v2")`, with a project that has an agent."""
+    return ClientOf(agent, model_server, workspace_repo)

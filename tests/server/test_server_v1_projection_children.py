@@ -1,29 +1,19 @@
-"""What clients of version 1 are shown of child sessions, live and in a replay."""
+"""What clients of version 1 that know of child sessions are shown of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
 import msgspec
 import pytest
 
-from acp_agent.config.words import words_in
-from acp_agent.content import text_part
 from acp_agent.events import (
     AgentText,
     AnyEvent,
-    NoticeShown,
-    PermissionAsked,
     SessionForked,
     SubagentChanged,
     ToolEnded,
-    ToolOutput,
-    ToolShown,
-    ToolStarted,
     TurnEnded,
-    UsageReported,
 )
 from acp_agent.ids import CallId, SessionId, TurnId
 from acp_agent.server.children import without_inherited
@@ -32,54 +22,9 @@ from acp_agent.server.interrupted import CUT_CALL
 from acp_agent.server.v1.family import family_of
 from acp_agent.session.interruption import closing
 from protocol.codec import typed_json
+from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown
 from tests.support import child_work
 from tests.support.child_work import CHILD, INNER, PARENT, READ, TASK, TITLE, did, whole
-from tests.support.wire_schema import wire_schema
-
-Json = dict[str, Any]
-
-KNOWS = ClientProfile(subagents=True)
-KNOWS_NOT = ClientProfile()
-
-
-@cache
-def problem(update: bytes) -> str | None:
-    """What the protocol's schema says against an update."""
-    schema = wire_schema("v1")
-    params = {"sessionId": PARENT, "update": msgspec.json.decode(update)}
-    if schema is None:
-        return None
-    return schema.problem("session/update", "client", "Notification", params)
-
-
-def shown(
-    client: ClientProfile, events: Sequence[AnyEvent], *, replay: bool = False
-) -> list[tuple[str, Json]]:
-    """What goes out, each with the session that it is of."""
-    family = family_of(PARENT, client, replay=replay)
-    told: list[tuple[str, Json]] = []
-    for event in events:
-        for session, update in family.updates(event):
-            written = typed_json.encode(update)
-            assert not problem(written), (problem(written), written)
-            told.append((session, msgspec.json.decode(written)))
-    return told
-
-
-def kinds(told: Sequence[tuple[str, Json]], session: str) -> list[str]:
-    return [update["sessionUpdate"] for of, update in told if of == session]
-
-
-def cards(told: Sequence[tuple[str, Json]], session: str) -> dict[str, list[Json]]:
-    """The updates of each call."""
-    found: dict[str, list[Json]] = {}
-    for of, update in told:
-        if of == session and update["sessionUpdate"].startswith("tool_call"):
-            found.setdefault(update["toolCallId"], []).append(update)
-    return found
-
-
-# -- clients that know of child sessions ---------------------------------------------------------
 
 
 @pytest.mark.covers("P13")
@@ -225,84 +170,6 @@ def test_a_fork_does_not_claim_the_children_of_its_source() -> None:
     assert list(without_inherited(whole())) == list(whole())
 
 
-# -- clients that do not -------------------------------------------------------------------------
-
-
-@pytest.mark.covers("P13", "I6")
-def test_who_knows_of_no_children_is_shown_one_card_for_all_that_a_child_does() -> None:
-    quiet = [
-        *child_work.begun(),
-        *child_work.announced(),
-        *did(child_work.called(INNER), NoticeShown(severity="info", title="Hm")),
-        *child_work.answered("It is there."),
-        *child_work.ran(),
-        *did(UsageReported(used=5, size=10)),
-        *child_work.done(),
-    ]
-    told = shown(KNOWS_NOT, quiet)
-    assert {of for of, _ in told} == {PARENT}
-    assert set(kinds(told, PARENT)) == {"tool_call", "tool_call_update"}
-    assert set(cards(told, PARENT)) == {TASK}
-
-
-@pytest.mark.parametrize("allowed", [True, False])
-@pytest.mark.covers("P13", "P6")
-def test_a_call_that_the_user_is_asked_about_has_a_card_from_then_to_its_end(
-    allowed: bool,
-) -> None:
-    events = list(whole(allowed=allowed))
-    before = next(
-        at
-        for at, event in enumerate(events)
-        if isinstance(getattr(event, "did", None), PermissionAsked)
-    )
-    assert set(cards(shown(KNOWS_NOT, events[:before]), PARENT)) == {TASK}
-    told = shown(KNOWS_NOT, events)
-    card = cards(told, PARENT)[INNER]
-    assert card[0]["title"] == f"{TITLE} › `touch a`"
-    assert card[0]["status"] == "pending"
-    assert card[-1]["status"] == ("completed" if allowed else "failed")
-    if allowed:
-        assert [one.get("title") for one in card[1:]] == [None, f"{TITLE} › Done", None]
-    assert cards(told, PARENT)[TASK][-1]["status"] == "completed"
-
-
-def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
-    shows = ToolShown(call=INNER, content=(text_part("a diff"),))
-    events = [
-        *child_work.begun(),
-        *child_work.announced(),
-        *did(child_work.called(INNER), shows),
-        *child_work.asks(),
-        *did(ToolStarted(call=INNER, cwd="/w"), ToolOutput(call=INNER, text="out\n")),
-    ]
-    card = cards(shown(KNOWS_NOT, events), PARENT)[INNER]
-    assert [one["content"][0]["content"]["text"] for one in card if one.get("content")] == [
-        "a diff",
-        "```console\nout\n```",
-    ]
-
-
-def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> None:
-    family = family_of(PARENT, KNOWS_NOT, replay=False)
-    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
-    for event in begun:
-        list(family.updates(event))
-    assert family.place(INNER) == (PARENT, None, "")
-    for event in child_work.asks():
-        list(family.updates(event))
-    assert family.place(INNER) == (PARENT, INNER, TITLE)
-    for event in (*child_work.decided(), *child_work.ran()):
-        list(family.updates(event))
-    assert family.place(INNER) == (PARENT, INNER, "")
-
-
-def test_a_question_of_the_childs_own_has_a_card() -> None:
-    asked = did(child_work.called(INNER, "ask_user", title="Which one?"))
-    told = shown(KNOWS_NOT, [*child_work.begun(), *child_work.announced(), *asked])
-    assert cards(told, PARENT)[INNER][0]["title"] == f"{TITLE} › Which one?"
-
-
 @pytest.mark.parametrize("client", [KNOWS, KNOWS_NOT])
 @pytest.mark.covers("P13", "S4")
 def test_what_a_dead_process_left_open_of_a_child_is_closed(client: ClientProfile) -> None:
@@ -340,15 +207,3 @@ def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written(
     ]
     told = shown(client, events)
     assert cards(told, CHILD if client.subagents else PARENT)[INNER][-1]["status"] == "failed"
-
-
-def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:
-    family = family_of(PARENT, KNOWS_NOT, replay=False, words=words_in("zh"))
-    events = [
-        *child_work.begun(),
-        *child_work.announced(title="查找"),
-        *did(child_work.called(INNER, "read", title="Read a.py")),
-        *child_work.asks(),
-    ]
-    updates = [update for event in events for _, update in family.updates(event)]
-    assert "查找 › 读取 a.py" in repr(updates)

@@ -1,0 +1,195 @@
+"""Child sessions that are stopped, were killed, or go on when the session is opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.children_client import (
+    SLEEP,
+    TASK,
+    TITLE,
+    TOUCH,
+    ClientOf,
+    Kind,
+    Thinking,
+    every_kind,
+    knows_children,
+    works,
+)
+from tests.support.editor import Json
+from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.wire_client import AnswerError
+
+# -- coming back ---------------------------------------------------------------------------------
+
+
+@every_kind
+@pytest.mark.parametrize("replay", [True, False])
+@pytest.mark.covers("P13", "S4")
+async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_and_the_rest(
+    client_of: ClientOf, model_server: ModelServer, kind: Kind, replay: bool
+) -> None:
+    if kind == "v1" and not replay:
+        pytest.skip("who was never shown a card is shown no further update of it")
+    works(model_server, TOUCH)
+    user = Thinking()
+    client = await client_of(kind, permission=user)
+    prompt = client.post()
+    await user.asked()
+    began = len(client.wire.messages)
+    await client.reopen(client.session, replay=replay)
+    user.allows()
+    assert await client.ends(prompt) == "end_turn"
+    assert len(client.asked) == 1
+    since = [
+        (one["params"]["sessionId"], one["params"]["update"])
+        for one in client.wire.messages[began:]
+        if one.get("method") == "session/update"
+    ]
+    if client.knows_children:
+        child = client.child()
+        announced = next(update for _, update in since if update.get("sessionId") == child)
+        assert announced["title"] == TITLE
+        first = next(at for at, (of, _) in enumerate(since) if of == child)
+        assert (client.session, announced) in since[:first]
+        states = [update["state"]["state"] for _, update in since if "sessionId" in update]
+        assert states[-3:] == ["requires_action", "running", "idle"]
+    (asked,) = client.asked
+    card = next(
+        card
+        for title, card in client.cards(asked["sessionId"]).items()
+        if "touch made.txt" in title
+    )
+    assert card["status"] == "completed"
+
+
+@every_kind
+@pytest.mark.covers("P13", "S4")
+async def test_a_child_that_was_killed_in_the_middle_is_closed_when_the_session_is_opened(
+    client_of: ClientOf, model_server: ModelServer, kind: Kind
+) -> None:
+    works(model_server, TOUCH)
+    user = Thinking()
+    client = await client_of(kind, permission=user)
+    client.post()
+    await user.asked()
+    await client.wire.kill()
+    other = await client_of(kind, new=False)
+    await other.reopen(client.session)
+    (asked,) = client.asked
+    cards = other.cards(client.session) | other.cards(asked["sessionId"])
+    assert len(cards) == 2
+    assert {card["status"] for card in cards.values()} == {"failed"}
+    if other.knows_children:
+        (*_, last) = other.wire.updates(client.session, "subagent_update")
+        assert last["state"] == {"state": "idle", "stopReason": "cancelled"}
+    model_server.add(answer("Here I am."))
+    assert await other.say() == "end_turn"
+
+
+# -- stopping ------------------------------------------------------------------------------------
+
+
+@knows_children
+@pytest.mark.covers("P13", "P7")
+async def test_a_child_alone_is_stopped_and_its_parent_goes_on(
+    client_of: ClientOf, model_server: ModelServer, kind: Kind
+) -> None:
+    model_server.add(answer(TASK), answer(SLEEP), answer("Then I look myself."))
+    client = await client_of(kind)
+    prompt = client.post()
+    await client.child_shows(lambda update: "in_progress" in str(update))
+    client.wire.cancel(client.child())
+    assert await client.ends(prompt) == "end_turn"
+    (*_, last) = client.wire.updates(client.session, "subagent_update")
+    assert last["state"] == {"state": "idle", "stopReason": "cancelled"}
+    assert "Then I look myself." in str(client.told()[client.session])
+    assert client.cards(client.session)[TITLE]["status"] in {"failed", "cancelled"}
+
+
+@every_kind
+@pytest.mark.covers("P13", "P7", "P3")
+async def test_cancelling_the_turn_stops_its_child_and_withdraws_its_question(
+    client_of: ClientOf, model_server: ModelServer, kind: Kind
+) -> None:
+    works(model_server, TOUCH)
+    user = Thinking()
+    client = await client_of(kind, permission=user)
+    prompt = client.post()
+    await user.asked()
+    client.wire.cancel(client.session)
+    assert await client.ends(prompt) == "cancelled"
+    (asked,) = client.asked
+    cards = client.cards(client.session) | client.cards(asked["sessionId"])
+    assert len(cards) == 2
+    assert {card["status"] for card in cards.values()} <= {"failed", "cancelled"}
+
+
+async def test_one_call_of_a_child_is_stopped_and_the_child_goes_on(
+    client_of: ClientOf, model_server: ModelServer
+) -> None:
+    works(model_server, SLEEP)
+    client = await client_of("v2")
+    prompt = client.post()
+    update = await client.child_shows(
+        lambda update: (
+            update["sessionUpdate"] == "tool_call_update" and update.get("status") == "in_progress"
+        ),
+    )
+    await client.v2.cancel_call(client.child(), update["toolCallId"])
+    assert await client.ends(prompt) == "end_turn"
+    (inner,) = client.cards(client.child()).values()
+    assert inner["status"] == "cancelled"
+    assert "In greeting.py." in str(client.told()[client.child()])
+
+
+async def test_a_command_of_a_child_is_stopped_by_its_terminal(
+    client_of: ClientOf, model_server: ModelServer
+) -> None:
+    works(model_server, SLEEP)
+    client = await client_of("v2")
+    prompt = client.post()
+    chunk = await client.child_shows(
+        lambda update: update["sessionUpdate"] == "terminal_output_chunk"
+    )
+    params = {"sessionId": client.child(), "terminalId": chunk["terminalId"]}
+    await client.wire.request("terminal/cancel", params, checked=True)
+    assert await client.ends(prompt) == "end_turn"
+
+
+@knows_children
+@pytest.mark.covers("P13", "S6")
+async def test_nothing_else_can_be_asked_of_a_child_and_the_error_says_what_it_is(
+    client_of: ClientOf, model_server: ModelServer, workspace_repo: Path, kind: Kind
+) -> None:
+    stall = Stall()
+    model_server.add(answer(TASK), answer("Let me", stall, " see."), answer("There."))
+    client = await client_of(kind)
+    prompt = client.post()
+    await client.child_shows(lambda update: "agent_message" in update["sessionUpdate"])
+    child = client.child()
+    folder = {"cwd": str(workspace_repo), "mcpServers": []}
+    words = {"prompt": [{"type": "text", "text": "Hi"}]}
+    option = {"configId": "mode", "value": "ask"} | ({"type": "id"} if kind == "v2" else {})
+    asked: list[tuple[str, Json]] = [
+        ("session/prompt", words),
+        ("session/resume", folder),
+        ("session/fork", folder),
+        ("session/close", {}),
+        ("session/delete", {}),
+        ("session/set_config_option", option),
+        ("session/archive", {}),
+        ("session/set_title", {"title": "x"}),
+        ("session/status", {}),
+    ]
+    for method, params in asked:
+        with pytest.raises(AnswerError) as refused:
+            await client.wire.request(method, {"sessionId": child} | params)
+        assert refused.value.code == -32002, method
+        assert "not found" in refused.value.message
+        assert f"a child of {client.session}" in refused.value.message
+    stall.release()
+    assert await client.ends(prompt) == "end_turn"
+    assert "Let me see." in str(client.told()[child])

@@ -1,0 +1,107 @@
+"""What clients of version 1 are shown of child sessions that know of none."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.config.words import words_in
+from acp_agent.content import text_part
+from acp_agent.events import (
+    NoticeShown,
+    PermissionAsked,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+    UsageReported,
+)
+from acp_agent.server.v1.family import family_of
+from tests.server.v1_children_shown import KNOWS_NOT, cards, kinds, shown
+from tests.support import child_work
+from tests.support.child_work import INNER, PARENT, TASK, TITLE, did, whole
+
+
+@pytest.mark.covers("P13", "I6")
+def test_who_knows_of_no_children_is_shown_one_card_for_all_that_a_child_does() -> None:
+    quiet = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER), NoticeShown(severity="info", title="Hm")),
+        *child_work.answered("It is there."),
+        *child_work.ran(),
+        *did(UsageReported(used=5, size=10)),
+        *child_work.done(),
+    ]
+    told = shown(KNOWS_NOT, quiet)
+    assert {of for of, _ in told} == {PARENT}
+    assert set(kinds(told, PARENT)) == {"tool_call", "tool_call_update"}
+    assert set(cards(told, PARENT)) == {TASK}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.covers("P13", "P6")
+def test_a_call_that_the_user_is_asked_about_has_a_card_from_then_to_its_end(
+    allowed: bool,
+) -> None:
+    events = list(whole(allowed=allowed))
+    before = next(
+        at
+        for at, event in enumerate(events)
+        if isinstance(getattr(event, "did", None), PermissionAsked)
+    )
+    assert set(cards(shown(KNOWS_NOT, events[:before]), PARENT)) == {TASK}
+    told = shown(KNOWS_NOT, events)
+    card = cards(told, PARENT)[INNER]
+    assert card[0]["title"] == f"{TITLE} › `touch a`"
+    assert card[0]["status"] == "pending"
+    assert card[-1]["status"] == ("completed" if allowed else "failed")
+    if allowed:
+        assert [one.get("title") for one in card[1:]] == [None, f"{TITLE} › Done", None]
+    assert cards(told, PARENT)[TASK][-1]["status"] == "completed"
+
+
+def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
+    shows = ToolShown(call=INNER, content=(text_part("a diff"),))
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(INNER), shows),
+        *child_work.asks(),
+        *did(ToolStarted(call=INNER, cwd="/w"), ToolOutput(call=INNER, text="out\n")),
+    ]
+    card = cards(shown(KNOWS_NOT, events), PARENT)[INNER]
+    assert [one["content"][0]["content"]["text"] for one in card if one.get("content")] == [
+        "a diff",
+        "```console\nout\n```",
+    ]
+
+
+def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> None:
+    family = family_of(PARENT, KNOWS_NOT, replay=False)
+    begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
+    for event in begun:
+        list(family.updates(event))
+    assert family.place(INNER) == (PARENT, None, "")
+    for event in child_work.asks():
+        list(family.updates(event))
+    assert family.place(INNER) == (PARENT, INNER, TITLE)
+    for event in (*child_work.decided(), *child_work.ran()):
+        list(family.updates(event))
+    assert family.place(INNER) == (PARENT, INNER, "")
+
+
+def test_a_question_of_the_childs_own_has_a_card() -> None:
+    asked = did(child_work.called(INNER, "ask_user", title="Which one?"))
+    told = shown(KNOWS_NOT, [*child_work.begun(), *child_work.announced(), *asked])
+    assert cards(told, PARENT)[INNER][0]["title"] == f"{TITLE} › Which one?"
+
+
+def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:
+    family = family_of(PARENT, KNOWS_NOT, replay=False, words=words_in("zh"))
+    events = [
+        *child_work.begun(),
+        *child_work.announced(title="查找"),
+        *did(child_work.called(INNER, "read", title="Read a.py")),
+        *child_work.asks(),
+    ]
+    updates = [update for event in events for _, update in family.updates(event)]
+    assert "查找 › 读取 a.py" in repr(updates)
