@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.agent_process import AgentProcess, Launch, StartAgent
 from tests.support.editor import Editor
@@ -19,6 +20,10 @@ from tests.support.warm_parent import WarmParent
 # Whoever runs the tests in the background of a shell has SIGINT ignored, and children inherit that;
 # with a handler here they get the default, as in a terminal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long a machine that others use takes to draw and to try an example says nothing of the code.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _TESTS = Path(__file__).parent
 _WARM = {"adversarial", "extensions", "server"}  # they start a thousand agents
