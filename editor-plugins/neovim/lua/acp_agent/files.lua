@@ -142,6 +142,22 @@ local function catch_up(buf)
   end
 end
 
+--- Loads the buffers again whose files changed on disk, where 'autoread' is on: Neovim itself would look
+--- when it gets the focus, which it has all the time.
+---@param roots string[] the folders of the session
+function M.catch_up(roots)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == "" then
+      local wanted = vim.bo[buf].autoread -- nil where the buffer has none of its own
+      local name = vim.api.nvim_buf_get_name(buf)
+      local stat = (wanted or wanted == nil and vim.go.autoread) and uv.fs_stat(name)
+      if stat and stat.type == "file" and M.resolve(name, roots) then
+        catch_up(buf)
+      end
+    end
+  end
+end
+
 --- The text of a file as the user sees it.
 ---@param path string as `resolve` gave it
 ---@return string? text

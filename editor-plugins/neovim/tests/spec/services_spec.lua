@@ -58,6 +58,36 @@ it("what is not offered is not done", function()
   config.set()
 end)
 
+it(
+  "what a command changed on disk is seen in the buffers, but for what is not saved or not wanted",
+  function()
+    local session, folder = t.session()
+    local function edited(name)
+      t.write(folder .. "/" .. name, "before\n")
+      local buf = vim.fn.bufadd(folder .. "/" .. name)
+      vim.fn.bufload(buf)
+      vim.uv.fs_utime(folder .. "/" .. name, 1, 1)
+      vim.api.nvim_buf_call(buf, function()
+        vim.cmd("edit!")
+      end)
+      return buf
+    end
+    local plain, unsaved, kept = edited("plain"), edited("unsaved"), edited("kept")
+    vim.api.nvim_buf_set_lines(unsaved, 0, -1, false, { "typed" })
+    vim.bo[kept].autoread = false
+    t.turn(session, ("run cd %s; for name in *; do echo after > $name; done"):format(folder))
+    t.wait(function()
+      return vim.fn.getbufline(plain, 1, "$")[1] == "after"
+    end, "the new text")
+    t.same(vim.fn.getbufline(unsaved, 1, "$"), { "typed" })
+    t.same(vim.fn.getbufline(kept, 1, "$"), { "before" })
+    t.same(vim.bo[plain].autoread, nil)
+    for _, buf in ipairs({ plain, unsaved, kept }) do
+      vim.api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+)
+
 it("a command runs in the editor, its output is live, bounded and told", function()
   local session = t.session()
   t.turn(session, [[run printf 'one\n\033[31mtwo'; exit 3]])

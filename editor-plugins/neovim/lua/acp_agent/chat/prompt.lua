@@ -133,7 +133,7 @@ function Prompt:show_state()
   local keys = config.current.keys.prompt
   local send = keys.send and (keys.send .. " sends") or ""
   if session.problem then
-    parts[1] = "the agent ended"
+    parts[1] = session.problem
   elseif session.turn then
     parts[1] = keys.cancel and (keys.cancel .. " cancels") or "working"
     parts[2] = send

@@ -21,6 +21,17 @@ local function refuse(respond, problem)
   respond(nil, { code = CODES[problem.kind], message = inert.line(problem.message, 600) })
 end
 
+--- Shows soon in the buffers what a command of the agent's changed on disk.
+function Session:catch_up_soon()
+  if not self.catching_up then
+    self.catching_up = true
+    vim.defer_fn(function()
+      self.catching_up = false
+      files.catch_up(self.roots)
+    end, 100)
+  end
+end
+
 --- Answers `fs/read_text_file`.
 ---@param params table ReadTextFileRequest
 ---@param respond acp_agent.Respond

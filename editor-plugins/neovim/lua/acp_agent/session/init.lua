@@ -156,6 +156,7 @@ function Session:update(update)
     local status = json.string(update, "status")
     if status == "completed" or status == "failed" then
       require("acp_agent.review.outcome").call_ended(self, json.string(update, "toolCallId"))
+      self:catch_up_soon()
     end
   end
   self.on_change("transcript")

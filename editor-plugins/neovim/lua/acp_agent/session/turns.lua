@@ -99,6 +99,7 @@ function Session:turn_ended(error, result)
   self.edits = {}
   local stop = not error and json.string(result, "stopReason") or nil
   self.transcript:end_calls("cancelled")
+  self:catch_up_soon()
   if error then
     self:notice(inert.line(error.message, 1000), "error")
   elseif STOPS[stop] then
