@@ -51,14 +51,25 @@ def readable(places: Places) -> list[Path]:
     """The folders of skills whose other files may be read, without links.
 
     A project's that leads out of the project by a link is none: else a project could let the agent
-    read whatever its user can. Blocks for a few looks at the disk.
+    read whatever its user can. Blocks for some looks at the disk.
     """
     found = []
-    for folder, source in places.skills:
-        real, project = (Path(os.path.realpath(one)) for one in (folder, project_of(folder)))
-        if real.is_dir() and (source == "user" or real.is_relative_to(project)):
-            found.append(real)
+    for place, source in places.skills:
+        project = os.path.realpath(project_of(place))
+        for folder in (str(place), *_linked(place)):
+            real = Path(os.path.realpath(folder))
+            if real.is_dir() and (source == "user" or real.is_relative_to(project)):
+                found.append(real)
     return found
+
+
+def _linked(place: Path) -> list[str]:
+    """The skills of a place that are links."""
+    try:
+        with os.scandir(place) as entries:
+            return [entry.path for entry in entries if entry.is_symlink()]
+    except OSError:
+        return []
 
 
 def project_of(place: Path) -> Path:

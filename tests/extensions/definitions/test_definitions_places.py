@@ -69,7 +69,17 @@ def test_the_files_beside_skills_may_be_read_but_no_link_opens_what_is_outside_o
     (files.user / "skills").symlink_to(secret)
     assert readable(files.places) == [secret, files.project / "tools"]
     (files.user / "skills").unlink()
-    assert readable(files.places) == [files.project / "tools"]
+    (files.user / "skills").mkdir()
+    (files.project / "one").mkdir()
+    for place in (files.user / "skills", files.project / "tools"):
+        (place / "mine").symlink_to(secret)
+        (place / "near").symlink_to(files.project / "one")
+    assert sorted(readable(files.places)) == sorted(
+        [
+            *(files.user / "skills", secret, files.project / "one"),  # the user may link anywhere
+            *(files.project / "tools", files.project / "one"),
+        ]
+    )
 
 
 def test_a_session_without_any_imports_nothing_that_reads_them() -> None:
