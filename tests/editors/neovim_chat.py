@@ -43,7 +43,8 @@ def chat_in(
     known = environment(home, environ) | {MARK: mark}
     with Neovim.start(cwd=folder, environ=known, arguments=[file]) as nvim:
         agents = {"acp-agent": {"command": [*command, *arguments]}}
-        nvim.lua("require('acp_agent').setup(...)", {"agents": agents} | (settings or {}))
+        defaults = {"agents": agents, "review": {"grace": 0}}  # the tests type faster than people
+        nvim.lua("require('acp_agent').setup(...)", defaults | (settings or {}))
         nvim.command("AcpAgent")
         nvim.wait_for("idle")
         yield nvim

@@ -29,6 +29,7 @@ M.defaults = {
   },
   review = {
     auto_open = true, -- open the diff when an edit is asked about and you are in the chat
+    grace = 300, -- milliseconds in which keys decide nothing in a diff that opened by itself
     tell_agent = true, -- tell the agent which hunks were rejected
   },
   permission = {

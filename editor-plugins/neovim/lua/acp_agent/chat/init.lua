@@ -135,7 +135,7 @@ function Chat:asked(ask)
   if here and not busy and ask:has_diff() and config.current.review.auto_open then
     vim.schedule(function()
       if not ask.done then
-        require("acp_agent.review").of_ask(ask)
+        require("acp_agent.review").of_ask(ask, true)
       end
     end)
   elseif config.current.permission.notify and (not self:window() or not here) then

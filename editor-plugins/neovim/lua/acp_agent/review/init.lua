@@ -10,6 +10,7 @@ local view = require("acp_agent.review.view")
 ---@field ask? acp_agent.Ask nil: the edit is made already
 ---@field files acp_agent.FileDiff[]
 ---@field at integer the file that is shown
+---@field seen? number milliseconds of the clock from which on it counts as seen
 ---@field decided table<integer, table<integer, boolean>> by file and hunk
 local Review = {}
 Review.__index = Review
@@ -36,8 +37,9 @@ end
 
 --- Reviews what is asked about; the answer goes to the agent when every hunk is decided.
 ---@param ask acp_agent.Ask
+---@param unasked? boolean the user did not ask for it, and may be typing
 ---@return acp_agent.Review?
-function M.of_ask(ask)
+function M.of_ask(ask, unasked)
   if ask.done or not ask:has_diff() then
     return nil
   end
@@ -46,6 +48,8 @@ function M.of_ask(ask)
     return open
   end
   ask.review = start(ask.session, ask.diffs, ask)
+  local grace = require("acp_agent.config").current.review.grace
+  ask.review.seen = unasked and vim.uv.hrtime() / 1e6 + grace or 0
   ask.on_dismiss = function()
     ask.review:close()
     ui.notify("the agent took its question back")
@@ -99,9 +103,19 @@ function Review:move(step)
   self:to_hunk((self:hunk() - 1 + step) % math.max(count, 1) + 1)
 end
 
+--- Whether a key may have been pressed before what it would decide was seen.
+---@private
+---@return boolean
+function Review:is_too_new()
+  return self.seen ~= nil and vim.uv.hrtime() / 1e6 < self.seen
+end
+
 --- Decides about the hunk at the cursor.
 ---@param accepted boolean
 function Review:decide(accepted)
+  if self:is_too_new() then
+    return
+  end
   local decided = self.decided[self.at]
   local hunk = self:hunk()
   decided[hunk] = accepted
@@ -118,6 +132,9 @@ end
 --- Decides about all hunks that are open, in all files.
 ---@param accepted boolean
 function Review:decide_all(accepted)
+  if self:is_too_new() then
+    return
+  end
   for index, file in ipairs(self.files) do
     for hunk in ipairs(file.hunks) do
       if self.decided[index][hunk] == nil then
