@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 import stat
 import subprocess
 from collections.abc import Mapping
@@ -91,6 +93,44 @@ async def test_a_session_that_is_not_there_is_a_clear_error(tmp_path: Path) -> N
     ):
         ran = await run(tmp_path, "view", *arguments)
         assert (ran.returncode, ran.stderr) == (1, f"acp-agent: {words}\n")
+
+
+async def test_a_damaged_or_newer_journal_makes_no_page_and_stays_as_it_is(tmp_path: Path) -> None:
+    name, other = await fill(tmp_path, "Mend it", tmp_path), await fill(tmp_path, "Sound", tmp_path)
+    journal, page = tmp_path / "agent" / "sessions.db", tmp_path / "page.html"
+    command = ("view", "--output", str(page))
+    with contextlib.closing(sqlite3.connect(journal)) as store, store:
+        changed = store.execute(
+            "UPDATE events SET body = substr(body, 1, 20) WHERE body LIKE '%Mend it%'"
+        )
+        assert changed.rowcount
+    damaged = journal.read_bytes()
+    ran = await run(tmp_path, *command, name)
+    assert ran.returncode == 1
+    assert f"acp-agent: the journal {journal} is damaged (not JSON" in ran.stderr
+    assert not page.exists()
+    assert (await run(tmp_path, *command, other)).returncode == 0  # what is sound can be looked at
+    page.unlink()
+    assert journal.read_bytes() == damaged
+    with contextlib.closing(sqlite3.connect(journal)) as store:
+        store.execute("PRAGMA user_version = 999")
+    ran = await run(tmp_path, *command, other)
+    assert ran.returncode == 1
+    assert "acp-agent: a newer version of acp-agent wrote the journal" in ran.stderr
+    assert not page.exists()
+
+
+async def test_a_session_that_an_agent_is_writing_is_shown_as_far_as_it_is(tmp_path: Path) -> None:
+    name = await fill(tmp_path, "Begin", tmp_path)
+    store = await Store.open(tmp_path / "agent" / "sessions.db")
+    lease = store.lease(name)
+    try:
+        ran = await run(tmp_path, "sessions", "export", name, "--format", "html")
+    finally:
+        lease.release()
+        await store.close()
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "Not ended" in ran.stdout
 
 
 async def test_the_export_is_the_same_page_without_the_users_keys(tmp_path: Path) -> None:
