@@ -78,7 +78,9 @@ async def test_what_a_command_printed_goes_along_only_when_the_user_says_so_and_
         person.type(":share" + ENTER)
         await person.see("Goes along with your next prompt: what false printed.")
         person.type("/slash" + ENTER)
-        await person.see("[heard /slash]")  # commands are not for the model
+        await person.see("[heard /slash]")
+        await person.miss("Working")
+        assert "[heard I ran" not in person.text  # commands are not for the model
         person.type("what now" + ENTER)
         await person.see("(with what your own commands printed)", "[heard what now]")
         await person.see("[heard I ran a command myself,", "It ended with status 1", "$ false")
@@ -134,11 +136,14 @@ async def test_ctrl_c_is_for_the_command_and_three_end_one_that_ignores_it(
         await its_process(person, "sleep 614")
         person.type(CTRL_C * 3)
         await person.see("signal SIGKILL")
+        person.type("!trap '' HUP; sleep 620 & echo left" + ENTER)
+        await person.see("left exit status 0")
+        assert "sleep 620" not in person.processes().values()
         person.type('!read name; echo "<$name>"' + ENTER)
         await person.see_row('$ read name; echo "<$name>"')
         person.type("bob" + ENTER)
         await person.see("<bob>")
-        await person.see("exit status 0")
+        await person.count("exit status 0", 2)
         await quit_chat(person)
 
 

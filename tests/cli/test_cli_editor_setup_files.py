@@ -131,7 +131,9 @@ def test_what_a_killed_setup_left_is_taken_away_by_the_next_and_nothing_else(
     ]
     for other in others:
         other.write_bytes(b"of somebody else")
-    (tmp_path / ".settings.json.acp-agent-abcdefgi.tmp").symlink_to(path)
+    others += [tmp_path / f".settings.json.acp-agent-abcdef{n}.tmp" for n in ("ln", "sl")]
+    os.link(others[0], others[-2])
+    others[-1].symlink_to(path)
     file = read(path)
     assert sweep(file) == left
     write(file, b"after", keep=True)

@@ -114,30 +114,37 @@ class UserCommand:
         ours, theirs = pty.openpty()
         try:
             termios.tcsetattr(theirs, termios.TCSANOW, before)
-            self._follow_size(ours)
+            tty.setraw(self._keys, termios.TCSADRAIN)
             try:
-                process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *self._in_shell()],
-                    stdin=theirs,
-                    stdout=theirs,
-                    stderr=theirs,
-                    cwd=self._cwd,
-                    start_new_session=True,
-                )
+                status = self._on(ours, theirs)
             finally:
-                os.close(theirs)
-            os.set_blocking(ours, False)
-            try:
-                tty.setraw(self._keys, termios.TCSADRAIN)
-                self._pass_on(process, ours)
-            finally:
-                self._end(process)
                 with suppress(termios.error):  # the terminal is gone
                     termios.tcsetattr(self._keys, termios.TCSADRAIN, before)
         finally:
             os.close(ours)
-        self._tidy_up(ended=process.returncode < 0)
-        return self._ran(process.returncode)
+        self._tidy_up(ended=status < 0)
+        return self._ran(status)
+
+    def _on(self, ours: int, theirs: int) -> int:
+        """Run it on one side of a pseudo-terminal, of which we have the other."""
+        self._follow_size(ours)
+        os.set_blocking(ours, False)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *self._in_shell()],
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                cwd=self._cwd,
+                start_new_session=True,
+            )
+        finally:
+            os.close(theirs)
+        try:
+            self._pass_on(process, ours)
+        finally:
+            self._end(process)
+        return process.returncode
 
     def _in_shell(self) -> list[str]:
         shell = shutil.which(os.environ.get("SHELL", "")) or posix.find_shell(None)
