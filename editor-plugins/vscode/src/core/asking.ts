@@ -109,6 +109,14 @@ export class Asking {
     this.#close(requestId, action, withContent ? { action, content } : { action });
   }
 
+  /** The page that was asked for cannot be opened in this browser as it is; it goes on being asked for. */
+  elsewhere(requestId: number, terminal: string): void {
+    const item = this.#questions.get(requestId)?.item;
+    if (item === undefined) return;
+    item.elsewhere = { terminal };
+    this.transcript.touch(item);
+  }
+
   /** The agent says that what was asked in the browser is done. */
   complete(elicitationId: string): void {
     for (const item of this.transcript.items) {

@@ -30,5 +30,7 @@ export interface ClientHost {
   line: (direction: "in" | "out", line: string) => void;
   stderr: (text: string) => void;
   /** Run a login in a terminal; resolves when it ended. */
+  /** The user's browser may be on another computer than the agent, so that logins in a terminal come first. */
+  readonly terminalFirst: boolean;
   signInTerminal(method: AuthMethod, command: AgentCommand): Promise<void>;
 }

@@ -9,6 +9,7 @@ import type { Transcript } from "./transcript";
 
 export class SignIn {
   #wanted: { reason: string; retry: () => Promise<void> } | null = null;
+  #attempts = 0;
 
   constructor(
     private readonly abilities: () => Abilities | null,
@@ -28,7 +29,8 @@ export class SignIn {
   /** The methods to choose from, while a login is wanted. */
   get methods(): AuthMethodView[] {
     if (this.#wanted === null) return [];
-    return (this.abilities()?.authMethods ?? []).map(({ id, name, description, terminal }) => ({ id, name, description, terminal }));
+    const methods = (this.abilities()?.authMethods ?? []).map(({ id, name, description, terminal }) => ({ id, name, description, terminal }));
+    return this.host.terminalFirst ? [...methods].sort((one, other) => Number(other.terminal) - Number(one.terminal)) : methods;
   }
 
   /** A login is wanted; `retry` is done after it. */
@@ -46,9 +48,11 @@ export class SignIn {
   async by(methodId: string, transcript: Transcript): Promise<void> {
     const method = this.abilities()?.authMethods.find((one) => one.id === methodId);
     if (method === undefined) return;
+    const attempt = (this.#attempts += 1);
     try {
       await this.#run(method, transcript);
     } catch (error) {
+      if (attempt !== this.#attempts) return; // another way was taken since
       transcript.notice("error", this.host.say("auth.failed", told(error)));
       return;
     }

@@ -20,7 +20,7 @@ import { AskingNotices } from "./asking";
 import { ChangesTree } from "./changesTree";
 import { ChatView } from "./chatView";
 import { WorkspaceFiles, editorPath, textOf, textsOf } from "./files";
-import { openDiff, openFile, openLink, openText, ShownTexts } from "./opening";
+import { openDiff, openFile, openLink, openPage, openText, ShownTexts } from "./opening";
 import { ReviewEditor } from "./review";
 import { reviewStorage } from "./reviewStorage";
 import { SessionsTree } from "./sessionsTree";
@@ -166,6 +166,7 @@ export class Controller {
       },
       line: this.log.line,
       stderr: this.log.stderr,
+      terminalFirst: vscode.env.uiKind === vscode.UIKind.Web,
       signInTerminal: (method, started) => signInTerminal(method, started, say),
     };
   }
@@ -210,6 +211,18 @@ export class Controller {
     }
   }
 
+  /** A page is opened first, and the question answered only then. */
+  async #answer(client: AgentClient, session: Session, message: Extract<ToHost, { type: "answer" }>): Promise<void> {
+    const asked = session.transcript.items.find((item) => item.kind === "question" && item.requestId === message.requestId);
+    if (message.action === "accept" && asked?.kind === "question" && asked.url !== undefined && asked.elsewhere === undefined) {
+      const opened = await openPage(asked.url, this.say);
+      const terminal = client.view.signIn.find((method) => method.terminal)?.id ?? "";
+      if (opened === "elsewhere") session.asking.elsewhere(message.requestId, terminal);
+      if (opened !== "opened") return;
+    }
+    session.answer(message.requestId, message.action, message.content);
+  }
+
   async #forAgent(client: AgentClient, message: ToHost): Promise<void> {
     const session = client.active;
     switch (message.type) {
@@ -226,11 +239,8 @@ export class Controller {
         return session.cancel();
       case "permission":
         return session.asking.choose(message.requestId, message.optionId);
-      case "answer": {
-        const asked = session.transcript.items.find((item) => item.kind === "question" && item.requestId === message.requestId);
-        if (message.action === "accept" && asked?.kind === "question" && asked.url !== undefined) await openLink(asked.url, "", this.say);
-        return session.answer(message.requestId, message.action, message.content);
-      }
+      case "answer":
+        return this.#answer(client, session, message);
       case "setOption":
         return session.setOption(message.id, message.value);
       case "open":

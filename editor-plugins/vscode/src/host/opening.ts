@@ -3,6 +3,7 @@
 import * as path from "node:path";
 import * as vscode from "vscode";
 
+import { isLoopback } from "../core/loopback";
 import type { ToldDiff } from "../core/toolCalls";
 import type { Say } from "../shared/words";
 import { warn } from "./telling";
@@ -53,6 +54,21 @@ export async function openLink(href: string, cwd: string, say: Say): Promise<voi
   } else {
     void warn(say("link.refused", scheme ?? href.slice(0, 100)));
   }
+}
+
+/**
+ * A page that the agent wants the user to see. One on the agent's own computer (RFC 6761's localhost, and the
+ * addresses that stand for it) is not opened where the editor would lead the browser there by another address,
+ * as a window in a browser does, or a forwarded port: such pages mind under which name they are visited.
+ */
+export async function openPage(address: string, say: Say): Promise<"opened" | "elsewhere" | "refused"> {
+  if (!/^https?:/iu.test(address)) {
+    await openLink(address, "", say);
+    return "refused";
+  }
+  const page = vscode.Uri.parse(address, true);
+  if (isLoopback(address) && (await vscode.env.asExternalUri(page)).authority !== page.authority) return "elsewhere";
+  return (await vscode.env.openExternal(page)) ? "opened" : "refused";
 }
 
 /** A change as the agent told it, before it is made or after. */

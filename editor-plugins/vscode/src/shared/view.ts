@@ -127,6 +127,11 @@ export interface QuestionItem {
   /** The agent's page, for a question that is answered in the browser. */
   url?: string;
   fields: FieldView[];
+  /**
+   * The page is on the agent's computer, and this browser would reach it under another address, which it may
+   * refuse; so it was not opened. With the id of a login in a terminal, where there is one in its place.
+   */
+  elsewhere?: { terminal: string };
   /** How it ended; a question without it is open. */
   outcome?: "accept" | "decline" | "cancel" | "complete";
 }

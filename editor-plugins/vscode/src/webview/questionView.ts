@@ -26,7 +26,7 @@ export class QuestionView implements ItemView {
 
   update(item: Item): boolean {
     if (item.kind !== "question") return false;
-    const state = item.outcome ?? "open";
+    const state = item.outcome ?? (item.elsewhere === undefined ? "open" : "elsewhere");
     if (state === this.#drawn) return true; // what was filled in stays
     this.#drawn = state;
     this.element.setAttribute("aria-label", item.message.slice(0, 200));
@@ -40,12 +40,36 @@ export class QuestionView implements ItemView {
   }
 
   #page(item: QuestionItem, url: string): HTMLElement {
-    const { say, send } = this.context;
+    const { say } = this.context;
+    const actions = item.elsewhere === undefined
+      ? [button({ text: say("question.openUrl"), class: "button primary" }, () => this.#answer(item, "accept"))]
+      : this.#elsewhere(item, url, item.elsewhere.terminal);
     return h("div", {},
       h("code", { class: "url" }, url.slice(0, 500)),
-      h("div", { class: "actions" },
-        button({ text: say("question.openUrl"), class: "button primary" }, () => send({ type: "answer", requestId: item.requestId, action: "accept", content: {} })),
-        button({ text: say("question.decline") }, () => send({ type: "answer", requestId: item.requestId, action: "decline", content: {} }))));
+      item.elsewhere === undefined ? null : h("p", { attributes: { role: "alert" } }, say("question.elsewhere")),
+      h("div", { class: "actions" }, ...actions, button({ text: say("question.decline") }, () => this.#answer(item, "decline"))));
+  }
+
+  /** What can be done about a page that this browser would reach under another address. */
+  #elsewhere(item: QuestionItem, url: string, terminal: string): HTMLElement[] {
+    const { say, send } = this.context;
+    const logIn = button({ text: say("question.terminal"), class: "button primary" }, () => {
+      send({ type: "signIn", methodId: terminal });
+      this.#answer(item, "decline");
+    });
+    const copy = button({ text: say("question.copy") }, () => {
+      send({ type: "copy", text: url });
+      this.#answer(item, "accept");
+    });
+    const open = button({ text: say("question.anyway") }, () => {
+      send({ type: "openLink", href: url });
+      this.#answer(item, "accept");
+    });
+    return terminal === "" ? [copy, open] : [logIn, copy, open];
+  }
+
+  #answer(item: QuestionItem, action: "accept" | "decline"): void {
+    this.context.send({ type: "answer", requestId: item.requestId, action, content: {} });
   }
 
   #form(item: QuestionItem): HTMLElement {
@@ -73,7 +97,7 @@ export class QuestionView implements ItemView {
       form.append(h("div", { class: "field" }, ...this.#named(field, id, control, hint)));
     });
     const submit = h("button", { class: "button primary", attributes: { type: "submit" } }, say("question.submit"));
-    const decline = button({ text: say("question.decline") }, () => send({ type: "answer", requestId: item.requestId, action: "decline", content: {} }));
+    const decline = button({ text: say("question.decline") }, () => this.#answer(item, "decline"));
     form.append(h("div", { class: "actions" }, submit, decline));
     return form;
   }

@@ -74,6 +74,7 @@ export function clientOf(command: AgentCommand, options: Partial<ClientHost> = {
     asked: (session, asked) => void told.asked.push([session, asked]),
     line: (direction, line) => void told.log.push(`${direction} ${line.slice(0, 300)}`),
     stderr: () => undefined,
+    terminalFirst: false,
     signInTerminal: () => Promise.resolve(),
   };
   Object.defineProperties(host, Object.getOwnPropertyDescriptors(options)); // what is asked again and again stays so

@@ -195,6 +195,19 @@ describe("a question", () => {
     expect(view.element.querySelector('label[for="field-3-0"]')?.textContent).toBe("Number (required)");
     expect(view.element.querySelector(`#${input?.getAttribute("aria-describedby") ?? ""}`)?.textContent).toBe("How many");
   });
+
+  it("whose page is on another computer leads to a terminal, and says why", () => {
+    const page = context();
+    const asked: QuestionItem = { kind: "question", id: "q", requestId: 4, message: "Log in", fields: [], url: "http://127.0.0.1:1/login" };
+    const view = itemView(asked, page);
+    view.update({ ...asked, elsewhere: { terminal: "login" } });
+    expect(view.element.querySelector("[role=alert]")?.textContent).toContain("another address");
+    button(view.element, "Log in in a terminal").click();
+    expect(page.sent).toEqual([
+      { type: "signIn", methodId: "login" },
+      { type: "answer", requestId: 4, action: "decline", content: {} },
+    ]);
+  });
 });
 
 describe("what can be set", () => {
