@@ -81,6 +81,11 @@ const prompts = {
     send({ id: "ask", method: "session/request_permission", params: { sessionId: "s1", toolCall: { toolCallId: "t1", title: "Do it" }, options: [{ optionId: "yes", name: "Yes", kind: "allow_once" }, { optionId: "no", name: "No", kind: "reject_once" }] } });
     return true;
   },
+  page: (id) => {
+    permission = id;
+    send({ id: "ask", method: "elicitation/create", params: { sessionId: "s1", mode: "url", elicitationId: "e1", url: "https://example.invalid/consent?for=tests", message: "Give your consent on **this page**." } });
+    return true;
+  },
   hostile: () => hostile(),
   unknown: () => {
     update({ sessionUpdate: "hologram", beam: 3 });
