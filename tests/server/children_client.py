@@ -150,9 +150,9 @@ class ClientOf:
             EditorV2(offers=frozenset(("elicitation",)), permission=permission)
             if kind == "v2"
             else Editor(
-                offers=frozenset(("elicitation", "subagents"))
+                offers=frozenset(("notices", "elicitation", "subagents"))
                 if kind == "v1 with subagents"
-                else frozenset(),
+                else frozenset(("notices",)),
                 permission=permission,
             )
         )

@@ -222,6 +222,9 @@ async def test_a_command_that_a_child_left_behind_is_seen_to_its_end(
         assert (
             SessionView.of(client.wire.updates(child)).terminals.popitem()[1].output == b"over\r\n"
         )
+    else:
+        notice = await client.wire.expect_update(client.session, "notice")
+        assert "ended with exit code 0" in notice["title"]
     model_server.add(answer("Over."))
     assert await client.say() == "end_turn"
     await client.wire.stop()
