@@ -7,7 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from acp_agent.models.dialects.table import FORMS
 from tests.models.dialect_reading import Seen, read
@@ -19,7 +19,7 @@ COMMON = [
     "<", "｜", "<|", '"', "\\", " ", "read", "nope", "\u2581", "\U0001f600",
 ]  # fmt: skip
 CALL = (0, "read", '{"path": "a", "limit": 3}')
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=60)
 
 
 def fragments(dialect: str) -> list[str]:

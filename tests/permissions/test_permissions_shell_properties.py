@@ -90,7 +90,7 @@ def _put(line: str, form: str) -> str:
     return f"ls\n{line}\nls" if "<<" in line else form.format(line)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(BLOCKED, WRAPPED, st.lists(AROUND, min_size=1, max_size=3))
 def test_a_refused_command_stays_refused_wherever_it_is_hidden(
     command: str, wrapper: str, around: list[str]
@@ -101,7 +101,7 @@ def test_a_refused_command_stays_refused_wherever_it_is_hidden(
     assert classify(line, PLACE).tier == "blocked", line
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(READS, WRITES, st.lists(AROUND, min_size=1, max_size=2))
 def test_a_line_with_a_write_in_it_never_counts_as_reading(
     read: str, write: str, around: list[str]
@@ -120,13 +120,13 @@ SHELLISH = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.one_of(SHELLISH, st.text(max_size=60)))
 def test_any_text_at_all_gets_a_tier(text: str) -> None:
     assert classify(text, PLACE).tier in {"read_only", "standard", "destructive", "blocked"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SHELLISH, st.sampled_from(["rm -rf /", "mkfs /dev/sda"]))
 def test_a_refused_command_in_a_line_of_its_own_is_found_after_any_valid_text(
     text: str, command: str

@@ -14,6 +14,8 @@ from acp_agent.permissions.paths import Place
 from acp_agent.permissions.shell_parser import parse_line
 
 BASH = shutil.which("bash")
+# The examples of a test share its folder; and the machine may be slow.
+FOLDER_IS_SHARED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 
 PIECES = st.sampled_from(
     [
@@ -27,9 +29,7 @@ PIECES = st.sampled_from(
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=FOLDER_IS_SHARED)
 @given(
     words=st.lists(st.lists(PIECES, min_size=1, max_size=4).map("".join), min_size=1, max_size=12)
 )
@@ -111,9 +111,7 @@ FRAGMENTS = st.sampled_from(
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-@settings(
-    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=600, suppress_health_check=FOLDER_IS_SHARED)
 @given(st.lists(FRAGMENTS, min_size=1, max_size=9).map("".join))
 def test_what_counts_as_reading_leaves_no_file_behind_in_a_real_shell(
     tmp_path: Path, line: str

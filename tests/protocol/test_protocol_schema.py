@@ -188,7 +188,7 @@ def test_what_the_schema_allows_is_taken_and_sent_on_as_it_came(version: str, na
 def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(version: str, name: str) -> None:
     kind = VERSIONS[version].structs[name]
 
-    @settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=3, database=None, suppress_health_check=list(HealthCheck))
     @given(_values(kind))
     def check(value: Any) -> None:
         if not isinstance(value, msgspec.Struct):
@@ -215,7 +215,6 @@ def _examples(kind: type) -> settings:
     room = msgspec.structs.fields(kind) if is_struct else variants(kind)
     return settings(
         max_examples=2 + 2 * len(room),
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

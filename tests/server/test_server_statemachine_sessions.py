@@ -494,7 +494,6 @@ def test_whatever_a_client_does_the_agent_keeps_its_word(
         stateful_step_count=STEPS,
         derandomize=not SOAK,
         database=None,
-        deadline=None,
         # A few steps are read as they are; many are worth the time that making them fewer takes.
         phases=(Phase.generate, Phase.shrink) if SOAK else (Phase.generate,),
         suppress_health_check=list(HealthCheck),

@@ -453,7 +453,7 @@ STEP = st.tuples(NAMES, st.sampled_from(["one", "two", "", None, "link"]))
 
 
 @pytest.mark.parametrize("without", [False, True])
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(states=st.lists(st.lists(STEP, max_size=6), min_size=2, max_size=4), data=st.data())
 def test_any_state_comes_back_from_any_other(
     states: list[list[tuple[str, str | None]]],
