@@ -1,4 +1,4 @@
-"""Prompts and turns of one session: steering, closing, folders that change, a disk that is full."""
+"""Prompts and turns of one session: steering, folders that change, a replay in mid-turn."""
 
 from __future__ import annotations
 
@@ -6,38 +6,22 @@ import asyncio
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from acp_agent.agent.context import INTERRUPTED_NOTE
-from acp_agent.content import ImageBlock, ResourceLinkBlock, TextBlock
-from acp_agent.errors import (
-    InvalidInputError,
-    SessionBusyError,
-    SessionError,
-    SessionNotFoundError,
-    StoreError,
-)
+from acp_agent.content import ImageBlock, TextBlock
+from acp_agent.errors import InvalidInputError, StoreError
 from acp_agent.events import (
     AgentText,
     NoticeShown,
-    PermissionAsked,
     TitleChanged,
-    ToolEnded,
-    ToolStarted,
     TurnEnded,
-    TurnInterrupted,
     TurnStarted,
     UsageReported,
     UserMessage,
 )
 from acp_agent.extensions.mcp.config import ProgramServer
-from acp_agent.permissions.contract import Gate
-from acp_agent.session import workbench as workbench_module
-from acp_agent.session.chosen import Chosen
-from acp_agent.session.manager import SessionManager
 from tests.support.model_server import Call, ModelServer, Stall, answer
-from tests.support.open_session import Desk, is_alive, never_answers
+from tests.support.open_session import Desk, is_alive
 
 
 async def test_words_during_an_answer_reach_the_model_with_the_next_request(
@@ -153,84 +137,6 @@ async def test_a_model_chosen_in_mid_turn_is_asked_from_the_next_request_on(
     assert [event.size for event in desk.editor.of(UsageReported)] == [100_000, 50_000]
 
 
-# -- a journal that cannot be written
-
-
-async def test_a_prompt_that_cannot_be_kept_fails_and_the_next_one_finds_the_session_as_it_was(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    desk.store.full = True
-    turn = await desk.begin("Go")
-    with pytest.raises(StoreError, match="full"):
-        await turn.result()
-    assert desk.editor.shown == []
-    assert model_server.requests == []
-    desk.store.full = False
-    model_server.add(answer("Yes."))
-    assert await desk.say("Again") == "end_turn"
-    assert len(desk.sent()) == 1
-    assert desk.editor.of(TurnInterrupted) == []
-
-
-async def test_a_disk_that_fills_up_in_mid_turn_loses_nothing_that_was_shown(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    stall = Stall()
-    model_server.add(answer("One", stall, " two"), answer("Yes."))
-    turn = await desk.begin("Go")
-    await desk.editor.until(AgentText)
-    desk.store.full = True
-    stall.release()
-    with pytest.raises(StoreError, match="full"):
-        await turn.result()
-    *shown, ended = desk.editor.shown
-    assert shown == (await desk.journal())[-len(shown) :]
-    assert isinstance(ended, TurnEnded)  # told alone: the editor must not show it run for ever
-    assert "full" in ended.error
-    desk.store.full = False
-    assert await desk.say("Again") == "end_turn"
-    # The turn whose end could not be written was closed first, and the model knows of it.
-    (cut,) = desk.editor.of(TurnInterrupted)
-    assert cut.turn == desk.editor.of(TurnStarted)[0].turn
-    assert INTERRUPTED_NOTE in desk.words()[-1]
-    assert desk.sent()[1]["content"] == "One"
-
-
-async def test_an_end_of_a_call_that_cannot_be_kept_is_not_shown_and_the_call_is_closed_later(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    (desk.folder / "a").write_text("x\n")
-    desk.store.full = lambda events: any(isinstance(e, ToolEnded | TurnEnded) for e in events)
-    model_server.add(answer(Call("read", {"path": "a"})), answer("Yes."))
-    turn = await desk.begin("Go")
-    with pytest.raises(StoreError):
-        await turn.result()
-    assert desk.editor.of(ToolEnded) == []
-    desk.store.full = False
-    assert await desk.say("Again") == "end_turn"
-    (cut,) = desk.editor.of(TurnInterrupted)
-    assert cut.calls == (desk.editor.of(ToolStarted)[0].call,)
-    assert len(desk.results()) == 1
-
-
-async def test_an_option_that_cannot_be_kept_does_not_disturb_the_turn_that_runs(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    stall = Stall()
-    model_server.add(answer("One", stall, " two"), answer("Yes."))
-    turn = await desk.begin("Go")
-    await desk.editor.until(AgentText)
-    desk.store.full = True
-    with pytest.raises(StoreError):
-        await desk.session.set_option("mode", "full")
-    desk.store.full = False
-    assert await desk.begin("And this") is turn
-    stall.release()
-    assert await turn.result() == "end_turn"
-    assert desk.editor.of(TurnInterrupted) == []
-    assert desk.session.mode == "ask"
-
-
 # -- folders that change
 
 
@@ -306,143 +212,6 @@ async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_g
     assert [event.text for event in journal[len(seen) :] if isinstance(event, AgentText)] == [
         " two"
     ]
-
-
-# -- the end
-
-
-async def test_closing_stops_the_turn_and_ends_it_in_the_journal(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    model_server.add(answer("Half", Stall()))
-    turn = await desk.begin("Go")
-    await desk.editor.until(AgentText)
-    await desk.session.close()
-    assert await turn.result() == "cancelled"
-    await model_server.requests[0].closed_early.wait()
-    assert isinstance((await desk.journal())[-1], TurnEnded)
-
-
-async def test_closing_while_a_permission_is_open_ends_the_call(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    desk.editor.decide = never_answers
-    model_server.add(answer(Call("shell", {"command": "touch made"})))
-    await desk.begin("Go")
-    await desk.editor.until(PermissionAsked)
-    await desk.session.close()
-    assert desk.editor.of(ToolEnded)[0].failed
-    assert not (desk.folder / "made").exists()
-
-
-async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reached = asyncio.Event()
-
-    async def equip(chosen: Chosen | None) -> None:
-        reached.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            raise SessionError("a fault on the way out") from None
-
-    monkeypatch.setattr(desk.session.workbench, "equip", equip)
-    turn = await desk.begin("Go")
-    await reached.wait()
-    assert await desk.cancel(turn) == "cancelled"
-    assert desk.editor.of(TurnEnded)[0].error == ""
-
-
-async def test_closing_while_the_tools_are_being_set_up_ends_the_turn(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    turn = await desk.begin("Go")
-    await desk.editor.until(TurnStarted)
-    await desk.session.close()
-    assert await turn.result() == "cancelled"
-    assert model_server.requests == []
-
-
-async def test_a_prompt_that_still_reads_its_links_when_the_session_closes_is_told_so(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    path = desk.folder / "a"
-    path.write_text("x\n")
-    link = ResourceLinkBlock(uri=path.as_uri(), name="a")
-    prompting = asyncio.create_task(desk.session.prompt((link,), cancelled=lambda: False))
-    for _ in range(3):
-        await asyncio.sleep(0)
-    await desk.session.close()
-    with pytest.raises(SessionNotFoundError):
-        await prompting
-    assert desk.editor.of(TurnStarted) == []
-
-
-async def test_a_prompt_behind_a_turn_that_closing_stops_does_not_begin_another(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    model_server.add(answer("Half", Stall()))
-    turn = await desk.begin("Go")
-    await desk.editor.until(AgentText)
-    turn.cancel()
-    prompting = asyncio.create_task(desk.begin("Something else"))
-    await asyncio.sleep(0)
-    await desk.session.close()
-    with pytest.raises(SessionNotFoundError):
-        await prompting
-    assert len(desk.editor.of(TurnStarted)) == 1
-
-
-async def test_closing_goes_on_though_whoever_asked_for_it_gave_up(
-    desk: Desk, model_server: ModelServer
-) -> None:
-    model_server.add(answer("Half", Stall()))
-    await desk.begin("Go")
-    await desk.editor.until(AgentText)
-    closing = asyncio.create_task(desk.session.close())
-    await asyncio.sleep(0)
-    closing.cancel()
-    await asyncio.wait([closing])
-    await desk.session.close()  # joins the one that is under way
-    desk.services.store.lease(desk.session.session).release()
-    assert desk.session.turn is None
-
-
-async def test_the_lease_is_held_until_the_session_is_closed(desk: Desk) -> None:
-    with pytest.raises(SessionBusyError):
-        desk.services.store.lease(desk.session.session)
-    await desk.session.close()
-    desk.services.store.lease(desk.session.session).release()
-
-
-async def test_what_is_prepared_in_the_background_ends_with_the_session_and_never_raises(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
-    begun = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def broken() -> Gate:
-        loop.call_soon_threadsafe(begun.set)
-        raise RuntimeError("the gate's rules are broken")
-
-    desk.manager = SessionManager(msgspec.structs.replace(desk.services, gate=broken))
-    session = await desk.manager.create(str(desk.folder), [], desk.editor)
-    session.opened([])
-    async with asyncio.timeout(10):
-        await begun.wait()
-        while session._background:
-            await asyncio.sleep(0)
-    await session.close()
-    assert "broke" in caplog.text
-
-
-async def test_closing_does_not_wait_for_what_would_be_prepared_later(desk: Desk) -> None:
-    desk.session.opened([])
-    async with asyncio.timeout(1):  # the warm start would begin after two seconds
-        await desk.session.close()
-    assert not desk.session._background
 
 
 async def test_servers_that_cannot_be_connected_are_told_and_not_kept(desk: Desk) -> None:

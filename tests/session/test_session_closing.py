@@ -1,0 +1,152 @@
+"""Closing a session: what runs is stopped and ended in the journal, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from acp_agent.content import ResourceLinkBlock
+from acp_agent.errors import SessionBusyError, SessionError, SessionNotFoundError
+from acp_agent.events import AgentText, PermissionAsked, ToolEnded, TurnEnded, TurnStarted
+from acp_agent.permissions.contract import Gate
+from acp_agent.session import workbench as workbench_module
+from acp_agent.session.chosen import Chosen
+from acp_agent.session.manager import SessionManager
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.open_session import Desk, never_answers
+
+
+async def test_closing_stops_the_turn_and_ends_it_in_the_journal(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Half", Stall()))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    await desk.session.close()
+    assert await turn.result() == "cancelled"
+    await model_server.requests[0].closed_early.wait()
+    assert isinstance((await desk.journal())[-1], TurnEnded)
+
+
+async def test_closing_while_a_permission_is_open_ends_the_call(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    desk.editor.decide = never_answers
+    model_server.add(answer(Call("shell", {"command": "touch made"})))
+    await desk.begin("Go")
+    await desk.editor.until(PermissionAsked)
+    await desk.session.close()
+    assert desk.editor.of(ToolEnded)[0].failed
+    assert not (desk.folder / "made").exists()
+
+
+async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = asyncio.Event()
+
+    async def equip(chosen: Chosen | None) -> None:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise SessionError("a fault on the way out") from None
+
+    monkeypatch.setattr(desk.session.workbench, "equip", equip)
+    turn = await desk.begin("Go")
+    await reached.wait()
+    assert await desk.cancel(turn) == "cancelled"
+    assert desk.editor.of(TurnEnded)[0].error == ""
+
+
+async def test_closing_while_the_tools_are_being_set_up_ends_the_turn(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    turn = await desk.begin("Go")
+    await desk.editor.until(TurnStarted)
+    await desk.session.close()
+    assert await turn.result() == "cancelled"
+    assert model_server.requests == []
+
+
+async def test_a_prompt_that_still_reads_its_links_when_the_session_closes_is_told_so(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    path = desk.folder / "a"
+    path.write_text("x\n")
+    link = ResourceLinkBlock(uri=path.as_uri(), name="a")
+    prompting = asyncio.create_task(desk.session.prompt((link,), cancelled=lambda: False))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    await desk.session.close()
+    with pytest.raises(SessionNotFoundError):
+        await prompting
+    assert desk.editor.of(TurnStarted) == []
+
+
+async def test_a_prompt_behind_a_turn_that_closing_stops_does_not_begin_another(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Half", Stall()))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    turn.cancel()
+    prompting = asyncio.create_task(desk.begin("Something else"))
+    await asyncio.sleep(0)
+    await desk.session.close()
+    with pytest.raises(SessionNotFoundError):
+        await prompting
+    assert len(desk.editor.of(TurnStarted)) == 1
+
+
+async def test_closing_goes_on_though_whoever_asked_for_it_gave_up(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Half", Stall()))
+    await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    closing = asyncio.create_task(desk.session.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    await desk.session.close()  # joins the one that is under way
+    desk.services.store.lease(desk.session.session).release()
+    assert desk.session.turn is None
+
+
+async def test_the_lease_is_held_until_the_session_is_closed(desk: Desk) -> None:
+    with pytest.raises(SessionBusyError):
+        desk.services.store.lease(desk.session.session)
+    await desk.session.close()
+    desk.services.store.lease(desk.session.session).release()
+
+
+async def test_what_is_prepared_in_the_background_ends_with_the_session_and_never_raises(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def broken() -> Gate:
+        loop.call_soon_threadsafe(begun.set)
+        raise RuntimeError("the gate's rules are broken")
+
+    desk.manager = SessionManager(msgspec.structs.replace(desk.services, gate=broken))
+    session = await desk.manager.create(str(desk.folder), [], desk.editor)
+    session.opened([])
+    async with asyncio.timeout(10):
+        await begun.wait()
+        while session._background:
+            await asyncio.sleep(0)
+    await session.close()
+    assert "broke" in caplog.text
+
+
+async def test_closing_does_not_wait_for_what_would_be_prepared_later(desk: Desk) -> None:
+    desk.session.opened([])
+    async with asyncio.timeout(1):  # the warm start would begin after two seconds
+        await desk.session.close()
+    assert not desk.session._background
