@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import AsyncIterator, Iterable, Sequence
-from functools import cache
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from acp_agent.content import DiffPart, Location, TextBlock, text_part
+from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -19,109 +15,30 @@ from acp_agent.events import (
     CompactionChanged,
     CompactionSummaryText,
     ModelAnswered,
-    ModelAsked,
     NoticeShown,
-    PermissionAsked,
-    PermissionDecided,
     PlanChanged,
     PlanEntry,
     PlanRemoved,
     TitleChanged,
     ToolCalled,
-    ToolEnded,
     ToolOutput,
-    ToolShown,
-    ToolStarted,
-    TurnEnded,
     TurnInterrupted,
     TurnStarted,
-    Usage,
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.server.interrupted import CUT_CALL
-from acp_agent.server.v2.projection import Projector
-from acp_agent.server.v2.replay import replay
+from acp_agent.ids import MessageId
 from acp_agent.session.interruption import interruption
-from protocol.codec import typed_json
+from tests.server.v2_projecting import CALL, MESSAGE, TURN, called, live, of, replayed, same, states
 from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
 from tests.support.open_session import Desk, open_desk, presses
 from tests.support.v2_view import SessionView
-from tests.support.wire_schema import wire_schema
-
-Json = dict[str, Any]
-
-CALL = CallId("call_1")
-MESSAGE = MessageId("msg_1")
-TURN = TurnId("turn_1")
 
 
 @pytest.fixture
 async def desk(tmp_path: Path, model_server: ModelServer) -> AsyncIterator[Desk]:
     async with open_desk(tmp_path, model_server) as one:
         yield one
-
-
-def as_json(updates: Iterable[object]) -> list[Json]:
-    """Updates as they go out; each is one that the protocol's schema allows."""
-    written = [typed_json.encode(one) for one in updates]
-    for update in written:
-        assert not problem(update), (problem(update), update)
-    return [msgspec.json.decode(update) for update in written]
-
-
-@cache
-def problem(update: bytes) -> str | None:
-    """What the protocol's schema says against an update."""
-    schema = wire_schema("v2")
-    params = {"sessionId": "sess_1", "update": msgspec.json.decode(update)}
-    return schema and schema.problem("session/update", "client", "Notification", params)
-
-
-def live(events: Sequence[AnyEvent], projector: Projector | None = None) -> list[Json]:
-    projector = projector or Projector()
-    return as_json(update for event in events for update in projector.project(event))
-
-
-def replayed(events: Sequence[AnyEvent]) -> list[Json]:
-    return as_json(update for _, update in replay(SessionId("sess_1"), events))
-
-
-def of(updates: Iterable[Json], kind: str) -> list[Json]:
-    """The updates of one kind, without their kind."""
-    return [
-        {key: value for key, value in one.items() if key != "sessionUpdate"}
-        for one in updates
-        if one["sessionUpdate"] == kind
-    ]
-
-
-def states(updates: Iterable[Json]) -> list[str]:
-    return [one["state"] for one in of(updates, "state_update")]
-
-
-def same(events: Sequence[AnyEvent]) -> None:
-    """Whoever saw the session live knows what whoever saw the replay knows, at any moment."""
-    for end in range(1, len(events) + 1):
-        seen, told = SessionView.of(live(events[:end])), SessionView.of(replayed(events[:end]))
-        assert told.conversation() == seen.conversation()
-        assert told.usage == seen.usage
-    # And whoever comes in the middle and stays.
-    for middle in range(len(events)):
-        projector = Projector()
-        for event in events[:middle]:
-            projector.project(event)
-        view = SessionView.of(replayed(events[:middle]) + live(events[middle:], projector))
-        assert view.conversation() == SessionView.of(live(events)).conversation()
-
-
-def called(
-    name: str = "read", arguments: str = '{"path":"a"}', call: CallId = CALL, **more: Any
-) -> ToolCalled:
-    return ToolCalled(
-        call=call, message=MESSAGE, name=name, arguments=arguments, title=f"Do {name}", **more
-    )
 
 
 async def test_a_whole_session_is_the_same_live_and_in_a_replay(
@@ -269,191 +186,11 @@ async def test_a_turn_whose_end_cannot_be_kept_is_told_to_have_ended_and_later_e
     assert told.text() == SessionView.of(shown).text()
 
 
-def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() -> None:
-    other = CallId("call_2")
-    asked = PermissionAsked(call=CALL, options=("a",))
-    projector = Projector()
-    assert states(live([TurnStarted(turn=TURN), called(), called(call=other)], projector)) == [
-        "running"
-    ]
-    assert states(live([ToolStarted(call=other)], projector)) == []
-    assert states(live([asked], projector)) == []
-    assert states(live([ToolEnded(call=other)], projector)) == ["requires_action"]
-    decided = PermissionDecided(call=CALL, allowed=True, by="user")
-    assert states(live([decided, ToolStarted(call=CALL)], projector)) == ["running"]
-    assert states(as_json(projector.activity.asks(CALL))) == ["requires_action"]
-    assert states(as_json([projector.activity.now()])) == ["requires_action"]
-    assert states(as_json(projector.activity.answered(CALL))) == ["running"]
-    assert states(live([ToolEnded(call=CALL)], projector)) == []
-
-
-def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more() -> None:
-    asked = PermissionAsked(call=CALL, options=("a",))
-    ended = ToolEnded(call=CALL, failed=True, cancelled=True)
-    events = [TurnStarted(turn=TURN), called(), asked, ended]
-    updates = live([*events, ModelAsked(message=MESSAGE, model="m")])
-    assert states(updates) == ["running", "requires_action", "running"]
-    stopped = live([*events, TurnEnded(turn=TURN, stop_reason="cancelled")])
-    assert states(stopped) == ["running", "requires_action", "idle"]
-    assert of(updates, "tool_call_update")[-1] == {
-        "toolCallId": CALL,
-        "status": "cancelled",
-        "capabilities": None,
-    }
-
-
-@pytest.mark.parametrize(
-    ("ended", "told"),
-    [
-        (TurnEnded(turn=TURN, stop_reason="max_tokens"), {"stopReason": "max_tokens"}),
-        (
-            TurnEnded(turn=TURN, stop_reason="end_turn", usage=Usage(input=10, output=2)),
-            {
-                "stopReason": "end_turn",
-                "usage": {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2},
-            },
-        ),
-        (
-            TurnEnded(turn=TURN, error="openai failed", error_kind="model"),
-            {
-                "stopReason": "error",
-                "error": {"code": -32603, "message": "openai failed"},
-            },
-        ),
-        (
-            TurnEnded(turn=TURN, error="no key", error_kind="auth_required"),
-            {
-                "stopReason": "error",
-                "error": {"code": -32000, "message": "no key"},
-            },
-        ),
-        (
-            TurnEnded(turn=TURN, error="of an older journal"),
-            {"stopReason": "error", "error": {"code": -32603, "message": "of an older journal"}},
-        ),
-    ],
-)
-def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, told: Json) -> None:
-    updates = live([TurnStarted(turn=TURN), ended])
-    states = [{"state": "running"}, {"state": "idle"} | told]
-    assert of(updates, "state_update") == [state | {"background": []} for state in states]
-
-
-def test_an_end_is_told_once_and_only_of_what_was_told_to_run() -> None:
-    ended = TurnEnded(turn=TURN, stop_reason="end_turn")
-    assert live([ended]) == []
-    assert states(live([TurnStarted(turn=TURN), ended, ended])) == ["running", "idle"]
-
-
 def test_words_are_shown_live_also_with_their_id() -> None:
     message = UserMessage(message=MESSAGE, content=(TextBlock(text="Hi"),), attached="not shown")
     shown = [{"messageId": MESSAGE, "content": [{"type": "text", "text": "Hi"}]}]
     assert of(live([message]), "user_message") == shown
     assert of(replayed([message]), "user_message") == shown
-
-
-def test_only_what_changed_is_told_of_a_call() -> None:
-    diff = DiffPart("/w/a", "new\n", "old\n")
-    place = (Location(path="/w/a", line=1),)
-    events = [
-        called("edit", "{}", kind="edit"),
-        ToolShown(call=CALL, title="Do edit", content=(diff,), locations=place),
-        ToolStarted(call=CALL),
-        ToolShown(call=CALL, title="Edit a", content=(diff, text_part("Half"))),
-        ToolEnded(call=CALL, content=(diff, text_part("Half")), locations=place),
-    ]
-    first, shown, started, renamed, ended = of(live(events), "tool_call_update")
-    assert first == {
-        "toolCallId": CALL,
-        "title": "Do edit",
-        "name": "edit",
-        "kind": "edit",
-        "status": "pending",
-        "rawInput": {},
-        "capabilities": {"cancel": {}},
-    }
-    assert sorted(shown) == ["content", "locations", "toolCallId"]
-    assert shown["locations"] == [{"path": "/w/a", "line": 1}]
-    assert started == {"toolCallId": CALL, "status": "in_progress"}
-    assert renamed == {"toolCallId": CALL, "title": "Edit a"}
-    (grown,) = of(live(events), "tool_call_content_chunk")
-    assert grown["content"] == {"type": "content", "content": {"type": "text", "text": "Half"}}
-    assert ended == {"toolCallId": CALL, "status": "completed", "capabilities": None}
-    same(events)
-
-
-def test_content_that_is_not_as_it_was_replaces_it() -> None:
-    events = [
-        called(),
-        ToolShown(call=CALL, content=(text_part("One"), text_part("Two"))),
-        ToolShown(call=CALL, content=(text_part("Two"),)),
-        ToolEnded(call=CALL, content=(), raw_output={"a": [1, None]}),
-    ]
-    contents = [one["content"] for one in of(live(events), "tool_call_update") if "content" in one]
-    assert [len(content) for content in contents] == [2, 1, 0]
-    same(events)
-
-
-def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
-    arguments = '{"command":"make","timeout":5}'
-    events = [
-        called("shell", arguments, kind="execute"),
-        ToolShown(call=CALL, content=(text_part("```sh\nmake\n```"),)),
-        ToolStarted(call=CALL, cwd="/w"),
-        ToolOutput(call=CALL, text="naïve 好"),
-        ToolOutput(call=CALL, text=" 🙂\nend\n"),
-        ToolEnded(
-            call=CALL, failed=True, signal="SIGTERM", content=(text_part("shown at the end"),)
-        ),
-    ]
-    updates = live(events)
-    assert of(updates, "terminal_update") == [
-        {
-            "terminalId": CALL,
-            "command": "make",
-            "cwd": "/w",
-            "capabilities": {"cancel": {}},
-        },
-        {"terminalId": CALL, "exitStatus": {"signal": "SIGTERM"}, "capabilities": None},
-    ]
-    pieces = [base64.b64decode(one["data"]) for one in of(updates, "terminal_output_chunk")]
-    assert [piece.decode() for piece in pieces] == ["naïve 好", " 🙂\r\nend\r\n"]
-    calls = of(updates, "tool_call_update")
-    assert calls[-2]["content"] == [{"type": "terminal", "terminalId": CALL}]
-    assert "content" not in calls[-1]
-    (snapshot,) = of(replayed(events), "terminal_update")
-    assert base64.b64decode(snapshot["output"]["data"]) == b"".join(pieces)
-    assert "capabilities" not in snapshot
-    same(events)
-
-
-def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -> None:
-    events = [
-        called("shell", '{"command":"make"}'),
-        ToolStarted(call=CALL, cwd="/w"),
-        ToolEnded(call=CALL, failed=True, content=(text_part("it could not be started"),)),
-    ]
-    last = of(live(events), "tool_call_update")[-1]
-    assert [part["type"] for part in last["content"]] == ["terminal", "content"]
-    assert of(live(events), "terminal_update")[-1]["exitStatus"] == {}
-    same(events)
-
-
-def test_what_a_call_without_a_command_puts_out_is_added_to_what_it_shows() -> None:
-    events = [
-        called("mcp"),
-        ToolStarted(call=CALL),
-        ToolOutput(call=CALL, text="one"),
-        ToolOutput(call=CALL, text="two"),
-        ToolEnded(call=CALL),
-    ]
-    updates = live(events)
-    assert of(updates, "terminal_output_chunk") == []
-    assert [len(one["content"]) for one in of(updates, "tool_call_update") if "content" in one] == [
-        1
-    ]
-    assert len(of(updates, "tool_call_content_chunk")) == 1
-    same(events)
 
 
 def test_plans_have_an_id_and_are_removed_for_those_who_know_how() -> None:
@@ -555,17 +292,6 @@ def test_an_interrupted_turn_is_closed_once() -> None:
     assert len(of(live(events), "tool_call_update")) == 2
     assert len(of(live([*events, cut]), "tool_call_content_chunk")) == 1
     assert states(live([*events, cut])) == ["running", "idle", "running", "idle"]
-    same(events)
-
-
-def test_what_a_call_showed_stays_when_its_turn_is_cut_off() -> None:
-    diff = DiffPart("/w/a", "new\n", "old\n")
-    cut = TurnInterrupted(turn=TURN, message=MessageId("msg_9"), calls=(CALL,))
-    events: list[AnyEvent] = [TurnStarted(turn=TURN), called("edit", content=(diff,)), cut]
-    (call,) = of(replayed(events), "tool_call_update")
-    assert [part["type"] for part in call["content"]] == ["diff", "content"]
-    assert call["content"][1]["content"]["text"] == CUT_CALL
-    assert call["status"] == "failed"
     same(events)
 
 

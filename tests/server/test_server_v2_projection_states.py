@@ -1,0 +1,95 @@
+"""The states of a session that a client of version 2 is told: running, waiting, idle and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.events import (
+    ModelAsked,
+    PermissionAsked,
+    PermissionDecided,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    Usage,
+)
+from acp_agent.ids import CallId
+from acp_agent.server.v2.projection import Projector
+from tests.server.v2_projecting import CALL, MESSAGE, TURN, Json, as_json, called, live, of, states
+
+
+def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() -> None:
+    other = CallId("call_2")
+    asked = PermissionAsked(call=CALL, options=("a",))
+    projector = Projector()
+    assert states(live([TurnStarted(turn=TURN), called(), called(call=other)], projector)) == [
+        "running"
+    ]
+    assert states(live([ToolStarted(call=other)], projector)) == []
+    assert states(live([asked], projector)) == []
+    assert states(live([ToolEnded(call=other)], projector)) == ["requires_action"]
+    decided = PermissionDecided(call=CALL, allowed=True, by="user")
+    assert states(live([decided, ToolStarted(call=CALL)], projector)) == ["running"]
+    assert states(as_json(projector.activity.asks(CALL))) == ["requires_action"]
+    assert states(as_json([projector.activity.now()])) == ["requires_action"]
+    assert states(as_json(projector.activity.answered(CALL))) == ["running"]
+    assert states(live([ToolEnded(call=CALL)], projector)) == []
+
+
+def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more() -> None:
+    asked = PermissionAsked(call=CALL, options=("a",))
+    ended = ToolEnded(call=CALL, failed=True, cancelled=True)
+    events = [TurnStarted(turn=TURN), called(), asked, ended]
+    updates = live([*events, ModelAsked(message=MESSAGE, model="m")])
+    assert states(updates) == ["running", "requires_action", "running"]
+    stopped = live([*events, TurnEnded(turn=TURN, stop_reason="cancelled")])
+    assert states(stopped) == ["running", "requires_action", "idle"]
+    assert of(updates, "tool_call_update")[-1] == {
+        "toolCallId": CALL,
+        "status": "cancelled",
+        "capabilities": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        (TurnEnded(turn=TURN, stop_reason="max_tokens"), {"stopReason": "max_tokens"}),
+        (
+            TurnEnded(turn=TURN, stop_reason="end_turn", usage=Usage(input=10, output=2)),
+            {
+                "stopReason": "end_turn",
+                "usage": {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2},
+            },
+        ),
+        (
+            TurnEnded(turn=TURN, error="openai failed", error_kind="model"),
+            {
+                "stopReason": "error",
+                "error": {"code": -32603, "message": "openai failed"},
+            },
+        ),
+        (
+            TurnEnded(turn=TURN, error="no key", error_kind="auth_required"),
+            {
+                "stopReason": "error",
+                "error": {"code": -32000, "message": "no key"},
+            },
+        ),
+        (
+            TurnEnded(turn=TURN, error="of an older journal"),
+            {"stopReason": "error", "error": {"code": -32603, "message": "of an older journal"}},
+        ),
+    ],
+)
+def test_the_end_of_a_turn_says_why_and_what_it_took(ended: TurnEnded, told: Json) -> None:
+    updates = live([TurnStarted(turn=TURN), ended])
+    states = [{"state": "running"}, {"state": "idle"} | told]
+    assert of(updates, "state_update") == [state | {"background": []} for state in states]
+
+
+def test_an_end_is_told_once_and_only_of_what_was_told_to_run() -> None:
+    ended = TurnEnded(turn=TURN, stop_reason="end_turn")
+    assert live([ended]) == []
+    assert states(live([TurnStarted(turn=TURN), ended, ended])) == ["running", "idle"]
