@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from acp_agent.workspace.checkpoints import keeper as keepers
 from tests.support.web_site import Server
+from tests.workspace.checkpoint_folder import Checkpoints
 
 
 @pytest.fixture
@@ -14,3 +17,25 @@ async def server() -> AsyncIterator[Server]:
     """A web server on 127.0.0.1, which the network has to be allowed to reach."""
     async with Server() as one:
         yield one
+
+
+@pytest.fixture(params=["git", "dulwich"])
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which of the two keeps the files."""
+    if request.param == "dulwich":
+        monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
+    return str(request.param)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """An empty folder, whose files are kept."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def kept(program: str, tmp_path: Path, root: Path) -> Checkpoints:
+    """Checkpoints of an empty folder."""
+    return Checkpoints(tmp_path, root)

@@ -12,36 +12,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints import keeper as keepers
-from acp_agent.workspace.checkpoints.contract import Deadline, Rules
-from tests.workspace.checkpoint_folder import (
-    Checkpoints,
-    git,
-    kinds,
-    picture,
-    put,
-    skipped,
-)
-
-
-@pytest.fixture(params=["git", "dulwich"])
-def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Which of the two keeps the files."""
-    if request.param == "dulwich":
-        monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
-    return str(request.param)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def kept(program: str, tmp_path: Path, root: Path) -> Checkpoints:
-    """Checkpoints of an empty folder."""
-    return Checkpoints(tmp_path, root)
+from acp_agent.workspace.checkpoints.contract import Deadline
+from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 
 @pytest.mark.parametrize("around", [False, True])
@@ -160,76 +132,6 @@ def test_any_name_that_a_file_can_have_is_kept(kept: Checkpoints, root: Path) ->
     assert picture(root) == before
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no such files")
-def test_what_is_no_file_and_what_cannot_be_kept_is_left_alone(
-    kept: Checkpoints, root: Path
-) -> None:
-    put(root, {"a": "1", ".GIT/config": "not a repository"})
-    os.mkfifo(root / "pipe")
-    (root / ".gitmodules").symlink_to("a")
-    checkpoint = kept.keep()
-    put(root, {"a": "2"})
-    kept.back(checkpoint)
-    assert (root / "pipe").exists()
-    assert (root / ".GIT/config").read_text() == "not a repository"
-    assert (root / ".gitmodules").is_symlink()
-    assert (root / "a").read_text() == "1"
-
-
-def test_ignored_files_are_neither_kept_nor_touched(kept: Checkpoints, root: Path) -> None:
-    put(root, {".gitignore": "*.log\nbuild/\n/.env\n", "a": "1", "x.log": "log", ".env": "KEY=1"})
-    put(root, {"build/out": "binary", "sub/.gitignore": "secret\n!keep.log\n", "sub/secret": "s"})
-    put(root, {"sub/keep.log": "kept"})
-    checkpoint = kept.keep()
-    put(root, {"a": "2", "x.log": "more", ".env": "KEY=2", "build/out": "other", "sub/secret": "t"})
-    (root / "sub/keep.log").unlink()
-    result = kept.back(checkpoint)
-    assert kinds(result) == {"a": "modify", "sub/keep.log": "add"}
-    assert (root / "x.log").read_text() == "more"
-    assert (root / ".env").read_text() == "KEY=2"
-    assert kept.without(checkpoint) == dict.fromkeys(
-        [".env", "build/", "x.log", "sub/secret"], "ignored"
-    )
-
-
-def test_a_file_that_was_ignored_then_is_not_deleted(kept: Checkpoints, root: Path) -> None:
-    put(root, {".gitignore": "local/\n", "local/notes": "mine", "a": "1"})
-    checkpoint = kept.keep()
-    put(root, {".gitignore": "", "b": "by the agent"})
-    result = kept.back(checkpoint)
-    assert (root / "local/notes").read_text() == "mine"
-    assert kinds(result) == {".gitignore": "modify", "b": "delete"}
-    assert skipped(result) == {"local/notes": "it was left out then"}
-
-
-def test_a_file_that_is_ignored_now_is_not_overwritten(kept: Checkpoints, root: Path) -> None:
-    put(root, {"config": "old", "a": "1"})
-    checkpoint = kept.keep()
-    put(root, {".gitignore": "config\n", "config": "nowhere else", "a": "2"})
-    result = kept.back(checkpoint)
-    assert (root / "config").read_text() == "nowhere else"
-    assert skipped(result) == {"config": "it is not kept as it is now"}
-    assert (root / "a").read_text() == "1"
-
-
-def test_huge_files_are_left_out_named_and_not_touched(
-    program: str, tmp_path: Path, root: Path
-) -> None:
-    kept = Checkpoints(tmp_path, root, Rules(max_file_bytes=1000))
-    put(root, {"big": b"x" * 1001, "grows": b"small", "shrinks": b"y" * 5000, "limit": b"z" * 1000})
-    first = kept.keep()
-    assert kept.left_out() == {"big": "size", "shrinks": "size"}
-    put(root, {"big": b"changed" * 1000, "grows": b"w" * 5000, "shrinks": b"s", "limit": b""})
-    before = picture(root)
-    result = kept.back(first)
-    assert kinds(result) == {"limit": "modify"}
-    assert skipped(result) == {
-        "grows": "it cannot be kept as it is now",
-        "shrinks": "the checkpoint does not have it as it was then",
-    }
-    assert picture(root) == before | {b"limit": ("file", b"z" * 1000)}
-
-
 def test_a_file_that_was_changed_since_it_was_kept_is_not_overwritten(
     kept: Checkpoints, root: Path
 ) -> None:
@@ -315,78 +217,6 @@ def test_nothing_of_ours_is_for_others_to_read(kept: Checkpoints, root: Path) ->
     assert oct(kept.folder.stat().st_mode & 0o777) == "0o700"
     (shadow,) = kept.folder.glob("*.git")
     assert oct(shadow.stat().st_mode & 0o777) == "0o700"
-
-
-def test_our_own_files_are_left_out_where_they_lie_in_the_folder(
-    program: str, tmp_path: Path
-) -> None:
-    kept = Checkpoints(tmp_path, tmp_path)  # whose data is below it
-    put(tmp_path, {"a": "1"})
-    checkpoint = kept.keep()
-    kept.keep()
-    put(tmp_path, {"a": "2"})
-    assert kinds(kept.plan(checkpoint)) == {"a": "modify"}
-    kept.back(checkpoint)
-    assert kept.keeper.has(checkpoint)
-
-
-def test_what_the_user_excludes_is_left_out_from_then_on(
-    program: str, tmp_path: Path, root: Path
-) -> None:
-    put(root, {".env": "KEY=1", "sub/.env": "KEY=2", "a": "1", "private/x": "x"})
-    Checkpoints(tmp_path, root).keep()
-    kept = Checkpoints(tmp_path, root, Rules(exclude=(".env", "/private/")))
-    kept.count = 10
-    checkpoint = kept.keep()
-    put(root, {".env": "other", "a": "2", "private/x": "y"})
-    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
-
-
-def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_rules(
-    program: str, tmp_path: Path
-) -> None:
-    repository = tmp_path / "repository"
-    root = repository / "packages/[odd] name"
-    put(repository, {".gitignore": "*.log\n", "outside": "1"})
-    put(root, {"a": "1", "x.log": "log"})
-    git(repository, "init", "-q")
-    kept = Checkpoints(tmp_path, root, Rules(exclude=("/top", "any")))
-    put(root, {"top": "1", "sub/top": "1", "sub/any": "1"})
-    checkpoint = kept.keep()
-    put(root, {"a": "2", "x.log": "more", "top": "2", "sub/top": "2", "sub/any": "2"})
-    put(repository, {"outside": "2"})
-    assert kinds(kept.back(checkpoint)) == {"a": "modify", "sub/top": "modify"}
-    assert (repository / "outside").read_text() == "2"
-    assert set(kept.without(checkpoint)) == {"x.log", "top", "sub/any"}
-    git(root, "init", "-q")  # a repository of its own, from now on with its own rules
-    other = Checkpoints(tmp_path, root)
-    other.count = 10
-    assert kinds(other.plan(checkpoint)) == {
-        "top": "delete",
-        "sub/any": "delete",
-        "x.log": "delete",
-    }
-
-
-def test_a_folder_that_the_repository_around_it_leaves_out_is_kept(
-    program: str, tmp_path: Path
-) -> None:
-    home = tmp_path / "user"
-    root = home / "project"
-    put(home, {".gitignore": "*\n"})
-    put(root, {"a": "1"})
-    git(home, "init", "-q")
-    kept = Checkpoints(tmp_path, root)
-    checkpoint = kept.keep()
-    put(root, {"a": "2"})
-    assert kinds(kept.back(checkpoint)) == {"a": "modify"}
-
-
-def test_a_folder_with_too_many_files_is_given_up(program: str, tmp_path: Path, root: Path) -> None:
-    put(root, {f"f{number}": "" for number in range(11)})
-    with pytest.raises(CheckpointTooSlowError, match="more than 10 files"):
-        Checkpoints(tmp_path, root, Rules(max_files=10)).keep()
-    Checkpoints(tmp_path, root, Rules(max_files=11)).keep()
 
 
 def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, root: Path) -> None:
