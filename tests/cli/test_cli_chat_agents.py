@@ -530,3 +530,42 @@ async def test_a_question_that_cannot_be_read_is_answered_and_told(
         assert person.text.count("The agent's question for permission could not be read:") == 2
         await person.count("The agent asked for fs/read_text_file and did not get it: method", 2)
         await quit_chat(person)
+
+
+async def test_a_long_paste_is_sent_whole_and_shown_by_its_ends(home: Path, tmp_path: Path) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        """
+        def turn(say):
+            text = say.prompt[0]["text"]
+            say.speak(f"heard {len(text.splitlines())} lines, the last {text.splitlines()[-1]}")
+            return "end_turn"
+        """,
+    )
+    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+        await person.see(READY)
+        await person.paste_slowly(
+            "\n".join(f"line {number} of what is pasted" for number in range(5000))
+        )
+        await person.see("line 4999 of what")
+        person.type(ENTER)
+        await person.see("heard 5000 lines, the last line 4999 of what is pasted")
+        await person.see("> line 0 of what", "... 4970 more lines", "line 4998 of what")
+        assert "line 2000 of" not in person.text
+        await quit_chat(person)
+
+
+async def test_what_is_hidden_in_a_paste_is_seen_before_it_is_sent(
+    home: Path, tmp_path: Path
+) -> None:
+    agent = scripted_agent(tmp_path, "")
+    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+        await person.see(READY)
+        person.paste("!rm \u202egnp.exe\u200b\x1b]52;c;QQ==\x07 a\tb\u00adc")
+        person.type("d\x1b[D\x1b[D\x1b[DX")
+        await person.see_row("> !rm \\u202egnp.exe\\u200b\\x1b]52;c;QQ==\\x07 a    bX\\u00adcd")
+        person.type(CTRL_C)
+        await person.see_row(">")
+        await quit_chat(person)
+        assert "\u202e".encode() not in person.raw
+        assert b"\x1b]" not in person.raw

@@ -34,6 +34,7 @@ from tests.support.orphans import MARK, marked_processes
 CTRL_C, CTRL_D, CTRL_J, ESCAPE, ENTER, TAB = "\x03", "\x04", "\n", "\x1b", "\r", "\t"
 
 _SECONDS = 30.0
+_PASTE_PIECE = 1024  # bytes; a terminal holds 4096 at least
 
 _TAKE_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
 _ACP_AGENT = _TAKE_TERMINAL + "from acp_agent.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -126,6 +127,13 @@ class Person:
     def paste(self, text: str) -> None:
         """Paste, as terminals do that say what is pasted."""
         self.type(f"\x1b[200~{text}\x1b[201~")
+
+    async def paste_slowly(self, text: str) -> None:
+        """Paste a text that is longer than what a terminal holds until it is read."""
+        rest = f"\x1b[200~{text}\x1b[201~".encode()
+        while rest:
+            await asyncio.to_thread(os.write, self._descriptor, rest[:_PASTE_PIECE])
+            rest = rest[_PASTE_PIECE:]
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""

@@ -10,12 +10,13 @@ from prompt_toolkit.keys import Keys
 
 from acp_agent.cli.chat.mentions import dropped_files, mention
 from acp_agent.cli.chat.questions import Entering, Permission, Picking
+from acp_agent.cli.words import words
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.terminal import TerminalChat
 
 _PAGE = 10
-_PASTED = 100_000  # characters of one paste that are taken
+_PASTED = 2_000_000  # characters of one paste that are taken
 
 
 def key_bindings(chat: TerminalChat) -> KeyBindings:
@@ -62,6 +63,10 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
     @keys.add(Keys.BracketedPaste, filter=~entering)
     def _paste(event: KeyPressEvent) -> None:
         pasted = event.data[:_PASTED].replace("\r\n", "\n").replace("\r", "\n")
+        if len(event.data) > _PASTED:
+            chat.front.say(
+                words("The paste is cut after {count} characters.", count=_PASTED), "bad"
+            )
         files = dropped_files(pasted)
         chat.input.insert_text(" ".join(map(mention, files)) + " " if files else pasted)
 

@@ -23,6 +23,7 @@ from prompt_toolkit.styles import Style
 
 from acp_agent.cli.chat.questions import Entering, Permission, Picking, Question
 from acp_agent.cli.chat.toolbar import toolbar
+from acp_agent.cli.chat.unmasking import Unmasking
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT
 from acp_agent.cli.words import words
 
@@ -52,7 +53,9 @@ class Panes:
         self.question_lines: list[str] = []
         self.prompt = Window(
             BufferControl(
-                chat.input, input_processors=[BeforeInput(self._mark, "class:mark")], focusable=True
+                chat.input,
+                input_processors=[Unmasking(), BeforeInput(self._mark, "class:mark")],
+                focusable=True,
             ),
             wrap_lines=True,
             height=lambda: Dimension(min=1, max=min(_PROMPT_ROWS, max(self._rows() // 3, 1))),
@@ -60,7 +63,9 @@ class Panes:
             get_line_prefix=lambda line, wraps: "  " if line or wraps else "",
         )
         self.entry = Window(
-            BufferControl(chat.answer, input_processors=[BeforeInput("  > ", "class:mark")]),
+            BufferControl(
+                chat.answer, input_processors=[Unmasking(), BeforeInput("  > ", "class:mark")]
+            ),
             height=1,
         )
         self.letters = Window(

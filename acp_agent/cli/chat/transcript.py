@@ -23,6 +23,7 @@ _LIVE_CALLS = 4
 _LIVE_ROWS = 16  # of everything that goes on
 _THOUGHT = 100_000  # characters of a thought that are kept
 _SAID = 100_000  # characters of a notice
+_SAID_HEAD, _SAID_TAIL, _SAID_LINE = 20, 10, 2_000  # lines of the user's, characters of each
 _PLANNED = 100  # tasks of a plan that are shown
 _DETAIL_LINES = 400  # of a change, and of an output
 _REPLAYED = 300  # updates of an earlier conversation that are shown
@@ -114,7 +115,7 @@ class Transcript:
     def user(self, text: str, mark: str = "", *, prompt: str = "> ") -> None:
         """Write what the user typed behind a prompt of two columns, and what became of it."""
         self.finish_message()
-        lines = self._renderer.text(text, self._width() - 2, "user")
+        lines = self._renderer.text(_shortened(text), self._width() - 2, "user")
         shown = [f"{prompt if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
         if mark:
             shown += self._renderer.text(f"  {mark}", self._width(), "dim")
@@ -281,3 +282,13 @@ class Transcript:
             mark = (f"  {PLAN_MARKS[entry.status]} ", style)
             lines += self._renderer.marked(mark, [(text, style)], self._width())
         return lines
+
+
+def _shortened(text: str) -> str:
+    """What the user said, which the user knows: of a long text the beginning and the end."""
+    lines = text.split("\n")
+    cut = len(lines) - _SAID_HEAD - _SAID_TAIL
+    if cut > 1:
+        more = words("... {count} more lines", count=cut)
+        lines = [*lines[:_SAID_HEAD], more, *lines[-_SAID_TAIL:]]
+    return "\n".join(line if len(line) <= _SAID_LINE else f"{line[:_SAID_LINE]}…" for line in lines)
