@@ -98,9 +98,8 @@ export class Controller {
     const { client } = this;
     this.agent.agentChanged();
     this.view.agentChanged();
-    this.status.update(settings().agent, client);
     this.sessions.agentChanged();
-    this.asking.update();
+    this.#waitingChanged();
     const context = (key: string, value: boolean): void => {
       void vscode.commands.executeCommand("setContext", `acpAgent.${key}`, value);
     };
@@ -171,10 +170,16 @@ export class Controller {
     };
   }
 
+  /** What waits for an answer, or the state of the agent, is another. */
+  #waitingChanged(): void {
+    this.asking.update();
+    this.status.update(settings().agent, this.client);
+  }
+
   #changed(session: Session, change: Change): void {
     this.view.changed(session, change);
     if (change.op !== "put" || change.item.kind !== "tool") return;
-    if (change.item.permission === undefined) this.asking.update();
+    if (change.item.permission === undefined) this.#waitingChanged();
     if (change.item.status === "completed") void this.#reviewTold(session, change.item);
   }
 
