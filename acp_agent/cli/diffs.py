@@ -34,11 +34,17 @@ def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tup
         limit: how many lines are shown; then a line says how many more there are.
     """
     yield f"{shown_path(part.path, cwd)}{words(' (new)') if part.old_text is None else ''}", "bold"
-    lines = _changes((part.old_text or "").splitlines(), part.new_text.splitlines())
+    lines = _changes(_lines(part.old_text or ""), _lines(part.new_text))
     for line in lines[:limit]:
         yield line, "added" if line[:1] == "+" else "removed" if line[:1] == "-" else "dim"
     if len(lines) > limit:
         yield words("... {count} more lines", count=len(lines) - limit), "dim"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text. Nothing else ends one: what would not be seen then is to be shown."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _changes(old: list[str], new: list[str]) -> list[str]:

@@ -112,6 +112,14 @@ def test_html_is_text_and_links_show_where_they_lead() -> None:
     assert "http://e/x.png" in shown
 
 
+def test_entities_hide_nothing_in_markdown() -> None:
+    text = "a&#x202e;b &#8203; [l&#x2066;](http://x/&#x202e;) `&#x202e;` &amp; &lt;b&gt; &#27;[31m"
+    shown = "\n".join(Renderer("standard").markdown(f"{text}\n\n```&#x202e;\nx\n```\n", 200))
+    assert not re.search("[\u202e\u2066\u200b]|\x1b(?!\\[[0-9;]*m)", shown)
+    assert "a\\u202eb \\u200b" in CODES.sub("", shown)
+    assert "& <b>" in CODES.sub("", shown)
+
+
 def test_no_line_is_wider_than_the_terminal() -> None:
     from rich.cells import cell_len
 
@@ -229,6 +237,16 @@ def test_a_calls_output_is_bounded_and_shows_what_was_not_written_over() -> None
     assert last_of_rewritten("10%\r50%\r100%\r\ndone\n") == "100%\ndone\n"
     assert unfenced("```console\na\nb\n```") == "a\nb"
     assert unfenced("a ``` b") == "a ``` b"
+
+
+def test_only_line_feeds_end_lines_of_a_change_and_of_an_output() -> None:
+    part = acp.Diff(path="/w/a", old_text="a\x0cb\r\nsame", new_text="a\u2028b\u0085\x0bc\nsame\n")
+    assert [line for line, _ in diff_lines(part, Path("/w"))][2:] == [
+        "-a\x0cb", "+a\u2028b\x85\x0bc", " same",
+    ]  # fmt: skip
+    output = acp.Content(content=acp.TextContent(text="a\u2028b\x1cc\n\nd\n"))
+    call = Calls().update(acp.ToolCall(tool_call_id="c", title="t", content=[output]))
+    assert call.output_lines() == ["a\\u2028b\\x1cc", "", "d"]
 
 
 def test_a_diff_of_a_long_file_shows_the_change_with_its_line_numbers_at_once() -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.diffs import diff_lines, shown_path
-from acp_agent.cli.inert import one_line
-from acp_agent.cli.output import visible
+from acp_agent.cli.inert import inert, one_line
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
@@ -131,7 +130,7 @@ def details(title: str, raw_input: object, *, limit: int = 60) -> list[str]:
     lines = [title]
     if raw_input is not None:
         text = json.dumps(raw_input, ensure_ascii=False, indent=2, default=str)
-        shown = visible(text).splitlines()
+        shown = inert(text).split("\n")
         lines += [f"  {line}" for line in shown[:limit]]
         if len(shown) > limit:
             lines.append(words("... {count} more lines", count=len(shown) - limit))

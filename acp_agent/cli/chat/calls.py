@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from acp_agent.cli.output import visible
+from acp_agent.cli.inert import inert
 from protocol.v1 import types as acp
 
 KEPT = 2_000  # calls that are remembered
@@ -116,7 +116,8 @@ class ShownCall:
 
     def output_lines(self) -> list[str]:
         """The lines of its output, inert."""
-        return visible(last_of_rewritten(self.output)).strip("\n").splitlines()
+        text = inert(last_of_rewritten(self.output)).strip("\n")
+        return text.split("\n") if text else []
 
 
 class Calls:

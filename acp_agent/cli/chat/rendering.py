@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.padding import Padding
@@ -89,6 +90,18 @@ class _Markdown(Markdown):
         parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
         self.markup = text
         self.parsed = parser.disable("image").parse(text)
+        _unmask(self.parsed)
+
+
+def _unmask(tokens: Sequence[Token]) -> None:
+    """Write out what entities (`&#x202e;`) put into a text that had nothing hidden."""
+    for token in tokens:
+        token.content = inert(token.content)
+        token.attrs = {
+            name: inert(value) if isinstance(value, str) else value
+            for name, value in token.attrs.items()
+        }
+        _unmask(token.children or ())
 
 
 class Renderer:
