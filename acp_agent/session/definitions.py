@@ -13,11 +13,12 @@ from acp_agent.session.commands import Command
 
 if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.definitions.agent import AgentSpec
-    from acp_agent.extensions.definitions.finding import Found
+    from acp_agent.extensions.definitions.finding import Found, Problem
     from acp_agent.extensions.definitions.places import Places
     from acp_agent.extensions.definitions.skill import Skill
     from acp_agent.session.session import Session
 
+SHOWN = 3  # problems that are told one by one
 PREFIX = "skill:"  # what the name of a skill's command begins with
 
 
@@ -57,16 +58,11 @@ class Definitions:
             found = self._found = await asyncio.to_thread(self._find)
             if self.commands != before:
                 self._session.extensions.offer_commands()
-            for problem in found.problems:
-                if (problem.path, problem.why) not in self._told:
-                    self._told.add((problem.path, problem.why))
-                    notice = NoticeShown(
-                        severity="warning",
-                        title=f"{problem.path.name} is not used as it is written",
-                        description=f"{problem.path}: {problem.why}",
-                    )
-                    # Not journaled: it is about the files as they are now.
-                    await self._session.tell(notice)
+            new = [one for one in found.problems if (one.path, one.why) not in self._told]
+            if new:
+                self._told |= {(one.path, one.why) for one in new}
+                # Not journaled: it is about the files as they are now.
+                await self._session.tell(_notice(new))
 
     def _find(self) -> Found:
         from acp_agent.extensions.definitions.finding import find_definitions  # noqa: PLC0415 - in a thread
@@ -99,3 +95,19 @@ class Definitions:
             for one in self.skills
             if one.by_user
         ]
+
+
+def _notice(problems: Sequence[Problem]) -> NoticeShown:
+    """What is wrong, what is left out before the rest."""
+    sorted_ones = sorted(problems, key=lambda one: not one.left_out)
+    shown = [f"{one.path}: {one.why}" for one in sorted_ones[:SHOWN]]
+    if len(problems) > SHOWN:
+        shown.append("`acp-agent doctor` tells the others.")
+    count = len(problems)
+    return NoticeShown(
+        severity="warning",
+        title="A skill or an agent is not used as it is written."
+        if count == 1
+        else f"{count} skills or agents are not used as they are written.",
+        description="\n".join(shown),
+    )

@@ -78,13 +78,16 @@ class Delegation:
         skill = self._definitions.skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
-        spec = None if skill.agent is None else self._definitions.agent(skill.agent)
-        text = self._session.clean(skill_text(skill))
         if not skill.apart and skill.uses == Uses():
-            return Outcome(text=text)
-        prompt, uses = (None, skill.uses) if spec is None else (spec.prompt, spec.uses)
+            return Outcome(text=self._session.clean(skill_text(skill)))
+        prompt, uses = None, skill.uses
+        if skill.apart and skill.agent is not None:
+            spec = self._definitions.agent(skill.agent)
+            if spec is None:
+                raise ToolError(f"the skill {name} wants the agent {skill.agent}, which is missing")
+            prompt, uses = spec.prompt, uses.over(spec.uses)
         run = _Run(self._host, f"{skill.name}: {request or skill.description}", "", progress)
-        return await run.work(prompt, f"{text}\n\n{request}".strip(), uses)
+        return await run.work(prompt, self._session.clean(skill_text(skill, request)), uses)
 
 
 class _Run:

@@ -82,11 +82,10 @@ class LazyTools:
 
     def _skill_folders(self) -> list[Path]:
         """Where the skills are, which name files of their own."""
-        from acp_agent.extensions.definitions.places import places  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.definitions.places import places, readable  # noqa: PLC0415 - rare
 
         cwd, _ = self._folders
-        found = places(cwd, user=self._services.user_folder, home=self._services.home)
-        return [folder for folder, _ in found.skills if folder.is_dir()]
+        return readable(places(cwd, user=self._services.user_folder, home=self._services.home))
 
     def _build(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
         from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic

@@ -320,9 +320,25 @@ async def test_a_broken_file_is_told_of_once_and_the_others_are_used(
     model_server.otherwise = answer("Yes.")
     await explorer.say("One")
     await explorer.say("Two")
-    titles = [event.title for event in explorer.editor.of(NoticeShown)]
-    assert len([title for title in titles if "broken.md" in title]) == 1
+    (notice,) = explorer.editor.of(NoticeShown)
+    assert notice.title == "A skill or an agent is not used as it is written."
+    assert "broken.md: line " in notice.description
     assert "explore" in str(model_server.requests[-1].json["tools"])
+
+
+async def test_a_collection_with_many_broken_files_is_told_of_in_one_notice(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    for number in range(9):
+        write_agent(desk.folder, "model: sonnet", name=f"a{number}")
+    write_agent(desk.folder, "tools: [unclosed", name="zz")
+    model_server.add(answer("Yes."))
+    await desk.say("Go")
+    (notice,) = desk.editor.of(NoticeShown)
+    assert notice.title == "10 skills or agents are not used as they are written."
+    told = notice.description.splitlines()
+    assert "zz.md" in told[0], "what is left out comes first"
+    assert len(told) == 4
 
 
 async def test_an_agent_written_in_a_session_is_there_from_its_next_turn_on(

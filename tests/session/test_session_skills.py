@@ -181,6 +181,44 @@ async def test_a_skill_that_the_user_chooses_to_be_run_apart_is_and_the_model_te
     assert [event.title for event in desk.editor.of(ToolCalled)] == ["Use the skill review"]
 
 
+async def test_a_skill_run_apart_is_run_by_the_agent_that_it_names_with_its_own_wishes_first(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "context: fork\nagent: critic\nmodel: openai/blind")
+    agents = desk.folder / ".agents" / "agents"
+    agents.mkdir()
+    front = "name: critic\ndescription: Criticises.\nmodel: openai/gpt-5\ntools: read"
+    (agents / "critic.md").write_text(f"---\n{front}\n---\nYou criticise.")
+    model_server.add(answer("Two faults."), answer("There are two faults."))
+    await desk.say("/skill:review the parser")
+    child = model_server.requests[0].json
+    assert child["model"] == "blind"
+    assert child["messages"][0]["content"].startswith("You criticise.")
+    assert [tool["function"]["name"] for tool in child["tools"]] == ["read"]
+
+
+async def test_a_skill_that_wants_an_agent_that_is_missing_says_so(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "context: fork\nagent: critic")
+    model_server.add(answer("It cannot be run."))
+    assert await desk.say("/skill:review the parser") == "end_turn"
+    assert "wants the agent critic, which is missing" in desk.editor.of(ToolEnded)[0].result
+
+
+async def test_a_projects_skills_open_no_folder_outside_of_it(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "diary.txt").write_text("private words")
+    (desk.folder / ".agents").mkdir()
+    (desk.folder / ".agents" / "skills").symlink_to(private)
+    model_server.add(answer(Call("read", {"path": str(private / "diary.txt")})), answer("No."))
+    await desk.say("Go")
+    assert "private words" not in str(model_server.requests[-1].json)
+
+
 async def test_a_skill_to_be_run_apart_joins_in_where_a_turn_runs(
     desk: Desk, model_server: ModelServer
 ) -> None:

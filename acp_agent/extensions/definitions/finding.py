@@ -122,18 +122,18 @@ def _read(
         try:
             front_matter, text = read_front_matter(read_file(path, within))
             checked = check(front_matter, fields)
-            if kind == "skills":
-                _check_name(checked.name, path.parent.name)
         except ConfigError as error:
             problems.append(_problem(path, error))
         else:
+            if kind == "skills" and checked.name != path.parent.name:
+                problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
             found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
     return found
 
 
-def _check_name(name: str, folder: str) -> None:
-    if name != folder:
-        raise ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
+def _other_name(name: str, path: Path) -> ConfigError:
+    folder = path.parent.name
+    return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
 def _problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:

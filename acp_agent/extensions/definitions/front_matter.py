@@ -6,6 +6,7 @@ are words, and not false as in the YAML 1.1 that PyYAML reads by itself.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -19,6 +20,8 @@ from acp_agent.errors import ConfigError
 LARGEST = 16_384  # characters of front matter; the longest description is 1,024
 DEEPEST = 16  # levels of lists and fields within each other
 _FENCE = "---"
+# What people write into these has a colon in it often enough, and other programs take it so.
+_PROSE = re.compile(r"^(description:|argument-hint:) +(?![\"'|>])(\S.*?)\s*$", re.MULTILINE)
 _KEPT = 1_024  # of what was parsed: a session looks at all of its files again and again
 
 
@@ -43,12 +46,16 @@ def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
 
 @lru_cache(_KEPT)
 def _parsed(front_matter: str) -> Mapping[str, object]:
+    """The fields; prose with a colon in it counts as quoted where the YAML is broken without."""
     try:
-        loader = _Loader(front_matter)
         try:
-            found = cast("object", loader.get_single_data())
-        finally:
-            loader.dispose()
+            found = _loaded(front_matter)
+        except yaml.MarkedYAMLError:
+            quoted = _PROSE.sub(lambda one: f"{one[1]} {json.dumps(one[2])}", front_matter)
+            try:
+                found = _loaded(quoted)
+            except yaml.MarkedYAMLError:
+                found = _loaded(front_matter)  # for its own words on what is wrong
     except yaml.MarkedYAMLError as error:
         raise ConfigError(
             f"line {_line(error.problem_mark)} is not YAML ({error.problem}); texts with : # [ or "
@@ -59,6 +66,14 @@ def _parsed(front_matter: str) -> Mapping[str, object]:
     if not isinstance(found, dict):
         raise ConfigError("the front matter has no fields; write name: and description: there")
     return {name: value for name, value in found.items() if isinstance(name, str)}
+
+
+def _loaded(front_matter: str) -> object:
+    loader = _Loader(front_matter)
+    try:
+        return cast("object", loader.get_single_data())
+    finally:
+        loader.dispose()
 
 
 class _Mark(Protocol):

@@ -32,6 +32,18 @@ class Uses(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     max_requests: int | None = None
 
+    def over(self, other: Uses) -> Uses:
+        """These wishes, and those of `other` for the rest; what either refuses is refused."""
+        return Uses(
+            model=other.model if self.model is None else self.model,
+            thought_level=other.thought_level if self.thought_level is None else self.thought_level,
+            temperature=other.temperature if self.temperature is None else self.temperature,
+            max_output=other.max_output if self.max_output is None else self.max_output,
+            tools=other.tools if self.tools is None else self.tools,
+            without=(*other.without, *self.without),
+            max_requests=other.max_requests if self.max_requests is None else self.max_requests,
+        )
+
     def allows(self, tool: str) -> bool:
         """Whether a tool of the session is left to it. In both lists `*` stands for any letters."""
         if any(fnmatchcase(tool, pattern) for pattern in self.without):

@@ -67,6 +67,6 @@ def test_what_is_read_of_other_programs_is_told() -> None:
 
 
 def test_the_error_that_is_shown_is_the_one_that_is_told(files: Files) -> None:
-    path = files.skill("deploy", "description: Deploys it. Careful: asks first.")
+    path = files.skill("deploy", "license: ours: see LICENSE")
     (why,) = files.why(path)
     assert f"/deploy/SKILL.md: {why}\n" in PAGE

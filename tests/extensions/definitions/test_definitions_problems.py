@@ -31,7 +31,6 @@ DESCRIPTION = "text of at most 1,024 characters"
         (f"name: {'x' * 65}", f'name: expected {NAME}, found "{"x" * 37}..."'),
         ("name: 7", f"name: expected {NAME}, found 7"),
         ("name:", "name: it is missing; add it to the front matter"),
-        ("name: mend", "name: it is mend, that of its folder fix; give both the same"),
         ("description:", "description: it is missing; add it to the front matter"),
         ("description: ' '", "description: it is missing; add it to the front matter"),
         (
@@ -76,11 +75,11 @@ QUOTE = "; texts with : # [ or { in them go in quotes"
     ("lines", "why"),
     [
         (
-            ["description: use when: it breaks"],
-            "line 3 is not YAML (mapping values are not allowed here)" + QUOTE,
+            ["license: see there: LICENSE"],
+            "line 4 is not YAML (mapping values are not allowed here)" + QUOTE,
         ),
         (
-            ["license: MIT", "argument-hint: [file] [line]"],
+            ["license: MIT", "metadata: [file] [line]"],
             "line 5 is not YAML (expected <block end>, but found '[')" + QUOTE,
         ),
         (
@@ -111,6 +110,23 @@ def test_front_matter_that_is_no_plain_yaml_is_told_with_its_line(
     files: Files, lines: list[str], why: str
 ) -> None:
     assert files.why(files.skill("fix", *lines)) == [why]
+
+
+def test_prose_with_a_colon_or_brackets_is_read_as_it_is_meant(files: Files) -> None:
+    files.skill(
+        "fix",
+        'description: Mends it. Use when: it breaks, or says "no"',
+        "argument-hint: [file] [line]",
+    )
+    skill = files.the_skill()
+    assert skill.description == 'Mends it. Use when: it breaks, or says "no"'
+    assert skill.hint == "[file] [line]"
+
+
+def test_a_skill_in_a_folder_of_another_name_is_told_and_found(files: Files) -> None:
+    path = files.skill("fix", "name: mend")
+    assert files.why(path) == ["name: it is mend, that of its folder fix; give both the same"]
+    assert [skill.name for skill in files.find().skills] == ["mend"]
 
 
 @pytest.mark.parametrize(
