@@ -1,4 +1,4 @@
-"""Sessions forked, archived, named and asked after, over the wire of both versions."""
+"""Sessions archived, named and asked after, over the wire of both versions."""
 
 from __future__ import annotations
 
@@ -7,127 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.server.either_version import EitherClient
-from tests.server.server_session import EDIT, READ, messages
+from tests.server.server_session import EDIT, READ
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import ModelServer, Stall, answer
 
 pytestmark = pytest.mark.parametrize("version", [1, 2])
 
 GONE = "sess_00000000-0000-7000-8000-000000000000"
-
-
-# -- session/fork --------------------------------------------------------------------------------
-
-
-@pytest.mark.covers("S2", "S3")
-async def test_a_fork_goes_on_from_the_conversation_and_the_source_does_not_know(
-    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
-) -> None:
-    model_server.add(answer("Let me see.", READ), answer("It greets."))
-    model_server.otherwise = answer("Yes.")
-    client = await EitherClient.before(agent, version, model_server)
-    source = await client.new(workspace_repo)
-    await client.say(source, "What does it do?")
-    shown = len(client.wire.updates(source))
-    opened = await client.request("session/fork", sessionId=source, cwd=str(workspace_repo))
-    fork = opened.pop("sessionId")
-    again = await client.request("session/new", cwd=str(workspace_repo), mcpServers=[])
-    assert opened.keys() == again.keys() - {"sessionId"}
-    assert opened["configOptions"] == again["configOptions"]
-    assert await client.say(fork, "In the fork") == "end_turn"
-    assert await client.say(source, "In the source") == "end_turn"
-    first, forked, own = (messages(model_server, request) for request in (1, 2, 3))
-    assert forked[: len(first)] == own[: len(first)] == first
-    assert "In the fork" not in str(own)
-    assert "In the fork" not in str(client.wire.updates(source)[shown:])
-
-
-@pytest.mark.covers("S2")
-async def test_a_fork_replays_nothing_and_tells_its_commands_after_the_response(
-    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
-) -> None:
-    model_server.otherwise = answer("Yes.")
-    client = await EitherClient.before(agent, version, model_server)
-    source = await client.new(workspace_repo)
-    await client.say(source, "Hello")
-    asked = client.wire.post("session/fork", {"sessionId": source, "cwd": str(workspace_repo)})
-    opened = (await client.wire.answer(asked))["result"]
-    fork = opened["sessionId"]
-    await client.listed()
-    if version == 1:
-        assert client.kinds(fork) == ["available_commands_update"]
-        response = next(i for i, m in enumerate(client.wire.messages) if m.get("id") == asked)
-        later = client.wire.messages[response + 1 :]
-        assert fork not in str(client.wire.messages[:response])
-        assert any(m.get("params", {}).get("sessionId") == fork for m in later)
-    else:
-        assert client.kinds(fork) == []
-        assert {command["name"] for command in opened["availableCommands"]} >= {"help", "status"}
-    loaded = await client.listed()
-    assert loaded[fork]["title"] == "Hello (fork)"
-    assert loaded[source]["title"] == "Hello"
-
-
-@pytest.mark.covers("S4")
-async def test_a_fork_can_be_replayed_whole_also_by_another_process(
-    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
-) -> None:
-    model_server.otherwise = answer("Yes.")
-    client = await EitherClient.before(agent, version, model_server)
-    source = await client.new(workspace_repo)
-    await client.say(source, "Hello")
-    fork = await client.fork(source, workspace_repo)
-    await client.say(fork, "Only here")
-    await client.wire.kill()
-    client = await EitherClient.before(agent, version, model_server)
-    cwd = str(workspace_repo)
-    if version == 1:
-        await client.request("session/load", sessionId=fork, cwd=cwd, mcpServers=[])
-    else:
-        await client.reopen(fork, workspace_repo, replayFrom={"type": "start"})
-    replay = str(client.wire.updates(fork))
-    assert replay.index("Hello") < replay.index("Only here")
-    assert await client.say(fork, "And now?") == "end_turn"
-
-
-async def test_a_session_can_be_forked_in_the_middle_of_a_turn(
-    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
-) -> None:
-    stall = Stall()
-    model_server.add(answer("Half a sen", stall, "tence."))
-    model_server.otherwise = answer("Yes.")
-    client = await EitherClient.before(agent, version, model_server)
-    source = await client.new(workspace_repo)
-    prompt = client.post_prompt(source, "Tell me")
-    await client.wire.expect_update(source, "agent_message_chunk")
-    fork = await client.fork(source, workspace_repo)
-    assert await client.say(fork, "In the fork") == "end_turn"
-    assert "Half a sen" not in str(messages(model_server))
-    stall.release()
-    if version == 1:
-        assert (await client.wire.result(prompt))["stopReason"] == "end_turn"
-    await client.wire.expect_update(source, "session_info_update")
-    assert client.wire.text(source).replace("Yes.", "") == "Half a sentence."
-
-
-@pytest.mark.covers("S6", "T4", "S1")
-async def test_what_cannot_be_forked_says_why(
-    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
-) -> None:
-    client = await EitherClient.before(agent, version, model_server)
-    source, cwd = await client.new(workspace_repo), str(workspace_repo)
-    for params, code, word in (
-        ({"sessionId": GONE, "cwd": cwd}, -32002, "not found"),
-        ({"sessionId": "../../etc", "cwd": cwd}, -32002, "not found"),
-        ({"sessionId": 7, "cwd": cwd}, -32602, "sessionId"),
-        ({"sessionId": source}, -32602, "cwd"),
-        ({"sessionId": source, "cwd": "relative"}, -32602, "cwd"),
-        ({"sessionId": source, "cwd": cwd, "additionalDirectories": ["x"]}, -32602, "additional"),
-    ):
-        error = await client.refused("session/fork", **params)
-        assert (error["code"], word in error["message"]) == (code, True), error
-    everything = await client.wire.request("session/list", {})
-    assert everything["sessions"] == []
 
 
 # -- session/archive -----------------------------------------------------------------------------
@@ -304,83 +190,3 @@ async def test_the_status_of_a_session_that_waits_for_the_user_says_so(
     await client.wire.expect_update(
         session, "state_update", lambda update: update["state"] == "idle"
     )
-
-
-# -- systemPrompt --------------------------------------------------------------------------------
-
-
-def given(mode: str, *texts: str) -> dict[str, object]:
-    """A system prompt as clients send it."""
-    return {"mode": mode, "content": [{"type": "text", "text": text} for text in texts]}
-
-
-async def test_a_system_prompt_reaches_the_model_from_every_way_to_open_a_session(
-    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
-) -> None:
-    model_server.otherwise = answer("Yes.")
-    client = await EitherClient.before(agent, version, model_server)
-    assert client.session_capabilities["systemPrompt"] == {"mode": {"override": {}}}
-
-    async def prompt_of(session: str) -> str:
-        await client.say(session, "Hello")
-        return str(model_server.requests[-1].json["messages"][0]["content"])
-
-    session = await client.new(workspace_repo, systemPrompt=given("append", "Rhyme.", "Be brief."))
-    first = await prompt_of(session)
-    assert first.startswith("You are acp-agent")
-    assert first.endswith("Rhyme.\n\nBe brief.")
-    await client.close(session)
-    await client.reopen(session, workspace_repo, systemPrompt=None)
-    assert await prompt_of(session) == first
-    fork = await client.fork(session, workspace_repo, systemPrompt=given("override", "A poet."))
-    assert (await prompt_of(fork)).startswith("A poet.\n")
-    assert await prompt_of(session) == first
-    await client.close(session)
-    await client.reopen(session, workspace_repo, systemPrompt=given("override", "A painter."))
-    assert (await prompt_of(session)).startswith("A painter.\n")
-    if version == 1:
-        await client.close(session)
-        params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
-        await client.request("session/load", **params, systemPrompt=given("append", "Loaded."))
-        assert (await prompt_of(session)).endswith("Loaded.")
-
-
-@pytest.mark.covers("T4")
-async def test_a_system_prompt_that_cannot_be_applied_opens_nothing(
-    agent: StartAgent, model_server: ModelServer, home: Path, workspace_repo: Path, version: int
-) -> None:
-    model_server.otherwise = answer("Yes.")
-    client = await EitherClient.before(agent, version, model_server)
-    known, cwd = await client.new(workspace_repo), str(workspace_repo)
-    await client.say(known, "Hello")
-    await client.close(known)
-    assert list((home / "acp-agent" / "locks").iterdir()) == []
-    image = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
-    link = {"type": "resource_link", "name": "x", "uri": "file:///x"}
-    prompts: tuple[object, ...] = (
-        given("prepend", "x"),
-        given("_own", "x"),
-        given("append"),
-        given("override", "  "),
-        {"mode": "append", "content": [image]},
-        {"mode": "append", "content": [{"type": "text", "text": "x"}, link]},
-        {"mode": "append", "content": [{"type": "_poem", "text": "x"}]},
-        {"mode": "append"},
-        {"content": []},
-        "Rhyme.",
-    )
-    for prompt in prompts:
-        for method, more in (
-            ("session/new", {}),
-            ("session/resume", {"sessionId": known}),
-            ("session/fork", {"sessionId": known}),
-            *([("session/load", {"sessionId": known})] if version == 1 else []),
-        ):
-            error = await client.refused(
-                method, cwd=cwd, mcpServers=[], systemPrompt=prompt, **more
-            )
-            assert error["code"] == -32602, (method, prompt, error)
-            assert "systemPrompt" in error["message"] or "content" in error["message"]
-    assert set(await client.listed(archived="include")) == {known}
-    assert (await client.request("session/status", sessionId=known))["status"] == "saved"
-    assert list((home / "acp-agent" / "locks").iterdir()) == []

@@ -19,9 +19,7 @@ from tests.support.wire_schema import wire_schema
 Json = dict[str, Any]
 
 CALL = CallId("call_1")
-
 MESSAGE = MessageId("msg_1")
-
 TURN = TurnId("turn_1")
 
 
