@@ -167,9 +167,9 @@ def test_several_mistakes_are_counted_and_all_listed(tmp_path: Path) -> None:
 
 def test_a_file_of_nothing_but_mistakes_is_told_soon(tmp_path: Path) -> None:
     path = write(tmp_path, "".join(f"limits.wrong{n} = 1\n" for n in range(5_000)))
-    started = time.monotonic()
+    started = time.process_time()  # of the processor: the machine may be busy with other things
     problems = list_problems(path, {})
-    assert time.monotonic() - started < 20  # some seconds on a busy machine
+    assert time.process_time() - started < 20
     assert len(problems) == 21
     assert problems[-1] == f"{path}: 4980 more mistakes"
 
