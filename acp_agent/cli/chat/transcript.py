@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
-
-from msgspec import UNSET
+from weakref import WeakSet
 
 from acp_agent.cli.chat.call_lines import CallLines, details, status_name
 from acp_agent.cli.chat.calls import Calls, ShownCall
@@ -71,6 +70,7 @@ class Transcript:
         self._last_thought = ""
         self._user: list[str] = []
         self._open_calls: dict[str, ShownCall] = {}
+        self._written: WeakSet[ShownCall] = WeakSet()  # calls whose end is on the screen
         self._planned: tuple[str, ...] = ()
         self._replay: deque[acp.SessionUpdate] | None = None
         self._replayed = 0
@@ -244,7 +244,8 @@ class Transcript:
         if call is None:
             return
         if call.ended:
-            if call.id in self._open_calls or update.status is not UNSET:
+            # Once: of an earlier conversation each update is shown when its call has ended.
+            if call not in self._written:
                 self._end_call(call)
             return
         if call.id not in self._open_calls:
@@ -253,6 +254,8 @@ class Transcript:
 
     def _end_call(self, call: ShownCall) -> None:
         self._open_calls.pop(call.id, None)
+        if call.ended:  # one that seems to go on may end later
+            self._written.add(call)
         if call.kind == "think" and call.status == "completed":
             return  # its effect, such as a plan, shows by itself
         self.finish_message()
