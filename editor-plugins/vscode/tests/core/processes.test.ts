@@ -30,11 +30,11 @@ function alive(pid: number): boolean {
 
 describe("an agent's process", () => {
   it("is seen to end, and what it started ends with it, though that holds its output open", async () => {
-    const file = join(mkdtempSync(join(tmpdir(), "acp-vscode-")), "pid");
-    const child = await started(shell(`(trap '' TERM; exec sleep 60) & echo $! > ${file}; exit 9`));
+    const folder = mkdtempSync(join(tmpdir(), "acp-vscode-"));
+    const child = await started(shell("(trap '' TERM; : > deaf; exec sleep 60) & echo $! > pid; until [ -e deaf ]; do sleep 0.05; done; exit 9", folder));
     child.stdout.resume();
     expect(await child.exited).toEqual({ code: 9, signal: null });
-    const pid = Number(readFileSync(file, "utf8"));
+    const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
     expect(pid).toBeGreaterThan(0);
     await until(() => !alive(pid));
   });
