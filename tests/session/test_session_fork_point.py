@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import ModelAsked, UserMessage
+from acp_agent.events import ModelAnswered, ModelAsked, UserMessage
 from acp_agent.ids import MessageId
+from acp_agent.session.fork import sound_length
 from acp_agent.session.fork_point import ForkPoint
 from acp_agent.session.session import Session
+from tests.support import child_work
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, RecordingEditor
 
@@ -92,3 +94,16 @@ async def test_an_unknown_message_is_refused_and_there_is_no_fork(
         await forked(desk, "msg_x", inclusive=True)
     page = await desk.services.store.list(with_empty=True)
     assert len(page.sessions) == 1
+
+
+def test_the_work_of_a_child_goes_with_the_call_that_it_was_done_for() -> None:
+    asked = MessageId("msg_1")  # the message that has the call
+    events = [*child_work.begun(), *child_work.whole()[4:]]
+    events.insert(2, ModelAsked(message=asked, model="m"))
+    events.insert(4, ModelAnswered(message=asked, model="m"))
+    events[-1:] = [ModelAsked(message=MessageId("msg_2"), model="m"), events[-1]]
+    through = ForkPoint(message=asked, inclusive=True).length(events)
+    assert events[through - 1] == child_work.done()[-1]
+    assert sound_length(events[:through]) == through
+    with pytest.raises(InvalidInputError):
+        ForkPoint(message=child_work.SAID, inclusive=True).length(events)
