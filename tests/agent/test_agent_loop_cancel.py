@@ -27,6 +27,7 @@ from acp_agent.ids import SessionId
 from acp_agent.permissions.contract import Ask
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.open_session import Desk, is_alive, never_answers
+from tests.support.waiting import until
 
 
 async def settled(desk: Desk, model_server: ModelServer) -> None:
@@ -98,9 +99,7 @@ async def test_while_a_command_runs_its_whole_group_ends(
     output = await desk.editor.until(ToolOutput)
     child = int(output.text.split()[1])
     assert await desk.cancel(turn) == "cancelled"
-    async with asyncio.timeout(5):
-        while is_alive(child):
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_alive(child), within=5)
     await settled(desk, model_server)
 
 

@@ -19,6 +19,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, is_alive, never_answers, presses
+from tests.support.waiting import until
 
 SLEEP = Call("shell", {"command": "echo $$; sleep 300"})
 
@@ -42,9 +43,7 @@ async def test_a_command_that_is_stopped_ends_as_cancelled_and_the_model_goes_on
         assert await turn.result() == "end_turn"
     assert ends(desk) == [(True, True)]
     assert desk.results() == [f"Error: {STOPPED}"]
-    async with asyncio.timeout(5):
-        while is_alive(shell):
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_alive(shell), within=5)
 
 
 async def test_a_call_about_which_the_user_is_asked_is_stopped_and_never_runs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from acp_agent.extensions.mcp.elicitation import asks_for_a_secret
 from tests.extensions.mcp_session import OpenWithServers, call, notices, program, results
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import ModelServer, answer
+from tests.support.waiting import until
 
 
 @pytest.mark.covers("P12")
@@ -104,9 +104,7 @@ async def test_a_server_that_nobody_asked_anything_may_not_ask_the_user(
     running, _ = await with_servers(
         program("asks-out-of-the-blue", env={"MCP_RECORD": str(record)})
     )
-    async with asyncio.timeout(15):
-        while not (record.is_file() and "answered" in record.read_text()):
-            await asyncio.sleep(0.02)
+    await until(lambda: record.is_file() and "answered" in record.read_text(), within=15)
     assert "answered decline" in record.read_text()
     assert running.editor.questions == []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tests.support.agent_process import AgentProcess
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import is_alive
 from tests.support.process_memory import peak_memory
+from tests.support.waiting import until
 
 QUICK = "[limits]\nmcp_connect_seconds = 1.0\nmcp_call_seconds = 0.5\n"
 
@@ -208,11 +208,3 @@ async def test_a_call_that_takes_too_long_ends_and_is_cancelled_at_the_server(
     assert (await running.prompt(session, "go"))["stopReason"] == "end_turn"
     assert "did not answer within 0.5 s; the call was cancelled" in results(model_server)[0]
     await until(lambda: "cancelled" in record.read_text())
-
-
-async def until(holds: object, *, within: float = 10.0) -> None:
-    """Wait for something outside the process that nobody tells of."""
-    assert callable(holds)
-    async with asyncio.timeout(within):
-        while not holds():
-            await asyncio.sleep(0.01)

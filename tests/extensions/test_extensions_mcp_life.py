@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -24,6 +23,7 @@ from tests.support.agent_process import AgentProcess
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import is_alive
+from tests.support.waiting import until
 
 # Starts a child in its group and one that leaves it, writes down all three, and then behaves.
 FAMILY = """
@@ -46,13 +46,9 @@ def processes(pids: Path) -> list[int]:
     return [int(pid) for line in pids.read_text().splitlines() for pid in line.split()]
 
 
-async def ended(pids: Path) -> bool:
-    """Whether all processes are gone, at once or in a moment."""
-    for _ in range(100):
-        if not any(map(is_alive, processes(pids))):
-            return True
-        await asyncio.sleep(0.02)
-    return False
+def ended(pids: Path) -> bool:
+    """Whether all processes are gone."""
+    return not any(map(is_alive, processes(pids)))
 
 
 async def connected(running: AgentProcess, server: ModelServer, session: str) -> None:
@@ -91,7 +87,7 @@ async def test_servers_end_with_their_session_and_those_of_others_stay(
     leader = processes(first)[0]
     assert os.getpgid(leader) == leader  # so that nothing else is ended with it
     await running.request(method, {"sessionId": session})
-    assert await ended(first)
+    await until(lambda: ended(first))
     assert all(map(is_alive, processes(second)))
     model_server.add(answer(echo("still here", server="own")), answer("Done."))
     await running.prompt(other, "go")
@@ -115,9 +111,7 @@ async def test_no_process_of_a_server_outlives_the_agent(
     if busy:
         model_server.add(answer(call("slow")))
         running.post_prompt(session, "go")
-        async with asyncio.timeout(20):
-            while not (record.is_file() and "slow" in record.read_text()):
-                await asyncio.sleep(0.01)
+        await until(lambda: record.is_file() and "slow" in record.read_text(), within=20)
     else:
         await connected(running, model_server, session)
     begun = time.monotonic()
@@ -127,7 +121,7 @@ async def test_no_process_of_a_server_outlives_the_agent(
         await running.close_stdin()
     assert await running.wait() == 0
     assert time.monotonic() - begun < (5.0 if busy else 2.0)
-    assert await ended(pids)
+    await until(lambda: ended(pids))
 
 
 @pytest.mark.covers("S4")
@@ -144,7 +138,7 @@ async def test_opening_a_session_again_takes_its_servers_anew(
     await connected(running, model_server, session)
     params = {"sessionId": session, "cwd": str(workspace_repo)}
     await running.request(method, params | {"mcpServers": [program("echo", name="other")]})
-    assert await ended(pids)
+    await until(lambda: ended(pids))
     await connected(running, model_server, session)
     assert all(name.startswith("mcp__other__") for name in offered(model_server))
     await running.request(method, params | {"mcpServers": []})

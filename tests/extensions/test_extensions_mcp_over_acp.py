@@ -14,6 +14,7 @@ from tests.server.server_session import calls_of
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import EVERYTHING, Editor, Json
 from tests.support.model_server import ModelServer, answer
+from tests.support.waiting import until
 
 NEWEST = "2026-07-28"
 CACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -161,9 +162,7 @@ async def test_a_change_of_the_tools_is_heard_by_the_session_that_listens(
     model_server.add(answer("Hello."))
     await running.prompt(session, "hi")
     assert offered(model_server) == [f"mcp__Project_tools__{name}" for name in sorted(editor.tools)]
-    async with asyncio.timeout(20):
-        while editor.listening is None:
-            await asyncio.sleep(0.01)
+    await until(lambda: editor.listening is not None, within=20)
     editor.tools = ["new"]
     meta = {"io.modelcontextprotocol/subscriptionId": editor.listening["requestId"]}
     editor.tell(editor.listening, "notifications/tools/list_changed", {"_meta": meta})

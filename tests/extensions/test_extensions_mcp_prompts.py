@@ -11,6 +11,7 @@ from tests.extensions.mcp_session import OpenWithServers, call, offered, program
 from tests.server.server_session import messages
 from tests.support.agent_process import AgentProcess
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.waiting import until
 
 LIST = Call("list_mcp_resources", {})
 
@@ -92,14 +93,10 @@ async def test_a_prompt_that_does_not_come_is_cancelled_with_the_turn(
     running, session = await with_servers(program("prompts", env={"MCP_RECORD": str(record)}))
     await commands_with(running, session, "memo:hang")
     asked = running.post_prompt(session, "/memo:hang")
-    async with asyncio.timeout(20):
-        while "hangs" not in record.read_text():
-            await asyncio.sleep(0.01)
+    await until(lambda: "hangs" in record.read_text(), within=20)
     running.cancel(session)
     assert (await running.result(asked, timeout=5))["stopReason"] == "cancelled"
-    async with asyncio.timeout(20):
-        while "cancelled" not in record.read_text():
-            await asyncio.sleep(0.01)
+    await until(lambda: "cancelled" in record.read_text(), within=20)
     assert model_server.requests == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 from pathlib import Path
@@ -14,6 +13,7 @@ from tests.server.v2_session import OpenV2, connect
 from tests.support.agent_process import StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.waiting import until
 
 looks_for_the_agent = pytest.mark.cold  # its own process has the mark that is looked for, too
 
@@ -198,11 +198,9 @@ async def test_after_a_crash_the_command_is_told_as_lost_and_nothing_of_it_runs(
         answer("It runs."),
     )
     await first.prompt(session, "start it")
-    assert len(first.left_behind()) >= 3
+    await until(lambda: len(first.left_behind()) >= 3)
     await first.kill()
-    async with asyncio.timeout(10):
-        while first.left_behind():
-            await asyncio.sleep(0.05)
+    await until(lambda: not first.left_behind())
     client = await connect(agent, model_server)
     view = await client.resume(session, workspace_repo, replay=True)
     (terminal,) = view.terminals.values()
@@ -244,11 +242,9 @@ async def test_a_command_of_a_turn_ends_with_an_agent_that_is_killed(
             for update in running.updates(session, "tool_call_update")
         )
     )
-    assert len(running.left_behind()) >= 3
+    await until(lambda: len(running.left_behind()) >= 3)
     await running.kill()
-    async with asyncio.timeout(10):
-        while running.left_behind():
-            await asyncio.sleep(0.05)
+    await until(lambda: not running.left_behind())
 
 
 @pytest.mark.covers("S4", "P5")

@@ -11,6 +11,7 @@ import pytest
 from tests.server.server_session import OpenSession
 from tests.support.model_server import ModelServer, answer
 from tests.support.process_memory import needs_memory, resident_memory
+from tests.support.waiting import until
 
 MEGABYTE = 1024 * 1024
 
@@ -108,7 +109,6 @@ async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(
         running.process.send_signal(signal.SIGTERM)
     else:
         await running.close_stdin()
-    async with asyncio.timeout(5):
-        while running.process.returncode is None:  # `wait` would wait for the pipes, too
-            await asyncio.sleep(0.02)
+    # `wait` would wait for the pipes, too.
+    await until(lambda: running.process.returncode is not None, within=5)
     assert running.process.returncode == 0

@@ -22,6 +22,7 @@ from acp_agent.events import (
 from acp_agent.extensions.mcp.config import ProgramServer
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, is_alive
+from tests.support.waiting import until
 
 
 async def test_words_during_an_answer_reach_the_model_with_the_next_request(
@@ -172,9 +173,7 @@ async def test_closing_ends_what_was_started_in_folders_that_the_session_has_lef
     os.kill(daemon, 0)  # it left its group, and so outlives its command
     await desk.manager.open(desk.session.session, str(tmp_path), [])
     await desk.session.close()
-    async with asyncio.timeout(5):
-        while is_alive(daemon):
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_alive(daemon), within=5)
 
 
 async def test_folders_that_could_not_be_kept_are_not_used(desk: Desk, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support.agent_process import AgentProcess
 from tests.support.framing import ViolationError
+from tests.support.waiting import until
 from tests.support.wire_client import AnswerError
 from tests.support.wire_schema import wire_schema
 
@@ -68,9 +68,7 @@ async def test_a_process_that_is_left_behind_is_noticed_and_ended(home: Path) ->
     assert await agent.wait() == 0
     with pytest.raises(AssertionError, match="sleep 300"):
         await agent.stop()
-    async with asyncio.timeout(10):
-        while agent.left_behind():
-            await asyncio.sleep(0.01)
+    await until(lambda: not agent.left_behind())
 
 
 async def test_an_agent_that_does_not_end_with_its_client_is_noticed(home: Path) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.processes import LocalProcesses
 from tests.support.orphans import MARK, marked_processes
+from tests.support.waiting import until
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -53,21 +54,12 @@ async def ignore(text: str) -> None:
     del text
 
 
-async def becomes(condition: Callable[[], bool], limit: float = 5.0) -> bool:
-    deadline = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(0.02)
-    return True
-
-
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
     one = Home(tmp_path)
     yield one
     await one.processes.aclose()
-    assert await becomes(lambda: not one.left()), one.left()
+    await until(lambda: not one.left())
 
 
 @linux
@@ -78,7 +70,7 @@ async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> No
     assert result.timed_out
     assert result.output == "begun\n"
     assert result.signal == "SIGTERM"
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 @linux
@@ -87,7 +79,7 @@ async def test_a_command_that_ignores_being_asked_to_end_is_ended(home: Home) ->
     result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=0.2)
     assert time.monotonic() - began < 5
     assert (result.timed_out, result.signal) == (True, "SIGKILL")
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 async def test_a_command_can_clean_up_when_its_time_is_over(home: Home, tmp_path: Path) -> None:
@@ -108,7 +100,7 @@ async def test_a_cancelled_command_is_gone_at_once_with_its_group(home: Home) ->
     assert (
         time.monotonic() - began < 0.5
     )  # less than the moment that an ended group is given otherwise
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 @linux
@@ -120,7 +112,7 @@ async def test_a_command_cancelled_while_it_starts_leaves_nothing(home: Home) ->
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 @linux
@@ -134,7 +126,7 @@ async def test_a_process_left_in_the_background_ends_with_the_command(
     assert result.exit_code == 0
     assert result.output.startswith("on\n")
     assert "left in the background were ended" in result.output
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 async def test_a_background_process_that_ends_by_itself_is_waited_for(home: Home) -> None:
@@ -150,7 +142,7 @@ async def test_a_daemon_lives_on_after_its_command_and_ends_with_the_session(hom
     assert result.output == "started\n"
     assert list(home.left().values()) == ["sleep 100"]
     await home.processes.aclose()
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 @linux
@@ -159,7 +151,7 @@ async def test_a_daemon_ends_with_its_cancelled_command(home: Home) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 async def test_closing_its_output_does_not_end_a_command_early(home: Home) -> None:
@@ -175,7 +167,7 @@ async def test_closing_ends_all_running_commands(home: Home) -> None:
     assert time.monotonic() - began < 4
     results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert len(results) == 2
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
     with pytest.raises(WorkspaceError, match="closed"):
         await home.run("true")
 
@@ -189,7 +181,7 @@ async def test_a_command_ends_when_nobody_can_take_its_output(home: Home) -> Non
     with pytest.raises(WorkspaceError, match="the journal is full"):
         await home.processes.run("echo x; sleep 100", home.folder, timeout=30, on_output=fail)
     assert time.monotonic() - began < 10
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())
 
 
 @linux
@@ -211,4 +203,4 @@ async def test_a_command_that_the_user_stops_is_asked_to_end_and_its_output_is_k
     )
     assert (result.stopped, result.timed_out, result.exit_code) == (True, False, 3)
     assert result.output == "ready\ntidied\n"
-    assert await becomes(lambda: not home.left())
+    await until(lambda: not home.left())

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import stat
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,8 @@ import pytest
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace import ripgrep
 from acp_agent.workspace.search import find_files, find_lines
+from tests.support.open_session import is_alive
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -35,21 +36,9 @@ def slow_ripgrep(folder: Path) -> tuple[Path, Path]:
     return program, pids
 
 
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-async def until_gone(pids: Path) -> bool:
-    """Whether all processes noted in the file end within five seconds."""
-    noted = [int(pid) for pid in pids.read_text().split()]
-    deadline = time.monotonic() + 5
-    while any(map(is_running, noted)) and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
-    return not any(map(is_running, noted))
+def gone(pids: Path) -> bool:
+    """Whether all processes noted in the file have ended."""
+    return not any(is_alive(int(pid)) for pid in pids.read_text().split())
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
@@ -60,7 +49,7 @@ async def test_a_search_that_takes_too_long_ends_with_all_its_processes(
     monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
     with pytest.raises(WorkspaceError, match=r"took over 1\.5 s; name a folder further down"):
         await find_files(project, "*.py", limit=10, timeout=1.5)
-    assert await until_gone(pids)
+    await until(lambda: gone(pids))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
@@ -72,13 +61,11 @@ async def test_a_cancelled_search_ends_its_processes(
     search = asyncio.create_task(
         find_lines(project, "x", glob=None, ignore_case=False, context=0, limit=10, width=100)
     )
-    deadline = time.monotonic() + 10
-    while not (pids.exists() and " " in pids.read_text()) and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
+    await until(lambda: pids.exists() and " " in pids.read_text())
     search.cancel()
     with pytest.raises(asyncio.CancelledError):
         await search
-    assert await until_gone(pids)
+    await until(lambda: gone(pids))
 
 
 def test_a_missing_ripgrep_is_told_with_what_to_do(
