@@ -1,3 +1,5 @@
+"""What the gate says in each mode, and of where a command runs."""
+
 from __future__ import annotations
 
 from pathlib import Path
