@@ -201,7 +201,7 @@ function Chat:close()
   self.prompt:close()
   local win = self:window()
   if win then
-    if #vim.api.nvim_tabpage_list_wins(0) == 1 then
+    if #vim.api.nvim_tabpage_list_wins(0) + #vim.api.nvim_list_tabpages() == 2 then -- the last window
       vim.cmd.enew()
     else
       vim.api.nvim_win_close(win, true)
