@@ -142,6 +142,44 @@ def hostile(session):
     send({"method": HOSTILE, "params": {}})
 
 
+def huge(session, size):
+    """Every text field as long as this."""
+    text = "x" * int(size)
+    block = {"type": "text", "text": text}
+    say(session, text)
+    say(session, text, "agent_thought_chunk")
+    say(session, text, "user_message_chunk")
+    link = {"type": "resource_link", "name": text, "title": text, "uri": "file:///" + text}
+    update(session, "agent_message_chunk", content=link)
+    update(session, "session_info_update", title=text)
+    update(
+        session,
+        "tool_call",
+        toolCallId="huge",
+        title=text,
+        kind=text,
+        status=text,
+        locations=[{"path": "/" + text}],
+        content=[
+            {"type": "content", "content": block},
+            {"type": "diff", "path": "/" + text, "oldText": text, "newText": text + "y"},
+        ],
+        rawInput={"command": text},
+    )
+    update(session, "plan", entries=[{"content": text, "status": "pending", "priority": text}])
+    cost = {"amount": 1, "currency": text}
+    update(session, "usage_update", used=1, size=2, cost=cost)
+    update(session, "notice", severity="info", title=text, description=text)
+    update(session, "compaction_update", compactionId="c", status="completed", summary=[block])
+    command = {"name": text, "description": text, "input": {"hint": text}}
+    update(session, "available_commands_update", availableCommands=[command])
+    option = {"id": "mode", "name": text, "category": "mode", "type": "select"}
+    choices = [{"value": text, "name": text, "description": text}]
+    options = [{**option, "currentValue": text, "options": choices}]
+    update(session, "config_option_update", configOptions=options)
+    say(session, "the end")
+
+
 def permission(session, path, old, new, title="Edit it"):
     return ask(
         "session/request_permission",
@@ -338,6 +376,7 @@ TURNS = {
     "tools": tools,
     "line": line,
     "hostile": hostile,
+    "huge": huge,
     "edit": edit,
     "call": call,
     "run": run,

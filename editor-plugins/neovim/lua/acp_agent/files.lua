@@ -8,6 +8,7 @@ local diff = require("acp_agent.diff")
 local M = {}
 
 M.LIMIT = 10 * 1024 * 1024 -- bytes of a file that is read or written
+M.PATH_LIMIT = 4096 -- bytes of a path
 
 ---@class acp_agent.FileProblem
 ---@field kind "missing"|"outside"|"refused"
@@ -55,6 +56,8 @@ end
 function M.resolve(path, roots)
   if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
     return nil, problem("refused", "the path has to be absolute: " .. tostring(path))
+  elseif #path > M.PATH_LIMIT then
+    return nil, problem("refused", ("a path of %d bytes is longer than paths are"):format(#path))
   end
   if path:find("%z") or utf8.first_invalid(path) then
     return nil, problem("refused", "the path has a character that paths do not have")

@@ -36,7 +36,7 @@ local function scratch(name, text, path)
   vim.bo[buf].modifiable = false
   pcall(vim.api.nvim_buf_set_name, buf, name)
   -- Highlighting without 'filetype': nothing else shall take this for a file.
-  local filetype = vim.filetype.match({ filename = path })
+  local filetype = #path <= files.PATH_LIMIT and vim.filetype.match({ filename = path }) or nil
   local language = filetype and vim.treesitter.language.get_lang(filetype)
   if language and not pcall(vim.treesitter.start, buf, language) then
     vim.bo[buf].syntax = filetype

@@ -25,6 +25,7 @@ local utf8 = require("acp_agent.utf8")
 
 local M = {
   INDENT = "    ",
+  TEXT_LIMIT = 65536, -- bytes of a notice, a plan or a summary that are shown
   LINE_LIMIT = 8000, -- bytes; a longer line is broken, since drawing one takes as long as it is
 }
 
@@ -125,6 +126,16 @@ local SEVERITY = {
   error = { "✗", "AcpAgentError" },
 }
 
+--- The lines of a text, inert; of an endless one the beginning.
+---@param text string
+---@return string[]
+local function lines_of(text)
+  if #text > M.TEXT_LIMIT then
+    text = utf8.head(text, M.TEXT_LIMIT) .. "…"
+  end
+  return vim.split(inert.text(text), "\n", { plain = true })
+end
+
 ---@param text string
 ---@param severity? string
 ---@return acp_agent.BlockEntry
@@ -132,7 +143,7 @@ function M.notice(text, severity)
   local icon, group = unpack(SEVERITY[severity] or SEVERITY.info)
   local entry = M.block("notice")
   local styled = {}
-  for index, line in ipairs(vim.split(inert.text(text), "\n", { plain = true })) do
+  for index, line in ipairs(lines_of(text)) do
     styled[index] = { (index == 1 and icon .. " " or "  ") .. line, group }
   end
   entry:set(styled)
@@ -157,7 +168,7 @@ function M.plan_lines(plan)
   end
   local text = json.string(plan, "content") or json.string(plan, "uri")
   if text then
-    for _, line in ipairs(vim.split(inert.text(text), "\n", { plain = true })) do
+    for _, line in ipairs(lines_of(text)) do
       styled[#styled + 1] = { "  " .. line, "AcpAgentPlanPending" }
     end
   end
@@ -179,7 +190,7 @@ function M.compaction_lines(entry)
   end
   local styled = { { "⇣ " .. text, entry.problem and "AcpAgentError" or "AcpAgentNotice" } }
   if entry.summary ~= "" then
-    for _, line in ipairs(vim.split(inert.text(entry.summary), "\n", { plain = true })) do
+    for _, line in ipairs(lines_of(entry.summary)) do
       styled[#styled + 1] = { "  " .. line, "AcpAgentDim" }
     end
   end

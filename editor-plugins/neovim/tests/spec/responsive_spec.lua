@@ -1,0 +1,54 @@
+-- However much an agent sends, the editor answers.
+local it = ...
+local t = require("helpers")
+
+--- Runs a turn; for how long the editor did nothing else at most, in milliseconds.
+local function longest_block(session, text)
+  t.say(session, text)
+  local worst, before = 0, vim.uv.hrtime()
+  t.wait(function()
+    local now = vim.uv.hrtime()
+    worst, before = math.max(worst, now - before), now
+    return not session.turn
+  end, "its end", 30000)
+  return worst / 1e6
+end
+
+local function opened()
+  vim.cmd("silent! tabonly | silent! only | enew")
+  local chat = require("acp_agent.chat").get(t.session())
+  chat:open()
+  return chat, chat.session
+end
+
+it("an endless output leaves the editor responsive and its memory bounded", function()
+  local chat, session = opened()
+  local worst = longest_block(session, "run head -c 50000000 /dev/zero | tr '\\0' 'x' | fold -w 80")
+  chat:draw()
+  local kept = collectgarbage("count") / 1024
+  io.stdout:write(("  (50 MB of output: %d MB kept, at most %d ms at a time)\n"):format(kept, worst))
+  assert(worst < 2000, worst)
+  assert(kept < 300, kept)
+  t.has(t.text(session), '"truncated": true')
+end)
+
+it("megabytes in every field leave the editor responsive, wherever they are shown", function()
+  local chat, session = opened()
+  local worst = longest_block(session, "huge 1000000")
+  local start = vim.uv.hrtime()
+  chat:draw()
+  local call = session.transcript.tools.huge
+  require("acp_agent.navigate").details(call)
+  require("acp_agent.review").of_edit(session, call.diffs):close()
+  for _, action in ipairs({ "commands", "mode", "options", "open" }) do
+    require("acp_agent").run(action)
+  end
+  assert(#require("acp_agent").statusline() < 400)
+  local shown = (vim.uv.hrtime() - start) / 1e6
+  io.stdout:write(("  (a megabyte a field: at most %d ms at a time, shown in %d ms)\n"):format(worst, shown))
+  assert(worst < 2000, worst)
+  assert(shown < 2500, shown)
+  t.has(t.text(session), "the end")
+end)
+
+require("acp_agent.client").stop_all()
