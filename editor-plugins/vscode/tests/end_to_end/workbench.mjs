@@ -39,9 +39,8 @@ class Workbench {
 
   /** Open the chat, if it is not open; the frame it is in. */
   async chat() {
-    const item = this.page.locator('.activitybar .action-item:has([aria-label^="ACP Agent"])').first();
-    await item.waitFor();
-    if (!(await item.evaluate((element) => element.classList.contains("checked")))) await item.click();
+    await this.icon.waitFor();
+    if (!(await this.icon.evaluate((element) => element.classList.contains("checked")))) await this.icon.click();
     await this.widen();
     return this.chatFrame();
   }
@@ -87,9 +86,14 @@ class Workbench {
     await this.page.locator(".monaco-editor .view-line").first().click();
   }
 
+  /** The chat's icon in the activity bar. */
+  get icon() {
+    return this.page.locator('.activitybar .action-item:has([aria-label^="ACP Agent"])').first();
+  }
+
   /** How many permissions wait, at the chat's icon. */
   get badge() {
-    return this.page.locator('.activitybar .action-item:has([aria-label^="ACP Agent"]) .badge-content').first();
+    return this.icon.locator(".badge-content").first();
   }
 
   /** The dialog in the middle of the window. */
