@@ -19,6 +19,7 @@ from acp_agent import __version__
 from tests.editors.end_to_end.others_sources import cache
 
 ROOT = Path(__file__).resolve().parents[3]
+NAME = "acp-agent-server"
 TOOLS = ("build", "pipx", "uv")
 _NETWORK_SECONDS = 600
 
@@ -114,8 +115,31 @@ class Visitor:
         return
 
 
+def ours(folder: Path) -> list[str]:
+    """What of the package lies below a folder where it is installed."""
+    names = {
+        "acp_agent": "site-packages",
+        "protocol": "site-packages",
+        f"acp_agent_server-{__version__}.dist-info": "site-packages",
+        "acp-agent": "bin",
+        "acp-agent-server": "bin",
+    }
+    return [path.name for path in folder.rglob("*") if names.get(path.name) == path.parent.name]
+
+
+def says_its_version(command: Sequence[str], home: Path) -> None:
+    """Which leaves nothing of ours behind in the user's home."""
+    ran = subprocess.run(
+        [*command, "--version"], env=environment(home), cwd=home, capture_output=True, text=True,
+        timeout=120, check=True,
+    )  # fmt: skip
+    assert ran.stdout == f"acp-agent {__version__}\n"
+    assert [path for path in home.rglob("*") if "acp-agent" in path.name] == []
+
+
 async def is_used(command: Sequence[str], home: Path) -> None:
     """Shake hands from an empty home, choose the demo, and have a turn; then the other commands."""
+    says_its_version(command, home)
     environ = environment(home)
     visitor = Visitor()
     async with spawn_agent_process(visitor, command[0], *command[1:], env=environ, cwd=home) as (
@@ -153,33 +177,64 @@ async def is_used(command: Sequence[str], home: Path) -> None:
 
 
 @pytest.mark.timeout(900)
-async def test_pip_installs_it(wheel: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True, timeout=120)
-    python = tmp_path / "venv" / "bin" / "python"
-    install = [str(python), "-m", "pip", "install", "--quiet", str(wheel)]
+async def test_pip_installs_it_by_its_name_and_removes_it_without_a_trace(
+    built: Path, tmp_path: Path
+) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=120)
+    pip = [str(venv / "bin" / "python"), "-m", "pip"]
+    install = [*pip, "install", "--quiet", "--find-links", str(built), NAME]
     subprocess.run(install, check=True, timeout=_NETWORK_SECONDS)
-    subprocess.run([python, "-m", "pip", "check"], check=True, timeout=120)
-    await is_used([str(tmp_path / "venv" / "bin" / "acp-agent")], home_in(tmp_path))
+    subprocess.run([*pip, "check"], check=True, timeout=120)
+    await is_used([str(venv / "bin" / "acp-agent")], home_in(tmp_path))
+    assert len(ours(venv)) == 5
+    subprocess.run([*pip, "uninstall", "--quiet", "--yes", NAME], check=True, timeout=120)
+    assert ours(venv) == []
 
 
 @pytest.mark.timeout(900)
-async def test_pipx_installs_it(tools: Path, wheel: Path, tmp_path: Path) -> None:
+def test_what_is_built_of_the_source_distribution_is_the_same(
+    tools: Path, built: Path, tmp_path: Path
+) -> None:
+    (source,) = built.glob("*.tar.gz")
+    command = [str(tools / "pip"), "wheel", "--quiet", "--no-deps", "--no-cache-dir"]
+    command += ["--wheel-dir", str(tmp_path), str(source)]
+    subprocess.run(command, check=True, timeout=_NETWORK_SECONDS)
+    (again,) = tmp_path.glob("*.whl")
+    (first,) = built.glob("*.whl")
+    assert contents(again) == contents(first)
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    """The files of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.timeout(900)
+async def test_pipx_installs_it_by_its_name_and_removes_it_without_a_trace(
+    tools: Path, built: Path, tmp_path: Path
+) -> None:
     environ = environment(tmp_path) | {
         "PIPX_HOME": str(tmp_path / "pipx"),
         "PIPX_BIN_DIR": str(tmp_path / "bin"),
         "PIPX_DEFAULT_PYTHON": sys.executable,
     }
-    install = [str(tools / "pipx"), "install", str(wheel)]
+    install = [str(tools / "pipx"), "install", f"--pip-args=--find-links {built}", NAME]
     subprocess.run(install, env=environ, check=True, capture_output=True, timeout=_NETWORK_SECONDS)
     assert sorted(path.name for path in (tmp_path / "bin").iterdir()) == [
         "acp-agent", "acp-agent-server",
     ]  # fmt: skip
     await is_used([str(tmp_path / "bin" / "acp-agent")], home_in(tmp_path))
+    remove = [str(tools / "pipx"), "uninstall", NAME]
+    subprocess.run(remove, env=environ, check=True, capture_output=True, timeout=120)
+    assert ours(tmp_path / "bin") == ours(tmp_path / "pipx") == []
 
 
 @pytest.mark.timeout(900)
-async def test_uvx_runs_it(tools: Path, wheel: Path, tmp_path: Path) -> None:
-    command = [str(tools / "uvx"), "--python", sys.executable, "--from", str(wheel), "acp-agent"]
+async def test_uvx_runs_it(tools: Path, built: Path, tmp_path: Path) -> None:
+    packages = ["--python", sys.executable, "--find-links", str(built), "--refresh-package", NAME]
+    command = [str(tools / "uvx"), *packages, "--from", NAME, "acp-agent"]
     await is_used(command, home_in(tmp_path))
 
 
