@@ -6,8 +6,11 @@ What the user says meanwhile is in the journal at once, and reaches the model wi
 
 from __future__ import annotations
 
+import asyncio
+
 from acp_agent.agent.answer import ProposedCall, ask_model, make_ready
 from acp_agent.agent.calls import CallRunner
+from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.loops import heed_loops
@@ -26,13 +29,18 @@ async def make_call(host: TurnHost, name: str, arguments: str) -> None:
     """
     message, call = new_message_id(), new_call_id()
     title, kind = label(host.toolset, name, arguments)
-    await host.emit(
-        ModelAsked(message=message, model=host.model.ref),
-        ToolCalled(
-            call=call, message=message, name=name, arguments=arguments, title=title, kind=kind
-        ),
-        ModelAnswered(message=message, model=host.model.ref),
-    )
+    host.open_calls.add(call)
+    try:
+        await host.emit(
+            ModelAsked(message=message, model=host.model.ref),
+            ToolCalled(
+                call=call, message=message, name=name, arguments=arguments, title=title, kind=kind
+            ),
+            ModelAnswered(message=message, model=host.model.ref),
+        )
+    except asyncio.CancelledError:
+        await host.emit(*cancelled([call]))  # it is shown, but nobody will run it
+        raise
     await CallRunner(host).run([ProposedCall(call=call, name=name, arguments=arguments)])
     await host.settled()
 

@@ -6,8 +6,8 @@ parent's journal (`ChildWorked`); its calls are judged as the parent's are, and 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -124,7 +124,7 @@ class ChildHost(SessionHost):
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the parent's journal, as the child's; what users are told is theirs."""
-        await self.owner.emit(*map(self._of_the_child, events))
+        await self.owner.emit(*map(self.of_the_child, events))
         for event in events:
             match event:
                 case UsageReported() if event.cost is not None:
@@ -138,30 +138,34 @@ class ChildHost(SessionHost):
                 case _:
                     pass
 
-    def _of_the_child(self, event: AnyEvent) -> AnyEvent:
+    def of_the_child(self, event: AnyEvent) -> AnyEvent:
+        """An event of the child as the parent's journal has it."""
         if isinstance(event, NoticeShown):
             return event
         return ChildWorked(session=self._child, call=self.call, did=event)
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
         """Let the user decide about a call of the child's."""
-        await self._waits(1)
-        try:
+        async with self._waiting():
             return await super().ask_permission(asking, ask)
-        finally:
-            await asyncio.shield(self._waits(-1))
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
         """Ask the user something for the child."""
-        await self._waits(1)
-        try:
+        async with self._waiting():
             return await super().ask_question(call, question)
-        finally:
-            await asyncio.shield(self._waits(-1))
 
-    async def _waits(self, more: int) -> None:
-        """Say that the child waits for the user, or does so no more."""
-        before, self._asked = self._asked, self._asked + more
-        if bool(before) != bool(self._asked):
-            state: Activity = "requires_action" if self._asked else "running"
-            await self.owner.emit(SubagentChanged(session=self._child, state=state))
+    @asynccontextmanager
+    async def _waiting(self) -> AsyncIterator[None]:
+        """The child waits for the user for as long as this lasts, and says so."""
+        self._asked += 1
+        try:
+            if self._asked == 1:
+                await self._is("requires_action")
+            yield
+        finally:
+            self._asked -= 1
+            if not self._asked:
+                await self._is("running")
+
+    async def _is(self, state: Activity) -> None:
+        await self.owner.emit(SubagentChanged(session=self._child, state=state))

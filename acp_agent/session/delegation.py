@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acp_agent.content import TextBlock, text_part
 from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError, ToolError
@@ -19,7 +20,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.extensions.definitions.uses import Uses
-from acp_agent.ids import CallId, new_message_id, new_session_id, new_turn_id
+from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.child import ChildHost
 from acp_agent.session.chosen import choose
 from acp_agent.session.notes import Notes
@@ -143,8 +144,31 @@ class _Run:
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
 
         turn = new_turn_id()
+        ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
+        try:
+            await self._begin(host, turn, task)
+            given = None if prompt is None else SystemPromptGiven(mode="override", text=prompt)
+            await host.give_system_prompt(given)
+            ended = TurnEnded(turn=turn, stop_reason=await run_turn(host))
+        except asyncio.CancelledError:
+            ended = TurnEnded(turn=turn, stop_reason="cancelled")
+            raise
+        except StoreError:
+            raise
+        except AcpAgentError as error:
+            ended = TurnEnded(turn=turn, error=str(error), error_kind=error.kind)
+            raise ToolError(f"the agent failed: {error}") from error
+        finally:
+            await _to_its_end(self._end(host, ended))
+        return _outcome(host, ended.stop_reason)
+
+    async def _begin(self, host: ChildHost, turn: TurnId, task: str) -> None:
+        """Write down that it begins, and with what."""
         words = (TextBlock(text=task),)
-        await self._session.emit(
+        today = datetime.now().astimezone().date()
+        told = Notes().due(today=today, mode=host.mode, moved_to=None)
+        asked = UserMessage(message=new_message_id(), content=words, attached="\n\n".join(told))
+        await self._session.emit(  # all or nothing, wherever it is stopped
             SubagentChanged(
                 session=self._child,
                 title=self._title,
@@ -158,29 +182,9 @@ class _Run:
                 recipient=self._child,
                 content=words,
             ),
+            host.of_the_child(TurnStarted(turn=turn)),
+            host.of_the_child(asked),
         )
-        today = datetime.now().astimezone().date()
-        told = Notes().due(today=today, mode=host.mode, moved_to=None)
-        await host.emit(
-            TurnStarted(turn=turn),
-            UserMessage(message=new_message_id(), content=words, attached="\n\n".join(told)),
-        )
-        ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
-        try:
-            given = None if prompt is None else SystemPromptGiven(mode="override", text=prompt)
-            await host.give_system_prompt(given)
-            ended = TurnEnded(turn=turn, stop_reason=await run_turn(host))
-        except asyncio.CancelledError:
-            ended = TurnEnded(turn=turn, stop_reason="cancelled")
-            raise
-        except StoreError:
-            raise
-        except AcpAgentError as error:
-            ended = TurnEnded(turn=turn, error=str(error), error_kind=error.kind)
-            raise ToolError(f"the agent failed: {error}") from error
-        finally:
-            await self._end(host, ended)
-        return _outcome(host, ended.stop_reason)
 
     async def _end(self, host: ChildHost, ended: TurnEnded) -> None:
         """Write down how it ended, and what it said in the end."""
@@ -204,6 +208,23 @@ class _Run:
                     content=(TextBlock(text=host.said),),
                 )
             )
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait until something is done, however often whoever waits is cancelled; that comes after.
+
+    An agent can be stopped, and its turn in the same moment: what says that it ended is no less
+    needed then.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        task.result()
+        raise
 
 
 def _outcome(host: ChildHost, stop: StopReason | None) -> Outcome:
