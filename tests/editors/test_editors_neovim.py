@@ -116,6 +116,21 @@ def test_a_permission_is_given_by_a_key_in_the_chat(opened: Opened, workspace_re
         assert path.read_text() == "new\n"
 
 
+def test_a_form_takes_no_key_from_what_is_typed_elsewhere(opened: Opened) -> None:
+    with opened(*DEMO) as nvim:
+        nvim.type("iask Which colour? red or green<Esc><CR><C-w>hO1 is ")
+        nvim.wait_for("asks you")
+        nvim.type("typed<Esc>~")
+        nvim.wait("return vim.fn.getline(1) == '1 is typeD'")
+        nvim.type("<C-w>l")
+        nvim.wait_for("1: red")
+        nvim.type("2<CR>")
+        nvim.wait_for("Something else")
+        nvim.type("<CR>")
+        idle(nvim)
+        assert "green" in chat(nvim).partition("red or green")[2]
+
+
 def test_output_is_folded_while_it_comes_and_stays_open_once_opened(opened: Opened) -> None:
     with opened(command=STRANGE) as nvim:
         nvim.type("irun echo one; until test -e go; do sleep 0.02; done; echo two<Esc><CR>")

@@ -84,8 +84,7 @@ end
 ---@param reason string
 ---@param again? fun() what to do once it worked
 function M.offer(client, reason, again)
-  ui.notify(reason, "warning")
-  M.login(client, function(problem)
+  local function logged_in(problem)
     if problem then
       return ui.notify(problem, "error")
     end
@@ -93,7 +92,16 @@ function M.offer(client, reason, again)
     if again then
       again()
     end
-  end)
+  end
+  ui.notify(reason, "warning")
+  require("acp_agent.attention").ask(client.title .. " wants a login", {
+    here = function()
+      return true
+    end,
+    show = function()
+      M.login(client, logged_in)
+    end,
+  })
 end
 
 ---@param client acp_agent.Client

@@ -56,7 +56,7 @@ local SERVE = {
   ["terminal/kill"] = terminal("kill"),
   ["terminal/release"] = terminal("release"),
   ["elicitation/create"] = function(self, params, respond)
-    return require("acp_agent.elicitation").ask(self.title, params, respond)
+    return require("acp_agent.elicitation").ask(self, params, respond)
   end,
 }
 

@@ -42,7 +42,7 @@ function M.state(session)
     return "ended"
   elseif session.id == "" then
     return "starting"
-  elseif #session.asks > 0 then
+  elseif #session.asks > 0 or next(session.questions) then
     return "asks you"
   elseif session.turn then
     return session.turn.cancelled and "cancelling" or "working"

@@ -25,6 +25,9 @@ M.reject_always = { desc = "reject what is asked, always", run = answer("reject_
 M.answer = {
   desc = "choose an answer to what is asked",
   run = function()
+    if require("acp_agent.attention").answer() then
+      return
+    end
     target.with_ask(function(ask)
       ask:select()
     end)

@@ -167,30 +167,51 @@ local function ask_page(who, params, finish)
 end
 
 --- Answers `elicitation/create`; a mode that is not known is not shown as one that is.
----@param who string the agent's name
+---@param client acp_agent.Client
 ---@param params table CreateElicitationRequest
 ---@param respond acp_agent.Respond
 ---@return function? withdraw
-function M.ask(who, params, respond)
-  local gone = false
-  local function finish(result)
-    gone = true
-    respond(result)
-  end
-  local mode = json.string(params, "mode")
-  if mode == "form" then
-    ask_form(who, params, finish, function()
-      return gone
-    end)
-  elseif mode == "url" then
-    ask_page(who, params, finish)
-  else
+function M.ask(client, params, respond)
+  local ask = ({ form = ask_form, url = ask_page })[json.string(params, "mode")]
+  if not ask then
     local named = inert.line(tostring(params.mode), 40)
     respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "mode is not supported: " .. named })
     return nil
   end
-  return function()
+  local session = client.sessions[json.string(params, "sessionId") or ""]
+  local gone = false
+  local function is_gone()
+    return gone or client.state == "ended"
+  end
+  local function is_over()
     gone = true
+    if session then
+      session:asking(params, false)
+    end
+  end
+  local function finish(result)
+    is_over()
+    respond(result)
+  end
+  if session then
+    session:asking(params, true)
+  end
+  local text = ("%s asks: %s"):format(client.title, json.string(params, "message") or "")
+  local withdraw = require("acp_agent.attention").ask(text, {
+    here = function()
+      local chats = require("acp_agent.chat")
+      local chat = session and chats.of_session(session)
+      return not chat or chats.of_buffer(vim.api.nvim_get_current_buf()) == chat
+    end,
+    show = function()
+      if not is_gone() then
+        ask(client.title, params, finish, is_gone)
+      end
+    end,
+  })
+  return function()
+    is_over()
+    withdraw()
   end
 end
 

@@ -23,6 +23,7 @@ local jsonrpc = require("acp_agent.jsonrpc")
 ---@field turn? { cancelled: boolean }
 ---@field queue acp_agent.Queued[]
 ---@field asks acp_agent.Ask[] permissions that wait, the oldest first
+---@field questions table<table, true> that are no permissions and wait for the user
 ---@field context acp_agent.ContextItem[] what goes with the next prompt
 ---@field problem? string why its agent is gone
 ---@field on_change fun(what: "transcript"|"state"|"ask"|"returned", detail: any)
@@ -60,6 +61,7 @@ function M.new(client, cwd)
     options = {},
     queue = {},
     asks = {},
+    questions = {},
     context = {},
     notes = {},
     seen = {}, -- path -> the text that the agent last read or wrote
@@ -190,7 +192,7 @@ end
 ---@param quietly? boolean
 function Session:agent_ended(problem, quietly)
   self.problem = problem
-  self.turn = nil
+  self.turn, self.questions = nil, {}
   self:withdraw_asks()
   self:return_queue()
   self.transcript:end_calls("cancelled")
@@ -234,6 +236,14 @@ function Session:ask_done(ask)
   end, self.asks)
   self.on_change("transcript")
   self.on_change("ask")
+end
+
+--- A question that is no permission waits for the user, or does not any more.
+---@param question table
+---@param waits boolean
+function Session:asking(question, waits)
+  self.questions[question] = waits or nil
+  self.on_change("state")
 end
 
 --- Closes the session where the agent offers that; its conversation is kept by the agent.
