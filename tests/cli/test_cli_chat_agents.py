@@ -563,7 +563,9 @@ async def test_what_is_hidden_in_a_paste_is_seen_before_it_is_sent(
         await person.see(READY)
         person.paste("!rm \u202egnp.exe\u200b\x1b]52;c;QQ==\x07 a\tb\u00adc")
         person.type("d\x1b[D\x1b[D\x1b[DX")
-        await person.see_row("> !rm \\u202egnp.exe\\u200b\\x1b]52;c;QQ==\\x07 a    bX\\u00adcd")
+        before, behind = "> !rm \\u202egnp.exe\\u200b\\x1b]52;c;QQ==\\x07 a    bX", "\\u00adcd"
+        await person.see_row(before + behind)
+        assert person.column == len(before)
         person.type(CTRL_C)
         await person.see_row(">")
         await quit_chat(person)

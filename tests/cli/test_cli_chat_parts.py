@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 from prompt_toolkit.output import ColorDepth
+from rich.console import RenderableType
 
 from acp_agent.cli.chat import desk, terminal
 from acp_agent.cli.chat.calls import Calls, ShownCall, last_of_rewritten, unfenced
@@ -29,6 +30,7 @@ from acp_agent.cli.chat.questions import letters
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.state import SessionState
 from acp_agent.cli.chat.toolbar import toolbar
+from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.wishes import Wishes
 from acp_agent.cli.diffs import diff_lines
 from acp_agent.cli.inert import inert, one_line
@@ -271,6 +273,48 @@ def test_no_other_command_imports_what_only_the_chat_needs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0
+
+
+def test_a_flood_of_calls_plans_and_thoughts_is_laid_out_with_less_care_until_the_next_frame(
+    tmp_path: Path,
+) -> None:
+    written: list[str] = []
+    laid_out: list[object] = []
+
+    class Counting(Renderer):
+        def _render(self, what: RenderableType, width: int) -> list[str]:
+            laid_out.append(what)
+            return super()._render(what, width)
+
+    calls = Calls()
+    transcript = Transcript(
+        Counting("standard"),
+        find=lambda: calls,
+        width=lambda: 80,
+        commit=written.extend,
+        cwd=tmp_path,
+    )
+    for number in range(1000):
+        call = acp.ToolCall(tool_call_id=str(number), title=f"Call {number}", status="completed")
+        calls.update(call)
+        entry = acp.PlanEntry(content=f"task {number}", priority="high", status="pending")
+        thought = acp.TextContent(text=f"thought {number}")
+        for update in (
+            call,
+            acp.Plan(entries=[entry] * 20),
+            acp.AgentThoughtChunk(content=thought),
+            acp.AgentMessageChunk(content=acp.TextContent(text=f"word {number}\n\n")),
+        ):
+            transcript.show(update)
+    transcript.finish()
+    assert len(laid_out) < 300
+    text = CODES.sub("", "\n".join(written))
+    for shown in ("Call 999", "plan 0/20", "thought 999", "word 999"):
+        assert shown in text
+    transcript.live(10)  # a frame
+    laid_out.clear()
+    transcript.say("with care again", "bad")
+    assert laid_out
 
 
 class Clock:

@@ -79,6 +79,11 @@ class Person:
         return [row.rstrip() for row in self._screen.display]
 
     @property
+    def column(self) -> int:
+        """The column of the cursor, counted from 0."""
+        return int(self._screen.cursor.x)
+
+    @property
     def scrolled(self) -> list[str]:
         """The rows that scrolled off the screen."""
         width = self._screen.columns

@@ -31,6 +31,7 @@ _Kind = Literal["", "text", "thought", "call", "plan", "note", "user"]
 # Characters between two frames that are laid out with care; of more there is no reading anyway, and
 # the keys must go on working.
 _CAREFUL = 30_000
+_CALL_COST, _LINE_COST = 2_000, 200  # what a call, and any other line, count like
 
 
 class Transcript:
@@ -224,11 +225,10 @@ class Transcript:
             self._thought_size += len(text)
 
     def _write_block(self, text: str, *, joined: bool) -> None:
-        self._spent += len(text)
-        if self._spent < _CAREFUL:
-            lines = self._renderer.markdown(text, self._width())
-        else:
+        if self._is_flood(len(text)):
             lines = inert(text).split("\n")
+        else:
+            lines = self._renderer.markdown(text, self._width())
         if lines:
             self.write("text", lines, joined=joined)
 
@@ -236,8 +236,15 @@ class Transcript:
         if not text.strip():
             return
         width = self._width()
-        line = words("thought: {thought}", thought=one_line(text, 2 * width))
-        self.write("thought", [self._renderer.cut(f"~ {line}", width, "thought")])
+        line = f"~ {words('thought: {thought}', thought=one_line(text, 2 * width))}"
+        if not self._is_flood(_LINE_COST):
+            line = self._renderer.cut(line, width, "thought")
+        self.write("thought", [line])
+
+    def _is_flood(self, cost: int) -> bool:
+        """Whether there is more between two frames than can be laid out with care."""
+        self._spent += cost
+        return self._spent > _CAREFUL
 
     def _call(self, update: acp.ToolCall | acp.ToolCallProgress) -> None:
         call = self._find().get(update.tool_call_id)
@@ -260,8 +267,7 @@ class Transcript:
             return  # its effect, such as a plan, shows by itself
         self.finish_message()
         width = self._width()
-        self._spent += 500
-        if self._spent > _CAREFUL:
+        if self._is_flood(_CALL_COST):
             self.write("call", [f"{one_line(call.title, width)} {status_name(call)}"])
             return
         self.write("call", self.calls.ended(call, width))
@@ -274,7 +280,12 @@ class Transcript:
             return
         self._planned = tasks
         self.finish_message()
-        self.write("plan", self.plan_lines(plan.entries))
+        if self._is_flood(_LINE_COST * len(plan.entries)):
+            done_now = sum(entry.status == "completed" for entry in plan.entries)
+            line = words("plan {done}/{count}", done=done_now, count=len(plan.entries))
+            self.write("plan", [line])
+        else:
+            self.write("plan", self.plan_lines(plan.entries))
 
     def plan_lines(self, entries: Sequence[acp.PlanEntry]) -> list[str]:
         """The tasks of a plan, one below the other."""
