@@ -76,17 +76,22 @@ class ChildSessions(ABC, Generic[UpdateT]):
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """What a client that missed the beginning has to know of the children at work."""
-        for told in self._told.values():
-            if told.state in {"running", "requires_action"}:
+        for child, told in self._told.items():
+            if self._works(child):
                 yield from self._of_parent(parent, told)
 
     def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """The parent's turn ended. What is open still is what could not be written."""
-        del parent
-        for child in self._told:
+        for child in tuple(self._told):
             for update in self._session(child).cut_off():
                 yield child, update
+            if self._works(child):
+                ended = SubagentChanged(session=child, state="idle", stop_reason="cancelled")
+                yield from self.project(parent, ended)
         self._calls.clear()
+
+    def _works(self, child: SessionId) -> bool:
+        return self._told[child].state in {"running", "requires_action"}
 
     def _worked(self, parent: SessionId, event: ChildWorked) -> Iterator[tuple[SessionId, UpdateT]]:
         match event.did:

@@ -109,6 +109,28 @@ async def test_a_child_alone_is_stopped_and_its_parent_goes_on(
     assert client.cards(client.session)[TITLE]["status"] in {"failed", "cancelled"}
 
 
+@knows_children
+@pytest.mark.covers("P13", "P7")
+async def test_a_child_that_waits_for_the_user_is_stopped_and_its_question_withdrawn(
+    client_of: ClientOf, model_server: ModelServer, kind: Kind
+) -> None:
+    works(model_server, TOUCH)
+    user = Thinking()
+    client = await client_of(kind, permission=user)
+    prompt = client.post()
+    await user.asked()
+    asked = await client.wire.expect(lambda one: one.get("method") == "session/request_permission")
+    client.wire.cancel(client.child())
+    await client.wire.expect(
+        lambda one: (
+            one.get("method") == "$/cancel_request" and one["params"]["requestId"] == asked["id"]
+        )
+    )
+    assert await client.ends(prompt) == "end_turn"
+    (inner,) = client.cards(client.child()).values()
+    assert inner["status"] in {"failed", "cancelled"}
+
+
 @every_kind
 @pytest.mark.covers("P13", "P7", "P3")
 async def test_cancelling_the_turn_stops_its_child_and_withdraws_its_question(

@@ -207,3 +207,5 @@ def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written(
     ]
     told = shown(client, events)
     assert cards(told, CHILD if client.subagents else PARENT)[INNER][-1]["status"] == "failed"
+    states = [one["state"]["state"] for _, one in told if one["sessionUpdate"] == "subagent_update"]
+    assert states[-1:] == (["idle"] if client.subagents else [])

@@ -272,3 +272,5 @@ def test_no_call_of_a_child_stays_open_when_its_end_could_not_be_written() -> No
     told = live(events)
     assert view(told, CHILD).calls[INNER]["status"] == "failed"
     assert view(told, CHILD).state == view(told, PARENT).state == "idle"
+    (*_, (_, child)) = of_kind(told, "subagent_update")
+    assert child["state"]["state"] == "idle"
