@@ -173,7 +173,7 @@ async def history(api: str, server: ModelServer, model: ModelInfo) -> Conversati
     return talk
 
 
-@pytest.mark.parametrize(("before", "after"), itertools.product(APIS, APIS))
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(APIS, APIS)))
 async def test_an_api_takes_the_history_that_another_made(
     server: ModelServer, before: str, after: str
 ) -> None:
@@ -217,7 +217,7 @@ async def test_reasoning_goes_back_to_the_model_that_did_it(server: ModelServer,
         assert signed(api) + mark in sent.body.decode()
 
 
-@pytest.mark.parametrize(("api", "through"), itertools.permutations(APIS, 2))
+@pytest.mark.parametrize(("api", "through"), list(itertools.permutations(APIS, 2)))
 async def test_reasoning_survives_a_while_with_another_model(
     server: ModelServer, api: str, through: str
 ) -> None:
