@@ -98,8 +98,11 @@ class _Teller:
             case events.ChildWorked():
                 self._child(event).take(event.did)
             case events.ToolEnded(call=call):
-                yield from _passages(event, self._calls, self._words)
-                yield from self._work_for(call)
+                passages = list(_passages(event, self._calls, self._words))
+                work = list(self._work_for(call))
+                # What the call of a child shows is what the child did and said, in short.
+                yield from passages if event.failed or not work else passages[:1]
+                yield from work
             case events.TurnEnded() | events.TurnInterrupted():
                 yield from self._cut_off()
                 yield from _passages(event, self._calls, self._words)

@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from acp_agent.config.words import words_in
-from acp_agent.content import DiffPart
+from acp_agent.content import DiffPart, text_part
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -60,6 +61,17 @@ def test_what_a_child_did_stands_below_its_call_and_is_marked_as_the_childs() ->
         Passage("tool", "Done", CHILD),
         Passage("agent", "there.", CHILD),
     ]
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_what_the_call_shows_is_told_only_where_it_is_more_than_what_the_child_did(
+    failed: bool,
+) -> None:
+    *work, end = [*child_work.begun(), *child_work.announced(), *child_work.done()]
+    assert isinstance(end, ToolEnded)
+    events = [*work, replace(end, failed=failed, content=(text_part("- ✓ Read a\nThere."),))]
+    kinds = [one.kind for one in passages(events)]
+    assert ("output" in kinds) == failed
 
 
 def test_children_that_work_side_by_side_are_told_one_after_the_other() -> None:
