@@ -17,6 +17,7 @@ class OpenCalls:
         self._tasks: dict[CallId, asyncio.Task[None] | None] = {}
         self._commands: dict[CallId, asyncio.Event] = {}
         self._stopped: set[CallId] = set()
+        self._by_user: set[CallId] = set()
 
     # -- for those who run the calls -----------------------------------------------------------
 
@@ -24,9 +25,15 @@ class OpenCalls:
         """How many calls have not ended."""
         return len(self._tasks)
 
-    def add(self, call: CallId) -> None:
-        """A call is about to be shown."""
+    def add(self, call: CallId, *, by_user: bool = False) -> None:
+        """A call is about to be shown; `by_user` where the user made it, and not the model."""
         self._tasks[call] = None
+        if by_user:
+            self._by_user.add(call)
+
+    def is_by_user(self, call: CallId) -> bool:
+        """Whether the user made the call."""
+        return call in self._by_user
 
     def runs_in(self, call: CallId, task: asyncio.Task[None]) -> bool:
         """A call is worked on by `task` from now on. False: it was stopped before that."""

@@ -29,7 +29,7 @@ async def make_call(host: TurnHost, name: str, arguments: str) -> None:
     """
     message, call = new_message_id(), new_call_id()
     title, kind = label(host.toolset, name, arguments)
-    host.open_calls.add(call)
+    host.open_calls.add(call, by_user=True)
     try:
         await host.emit(
             ModelAsked(message=message, model=host.model.ref),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec import Struct
 
@@ -104,10 +104,15 @@ def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
 def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:
     """The name of the command in a prompt, whichever block carries it, and what follows it."""
     for block in content:
-        if isinstance(block, TextBlock) and (text := block.text.strip()).startswith("/"):
-            name, *rest = text.split(maxsplit=1)
-            return name.removeprefix("/"), "".join(rest)
+        if is_command(block):
+            name, *rest = block.text.split(maxsplit=1)
+            return name.removeprefix("/"), "".join(rest).rstrip()
     return None
+
+
+def is_command(block: ContentBlock) -> TypeGuard[TextBlock]:
+    """Whether a block of a prompt begins as a command does."""
+    return isinstance(block, TextBlock) and block.text.lstrip().startswith("/")
 
 
 async def find_command(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.places import any_there, places
 from acp_agent.session.commands import Command
@@ -65,9 +67,27 @@ class Definitions:
                 await self._session.tell(_notice(new))
 
     def _find(self) -> Found:
-        from acp_agent.extensions.definitions.finding import find_definitions  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.definitions.finding import (  # noqa: PLC0415 - in a thread
+            Found,
+            find_definitions,
+        )
 
-        return find_definitions(self.places, self._session.services.config)
+        found = find_definitions(self.places, self._session.services.config)
+        # What is offered, and told, has no secret in it. The texts themselves are cleaned when one
+        # of them is used.
+        clean = self._session.clean
+        return Found(
+            skills=tuple(
+                replace(
+                    one,
+                    description=clean(one.description),
+                    hint=None if one.hint is None else clean(one.hint),
+                )
+                for one in found.skills
+            ),
+            agents=tuple(replace(one, description=clean(one.description)) for one in found.agents),
+            problems=tuple(replace(one, why=clean(one.why)) for one in found.problems),
+        )
 
     @property
     def skills(self) -> Sequence[Skill]:

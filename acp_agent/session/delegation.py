@@ -26,12 +26,14 @@ from acp_agent.session.chosen import choose
 from acp_agent.session.notes import Notes
 from acp_agent.session.skill_text import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
+from acp_agent.tools.quoting import one_line
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.task import TaskTool
 
 if TYPE_CHECKING:
     from acp_agent.session.turn_host import SessionHost
 
+_TITLE = 120  # characters
 BROKE = "It broke by a fault of the program's; the log has the details."
 NOTHING_SAID = "The agent ended without an answer."
 _CUT_SHORT: dict[StopReason | None, str] = {
@@ -72,13 +74,15 @@ class Delegation:
         if spec is None:
             raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
         run = _Run(self._host, f"{spec.name}: {title}", spec.description, progress)
-        return await run.work(spec.prompt, task, spec.uses)
+        return await run.work(self._session.clean(spec.prompt), task, spec.uses)
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Give a skill's text to the model; have an agent follow it that wants a run of its own."""
         skill = self._definitions.skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
+        if not (skill.by_model or self._host.open_calls.is_by_user(CallId(progress.call))):
+            raise ToolError(f"only the user may choose the skill {name}, as /skill:{name}")
         if not skill.apart and skill.uses == Uses():
             return Outcome(text=self._session.clean(skill_text(skill)))
         prompt, uses = None, skill.uses
@@ -86,7 +90,7 @@ class Delegation:
             spec = self._definitions.agent(skill.agent)
             if spec is None:
                 raise ToolError(f"the skill {name} wants the agent {skill.agent}, which is missing")
-            prompt, uses = spec.prompt, uses.over(spec.uses)
+            prompt, uses = self._session.clean(spec.prompt), uses.over(spec.uses)
         run = _Run(self._host, f"{skill.name}: {request or skill.description}", "", progress)
         return await run.work(prompt, self._session.clean(skill_text(skill, request)), uses)
 
@@ -106,7 +110,7 @@ class _Run:
     ) -> None:
         self._parent = parent
         self._session = parent.owner
-        self._title = title
+        self._title = one_line(title, _TITLE)
         self._description = description
         self._progress = progress
         self._child = new_session_id()

@@ -90,7 +90,10 @@ class Prompter:
             raise InvalidInputError("prompt: it is empty; say something", field="prompt")
         mcp = self._session.extensions.mcp
         command = await find_command(
-            content, () if mcp is None else mcp.prompts, cancelled, self._skills
+            content,
+            () if mcp is None else mcp.prompts,
+            cancelled,
+            lambda name, rest: self._skills(name, rest, content),
         )
         chosen = None if command is None else command.chosen
         self._check_images(content, model if chosen is None else chosen.model)
@@ -121,10 +124,12 @@ class Prompter:
         if reply is not None:
             own = Assignment(reply=spoken(reply), work=command.work)
             return msgspec.structs.replace(message, local=True), own
-        calls = command.call is not None and not self._session.turns.takes_words
-        attached = await self._attached(content, None if calls else command.ask)
+        # Where the turn that runs ends before the words are part of it, no call is made of them:
+        # they have the text with them.
+        call = None if self._session.turns.takes_words else command.call
+        attached = await self._attached(content, command.ask if call is None else None)
         return msgspec.structs.replace(message, attached=attached), Assignment(
-            repetition=command.repetition, chosen=command.chosen, call=command.call
+            repetition=command.repetition, chosen=command.chosen, call=call
         )
 
     async def _reply(self, command: FoundCommand) -> str | None:
@@ -147,12 +152,14 @@ class Prompter:
                 field="prompt",
             )
 
-    async def _skills(self, name: str, rest: str) -> FoundCommand | None:
+    async def _skills(
+        self, name: str, rest: str, content: Sequence[ContentBlock]
+    ) -> FoundCommand | None:
         if not self._session.extensions.definitions.there:
             return None
         from acp_agent.session.skill_command import skill_command  # noqa: PLC0415 - where any are
 
-        return await skill_command(self._session, name, rest)
+        return await skill_command(self._session, name, rest, content)
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
         """What the model is told beside the user's words: a command's, notes, linked files."""

@@ -12,12 +12,12 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.listing import listing, names_in_short
 from acp_agent.tools.quoting import one_line
 from acp_agent.tools.touches import NOTHING, Touches
 from acp_agent.workspace.contract import Workspace
 
 _TITLE = 100  # characters
-_DESCRIPTION = 300  # characters of a skill's description that the model is sent
 
 Use = Callable[[str, str, Progress], Awaitable[Outcome]]
 
@@ -60,10 +60,7 @@ class SkillTool(Tool[SkillParams]):
         """What the tool is for, and the skills that there are."""
         if not self._skills:
             return f"{super().description()}\n\nAt the moment only the user may choose one."
-        lines = [
-            f"- {name}: {one_line(about, _DESCRIPTION)}" for name, about in self._skills.items()
-        ]
-        return "\n".join([super().description(), "", "The skills:", *lines])
+        return "\n".join([super().description(), "", "The skills:", *listing(self._skills)])
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "Use the skill review"."""
@@ -83,7 +80,8 @@ class SkillTool(Tool[SkillParams]):
         """
         if params.skill not in self._names:
             raise ToolError(
-                f"there is no skill {params.skill!r}; the skills are {', '.join(self._skills)}"
+                f"there is no skill {one_line(params.skill, _TITLE)!r}; the skills are "
+                f"{names_in_short(self._skills)}"
             )
         return Prepared(
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)

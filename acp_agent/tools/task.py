@@ -12,12 +12,12 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.listing import listing, names_in_short
 from acp_agent.tools.quoting import one_line
 from acp_agent.tools.touches import NOTHING, Touches
 from acp_agent.workspace.contract import Workspace
 
 _TITLE = 100  # characters
-_DESCRIPTION = 300  # characters of an agent's description that the model is sent
 
 Delegate = Callable[[str, str, str, Progress], Awaitable[Outcome]]
 
@@ -53,10 +53,7 @@ class TaskTool(Tool[TaskParams]):
 
     def description(self) -> str:
         """What the tool is for, and the agents that there are."""
-        lines = [
-            f"- {name}: {one_line(about, _DESCRIPTION)}" for name, about in self._agents.items()
-        ]
-        return "\n".join([super().description(), "", "The agents:", *lines])
+        return "\n".join([super().description(), "", "The agents:", *listing(self._agents)])
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "explore: Find the parser"."""
@@ -79,7 +76,8 @@ class TaskTool(Tool[TaskParams]):
         """
         if params.agent not in self._agents:
             raise ToolError(
-                f"there is no agent {params.agent!r}; the agents are {', '.join(self._agents)}"
+                f"there is no agent {one_line(params.agent, _TITLE)!r}; the agents are "
+                f"{names_in_short(self._agents)}"
             )
         return Prepared(
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)

@@ -34,11 +34,12 @@ You look around and say where things are.
 TASK = Call("task", {"agent": "explore", "title": "Find the port", "task": "Which port is used?"})
 
 
-def write_agent(folder: Path, more: str = "", name: str = "explore") -> None:
+def write_agent(folder: Path, more: str = "", name: str = "explore") -> Path:
     agents = folder / ".agents" / "agents"
     agents.mkdir(parents=True, exist_ok=True)
     text = EXPLORE.format(more=more).replace("name: explore", f"name: {name}")
     (agents / f"{name}.md").write_text(text)
+    return agents / f"{name}.md"
 
 
 @pytest.fixture

@@ -1,0 +1,110 @@
+"""What files of a project that somebody else wrote cannot make happen, or show."""
+
+from __future__ import annotations
+
+import itertools
+
+from acp_agent.content import ResourceLinkBlock
+from acp_agent.events import NoticeShown, SubagentChanged, ToolCalled, ToolEnded
+from tests.session.test_session_children import TASK, write_agent
+from tests.session.test_session_skills import USE, write_skill
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import SECRET, Desk
+
+
+async def test_a_skill_that_only_the_user_may_choose_is_not_run_again_by_a_model_that_saw_its_name(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "context: fork\ndisable-model-invocation: true")
+    model_server.add(answer("Two faults."), answer(USE), answer("I may not."))
+    assert await desk.say("/skill:review the parser") == "end_turn"
+    first, second = desk.editor.of(ToolEnded)
+    assert first.result == "Two faults."
+    assert second.failed
+    assert "only the user may choose" in second.result
+    assert "/skill:review" in second.result
+
+
+async def test_keys_in_what_skills_and_agents_say_reach_neither_the_model_nor_the_editor(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    front = f"---\nname: {{0}}\ndescription: Signs with {SECRET}.\nargument-hint: {SECRET}\n---\n"
+    agent = write_agent(desk.folder)
+    agent.write_text(front.format("explore") + f"You know {SECRET}.")
+    skill = write_skill(desk.folder) / "SKILL.md"
+    skill.write_text(front.format("review") + f"Sign with {SECRET}.")
+    write_agent(desk.folder, f"model: {SECRET}", name="wrong")
+    model_server.add(answer(TASK, USE), answer("4711."), answer("Done."))
+    await desk.say("Go")
+    assert "Signs with [secret]." in str(model_server.requests[0].json["tools"])
+    assert "You know [secret]." in str(model_server.requests[1].json["messages"][0])
+    assert not [one for one in model_server.requests if SECRET.encode() in one.body]
+    assert SECRET not in str(desk.editor.commands)
+    assert SECRET not in str(desk.editor.shown)
+    assert len(desk.editor.of(NoticeShown)) == 1
+    assert SECRET not in str(await desk.journal())
+
+
+async def test_an_agent_is_titled_with_one_short_line_whatever_its_task_is_called(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    write_skill(desk.folder, "context: fork")
+    strange = "Look \x1b[2J\u202e" + "far " * 100 + "\nand wide"
+    task = Call("task", {"agent": "explore", "title": strange, "task": "Look."})
+    use = Call("skill", {"skill": "review", "request": strange})
+    model_server.add(answer(task, use), answer("One."), answer("Two."), answer("Done."))
+    await desk.say("Go")
+    titles = [event.title for event in desk.editor.of(SubagentChanged) if event.title]
+    assert len(titles) == 2
+    for title in titles:
+        assert len(title) <= 120
+        assert title.isprintable()
+
+
+async def test_many_skills_and_agents_take_a_bounded_part_of_every_request(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    for number in range(400):
+        write_agent(desk.folder, f"metadata: {number}", name=f"agent-{number:03}")
+        folder = desk.folder / ".agents" / "skills" / f"skill-{number:03}"
+        folder.mkdir(parents=True)
+        text = f"---\nname: {folder.name}\ndescription: {'What it does. ' * 70}\n---\nDo it."
+        (folder / "SKILL.md").write_text(text)
+    wrong = [Call("skill", {"skill": "no" * 9_000}), Call("task", TASK.arguments | {"agent": "no"})]
+    model_server.add(answer(*wrong), answer("Done."))
+    await desk.say("Go")
+    tools = {
+        tool["function"]["name"]: tool["function"]["description"]
+        for tool in model_server.requests[0].json["tools"]
+    }
+    for tool, name in (("skill", "skill-399"), ("task", "agent-399")):
+        assert len(tools[tool]) < 20_000
+        assert f"\n- {name}" in tools[tool]
+    assert all(len(event.result) < 2_000 for event in desk.editor.of(ToolEnded))
+
+
+async def test_the_tools_of_a_session_with_skills_and_agents_stay_the_same_bytes(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    write_skill(desk.folder)
+    for _ in range(5):
+        model_server.add(answer(TASK, USE), answer("4711."), answer("Done."))
+        await desk.say("Go")
+    own = [one.body for one in model_server.requests if b"explore: Finds" in one.body]
+    assert len(own) == 10
+    for before, after in itertools.pairwise(own):
+        assert after.startswith(before.removesuffix(b"]}"))
+
+
+async def test_a_skill_to_be_run_apart_is_told_of_what_the_user_attached(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_skill(desk.folder, "context: fork")
+    (desk.folder / "parser.py").write_text("pass\n")
+    link = ResourceLinkBlock(name="parser.py", uri=(desk.folder / "parser.py").as_uri())
+    model_server.add(answer("Two faults."), answer("There are two faults."))
+    await desk.say("/skill:review", link)
+    assert link.uri in str(model_server.requests[0].json["messages"][-1])
+    assert link.uri in desk.editor.of(ToolCalled)[0].arguments
