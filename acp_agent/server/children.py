@@ -77,7 +77,7 @@ class ChildSessions(ABC, Generic[UpdateT]):
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """What a client that missed the beginning has to know of the children at work."""
         for child, told in self._told.items():
-            if self._works(child):
+            if self._goes_on(child):
                 yield from self._of_parent(parent, told)
 
     def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
@@ -89,6 +89,10 @@ class ChildSessions(ABC, Generic[UpdateT]):
                 ended = SubagentChanged(session=child, state="idle", stop_reason="cancelled")
                 yield from self.project(parent, ended)
         self._calls.clear()
+
+    def _goes_on(self, child: SessionId) -> bool:
+        """Whether more of a child is to be shown."""
+        return self._works(child)
 
     def _works(self, child: SessionId) -> bool:
         return self._told[child].state in {"running", "requires_action"}

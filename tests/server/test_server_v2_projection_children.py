@@ -215,7 +215,10 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
         str(one) for of, one in of_kind(told, "state_update") if of == PARENT and INNER in str(one)
     } == set()
     known = as_json(family.announced())
-    assert [(of, one["sessionUpdate"]) for of, one in known] == [(CHILD, "terminal_update")]
+    assert [(of, one["sessionUpdate"]) for of, one in known] == [
+        (PARENT, "subagent_update"),
+        (CHILD, "terminal_update"),
+    ]
     now = as_json(family.states())
     assert [(of, one["state"]) for of, one in now] == [(PARENT, "idle"), (CHILD, "idle")]
     ends = live(

@@ -35,7 +35,7 @@ class Children(ChildSessions[acp.SessionUpdate]):
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """What a client that missed the beginning has to know of the children at work.
 
-        Those whose commands go on behind their calls are among them.
+        Those whose commands go on behind their calls are among them, with the terminals of these.
         """
         yield from super().announced(parent)
         for child, projector in self._projectors.items():
@@ -45,7 +45,7 @@ class Children(ChildSessions[acp.SessionUpdate]):
     def states(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """What the children are doing that are at work."""
         for child, projector in self._projectors.items():
-            if not projector.activity.at_rest:
+            if self._goes_on(child):
                 yield child, projector.activity.now()
 
     def asks(
@@ -58,6 +58,9 @@ class Children(ChildSessions[acp.SessionUpdate]):
             yield child, update
         if child != parent:
             yield from self._mirrored(parent, child)
+
+    def _goes_on(self, child: SessionId) -> bool:
+        return self._works(child) or not self._session(child).activity.at_rest
 
     def _worked(
         self, parent: SessionId, event: ChildWorked
