@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -95,6 +96,21 @@ def test_the_diff_has_no_key_of_another_agent_wherever_it_stands(
     assert all(secret in zed.read_text() for secret in hidden)
 
 
+def test_the_diff_of_millions_of_characters_in_a_line_is_short_and_soon_there(
+    zed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = json.dumps({"long": "key" * 150_000, "API_KEY": "plain-1", "other": "x" * 200_000})
+    zed.write_text(before)
+    started = time.monotonic()
+    assert setup("zed", "--yes") == 0
+    assert time.monotonic() - started < 20  # of hours
+    shown = capsys.readouterr().out
+    assert len(shown) < 5000
+    assert '"agent_servers": {"acp-agent": ' in shown
+    assert setup("zed", "--undo", "--yes") == 0
+    assert zed.read_text() == before
+
+
 def test_leftovers_of_a_setup_that_was_killed_are_told_and_taken_away(
     zed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +126,16 @@ def test_leftovers_of_a_setup_that_was_killed_are_told_and_taken_away(
     assert not left.exists()
     zed.write_text(BEFORE)  # as an undo that was killed before its last step leaves it
     assert setup("zed", "--undo", "--yes") == 0
+    assert list(zed.parent.iterdir()) == [zed]
+
+
+def test_a_key_that_is_written_with_escapes_is_taken_back_to_the_byte(zed: Path) -> None:
+    before = r'{"agent\u005fservers": {"x": {"command": "y"}}}'
+    zed.write_text(before)
+    assert setup("zed", "--yes") == 0
+    assert "acp-agent" in zed.read_text()
+    assert setup("zed", "--undo", "--yes") == 0
+    assert zed.read_text() == before
     assert list(zed.parent.iterdir()) == [zed]
 
 

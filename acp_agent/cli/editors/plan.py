@@ -133,7 +133,9 @@ def plan_undo(editor: Editor, path: Path, command: Sequence[str]) -> Plan:
     for before in (config_file.read_backup(file), None):
         if _became(editor, before, file.data, command):
             return Plan(file, before, restores=before is not None, keep=False)
-    return Plan(file, _without_agent(editor, file.data))
+    after = _without_agent(editor, file.data)
+    restores = after == config_file.read_backup(file)
+    return Plan(file, after, restores=restores, keep=not restores)
 
 
 def _became(editor: Editor, before: bytes | None, now: bytes, command: Sequence[str]) -> bool:

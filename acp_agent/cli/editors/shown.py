@@ -10,14 +10,18 @@ from acp_agent.cli.editors.plan import Plan
 from acp_agent.cli.output import on_terminal, say, visible
 from acp_agent.workspace.scrub import scrub
 
-_TELLING = r"[\w.-]*(?:key|token|secret|passw|credential|authorization)[\w.-]*"
+# A whole word, of a length that names have: a file may have words of a million characters.
+_TELLING = r"(?<![\w.-])[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+# The same behind the first dash of a switch.
+_SWITCH = r"-[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
+_BEGINNING, _END = 300, 700  # characters of a longer line that are shown
 # The value of a member or of a switch, as `"API_KEY": "…"`, `"--api-key", "…"`, `"--token=…"`.
 _SECRET = re.compile(
-    rf"""(["']?{_TELLING}["']?\s*[:=]\s*|["']-{_TELLING}["']\s*,\s*)"""
+    rf"""(["']?{_TELLING}["']?\s*[:=]\s*|["']{_SWITCH}["']\s*,\s*)"""
     r"""(["'])(?!\2)(?:[^"'\\]|\\.)+\2""",
     re.IGNORECASE,
 )
-_SECRET_WITHIN = re.compile(rf"""(["']-{_TELLING}=)(?:[^"'\\]|\\.)+""", re.IGNORECASE)
+_SECRET_WITHIN = re.compile(rf"""(["']{_SWITCH}=)(?:[^"'\\]|\\.)+""", re.IGNORECASE)
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -42,7 +46,7 @@ def diff(plan: Plan) -> list[str]:
         named += f" (a link to {plan.file.real})"
     nothing = str(Path("/dev/null"))
     return [
-        _without_secrets(line)
+        _cut(_without_secrets(line))
         for line in unified_diff(
             before,
             after,
@@ -56,6 +60,13 @@ def diff(plan: Plan) -> list[str]:
 def _without_secrets(line: str) -> str:
     line = _SECRET_WITHIN.sub(r"\1[secret]", _SECRET.sub(r"\1\2[secret]\2", line))
     return scrub(line, ())  # and what has the form of a credential, whatever its name
+
+
+def _cut(line: str) -> str:
+    """A line as long as one that is read: settings in one line may have millions of characters."""
+    if len(line) <= _BEGINNING + _END:
+        return line
+    return f"{line[:_BEGINNING]} … {line[-_END:]}"
 
 
 def _lines(data: bytes | None) -> list[str]:
