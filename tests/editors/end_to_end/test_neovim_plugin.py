@@ -33,6 +33,16 @@ end
 vim.ui.input = function(_, given) given(table.remove(answers, 1)) end
 """
 
+# For how many milliseconds Neovim looked at nothing, neither keys nor anything else, at most.
+WATCHING = """
+local last = vim.uv.hrtime()
+_G.worst = 0
+vim.uv.new_timer():start(0, 1, function()
+  local now = vim.uv.hrtime()
+  _G.worst, last = math.max(_G.worst, (now - last) / 1e6), now
+end)
+"""
+
 
 def test_words_said_meanwhile_steer_the_turn(
     opened: Opened, model: ModelServer, workspace_repo: Path
@@ -338,23 +348,17 @@ def test_a_hundred_thousand_pieces_and_a_thousand_calls_leave_the_editor_respons
     opened: Opened,
 ) -> None:
     with opened(command=STRANGE) as nvim:
-        for prompt in ("flood 100000", "prose 100000", "tools 1000", "line 1000000"):
-            waits = []
+        nvim.lua(WATCHING)
+        for prompt in (
+            "flood 100000",
+            "prose 100000",
+            "tools 1000",
+            "line 1000000",
+            "huge 1000000",
+        ):
             start = time.monotonic()
-            nvim.lua("require('acp_agent').send(...)", prompt)
-            while True:
-                asked = time.monotonic()
-                state = nvim.lua("return require('acp_agent').statusline()", within=10)
-                waits.append(time.monotonic() - asked)
-                if "idle" in state:
-                    break
-                time.sleep(0.005)
-            waits.sort()
-            print(
-                f"{prompt}: {time.monotonic() - start:.2f} s, "
-                f"an answer in {waits[len(waits) // 2] * 1000:.0f} ms, "
-                f"the slowest in {waits[-1] * 1000:.0f} ms"
-            )
-            assert waits[len(waits) // 2] < 0.2
-            assert waits[-1] < 5
-        idle(nvim)
+            nvim.lua("_G.worst = 0; require('acp_agent').send(...)", prompt)
+            idle(nvim)
+            blocked = nvim.lua("return _G.worst")
+            print(f"{prompt}: {time.monotonic() - start:.2f} s, blocked {blocked:.0f} ms at most")
+            assert blocked < 2000
