@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from acp_agent.agent.coming import Coming
 from acp_agent.agent.rewinding import Branches
 from acp_agent.agent.tokens import text_tokens
 from acp_agent.agent.view import Entry, View
@@ -38,16 +39,14 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.ids import CallId, MessageId
+from acp_agent.ids import MessageId
 from acp_agent.models.base import (
     AnswerText,
     AnswerThought,
     Message,
     ModelSide,
     ToolResult,
-    UserImage,
     UserSide,
-    UserText,
 )
 
 if TYPE_CHECKING:  # for sessions in which something was said
@@ -58,7 +57,6 @@ INTERRUPTED_NOTE = (
     "[The agent was stopped from outside in the previous turn: an answer or a tool call of it may "
     "be cut off. Look at the state of the files before relying on it.]"
 )
-NO_RESULT = "The call was cut off before it ended; it may or may not have taken effect."
 
 
 class Counted(Struct, frozen=True, kw_only=True):
@@ -92,11 +90,7 @@ class Context:
         self._compactions: dict[str, int] = {}  # the place at which each began
         self._pictures: dict[str, tuple[ImageBlock, ...]] = {}  # that nobody described
         self._answer: OpenAnswer | None = None
-        self._calls: list[CallId] = []
-        self._results: dict[CallId, ToolResult] = {}
-        self._waiting: list[tuple[UserSide, MessageId, bool]] = []
-        self._note = ""
-        self._news: list[UserText] = []  # of background commands, for the next message to the model
+        self._coming = Coming()
         self._turn_began_at = 0
 
     def feed(self, events: Iterable[Event]) -> None:
@@ -178,7 +172,7 @@ class Context:
                 self._writing.seal(event)
             case ToolCalled():
                 self._writing.call(event)
-                self._calls.append(event.call)
+                self._coming.called(event.call)
             case ModelAsked():
                 self._asked, self._asked_tokens = event.message, self.tokens
             case ModelAnswered() if event.message == self._asked:
@@ -187,8 +181,11 @@ class Context:
                 self._ended(event)
             case UserMessage():
                 self._say(event)
-            case BackgroundCommandChanged() | PromptRepeated():
-                self._hear(event)
+            case BackgroundCommandChanged():
+                self._coming.heard(event)
+            case PromptRepeated():
+                self._coming.repeated(event)
+                self._settle()
             case TurnStarted():
                 self._turn += 1
                 self._turn_began_at = len(self._view.entries)
@@ -196,7 +193,7 @@ class Context:
                 self._end_turn(event)
             case TurnInterrupted():
                 self._close()
-                self._note = INTERRUPTED_NOTE
+                self._coming.note = INTERRUPTED_NOTE
             case SystemPromptWritten():
                 self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
             case _:
@@ -232,7 +229,7 @@ class Context:
         if event.discarded:
             # The same request is made again: what the user said meanwhile is no part of it.
             self._answer = None
-            self._calls.clear()
+            self._coming.forget_calls()
             return
         self._take_answer()
         if event.usage:
@@ -260,9 +257,9 @@ class Context:
 
     def _rewind(self, event: Rewound) -> None:
         """Go back, and leave behind what was about to be said."""
-        self._calls.clear()
-        self._results.clear()
-        self._answer, self._asked, self._note, self.counted = None, None, "", None
+        self._coming.forget_calls()
+        self._coming.note = ""
+        self._answer, self._asked, self.counted = None, None, None
         self._branches.go(self._view, event, self._turn)
         self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
 
@@ -276,32 +273,15 @@ class Context:
             self._view.cut_results(self._view.place(event.results_before), event.result_limit)
 
     def _ended(self, event: ToolEnded) -> None:
-        pictures: tuple[ImageBlock, ...] = ()
-        if event.images:
-            from acp_agent.agent.said import pictures_in  # noqa: PLC0415 - rarely needed
-
-            pictures = self._pictures[event.call] = pictures_in(event.images)
-        self._results[event.call] = ToolResult(
-            call=event.call, text=event.result, failed=event.failed, images=pictures
-        )
+        if pictures := self._coming.ended(event):
+            self._pictures[event.call] = pictures
         self._settle()
 
     def _say(self, event: UserMessage) -> None:
         if event.local:
             return
-        from acp_agent.agent.said import pictures_in, said_part  # noqa: PLC0415 - not at start
-
-        parts: list[UserText | UserImage | ToolResult] = []
-        if self._note:
-            parts.append(UserText(self._note))
-            self._note = ""
-        parts.extend(self._take_news())
-        parts.extend(map(said_part, event.content))
-        if event.attached:
-            parts.append(UserText(event.attached))
-        if shown := pictures_in(event.content):
-            self._pictures[event.message] = shown
-        self._waiting.append((UserSide(tuple(parts)), event.message, not event.steering))
+        if pictures := self._coming.said(event):
+            self._pictures[event.message] = pictures
         self._settle()
 
     def _end_turn(self, event: TurnEnded) -> None:
@@ -311,43 +291,17 @@ class Context:
             # prompt" (Agent Client Protocol v1, StopReason).
             self._view.truncate(self._turn_began_at)
         elif event.stop_reason == "cancelled":
-            self._note = CANCELLED_NOTE
+            self._coming.note = CANCELLED_NOTE
 
     def _close(self) -> None:
         """Take what is open as it is: a cut-off answer, calls without a result."""
         self._take_answer()
-        for call in self._calls:
-            self._results.setdefault(call, ToolResult(call=call, text=NO_RESULT, failed=True))
+        self._coming.cut_off()
         self._settle()
 
     def _settle(self) -> None:
         """Move on what is complete: results behind their answer, then what the user said."""
         if self._asked is not None or self._answer is not None:
             return
-        if self._calls:
-            if any(call not in self._results for call in self._calls):
-                return
-            found = [self._results[call] for call in self._calls]
-            results = UserSide((*found, *self._take_news()))
-            self._view.append(results, said=None, turn=self._turn)
-            self._calls.clear()
-            self._results.clear()
-        for message, said, opens in self._waiting:
+        for message, said, opens in self._coming.take():
             self._view.append(message, said=said, turn=self._turn, opens=opens)
-        self._waiting.clear()
-
-    def _hear(self, event: BackgroundCommandChanged | PromptRepeated) -> None:
-        """Take in what the model is told of by nobody's words or calls."""
-        if isinstance(event, PromptRepeated):
-            parts = (*self._take_news(), UserText(event.text))
-            self._waiting.append((UserSide(parts), event.message, True))
-            self._settle()
-        elif event.status != "running" and not event.heard:
-            from acp_agent.agent.said import command_news  # noqa: PLC0415 - rarely needed
-
-            self._news.append(UserText(command_news(event)))
-
-    def _take_news(self) -> Sequence[UserText]:
-        """What happened to background commands meanwhile, once."""
-        news, self._news = self._news, []
-        return news

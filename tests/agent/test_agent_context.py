@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.agent.context import CANCELLED_NOTE, INTERRUPTED_NOTE, NO_RESULT, Context
+from acp_agent.agent.coming import NO_RESULT
+from acp_agent.agent.context import CANCELLED_NOTE, INTERRUPTED_NOTE, Context
 from acp_agent.content import ImageBlock, ResourceBlock, ResourceContents, TextBlock
 from acp_agent.events import (
     AgentText,
