@@ -35,6 +35,8 @@ from acp_agent.models.openai_request import MAX_ANSWER, NO_PICTURE, chosen_level
 from acp_agent.models.providers import Provider
 
 _CACHE: JsonObject = {"type": "ephemeral"}
+_OFF: JsonObject = {"type": "disabled"}
+_HIGHEST_TEMPERATURE = 1.0
 _LEAST_BUDGET = 1_024  # tokens, the API's own minimum
 _BUDGETS: dict[ThoughtLevel, int] = {
     "minimal": 1_024, "low": 4_096, "medium": 10_000, "high": 24_000,
@@ -51,9 +53,11 @@ def written(provider: Provider, request: ModelRequest) -> JsonObject:
     """The request; what is `msgspec.Raw` in it is JSON already."""
     limit = min(request.model.max_output, MAX_ANSWER)
     body: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
-    if request.model.temperature is not None:
-        body["temperature"] = request.model.temperature
-    body.update(_reasoning(request, limit))
+    messages = _messages(request)
+    body.update(_reasoning(request, limit, messages))
+    if request.model.temperature is not None and body.get("thinking", _OFF) == _OFF:
+        # Only this scale's own end is taken where the model thinks, and no more than it elsewhere.
+        body["temperature"] = min(request.model.temperature, _HIGHEST_TEMPERATURE)
     if provider.id == "anthropic":
         body["cache_control"] = _CACHE  # services that only speak the API may not know it
     if request.system:
@@ -67,7 +71,6 @@ def written(provider: Provider, request: ModelRequest) -> JsonObject:
             }
             for tool in request.tools
         ]
-    messages = _messages(request)
     if provider.platform is not None:
         _mark_last(messages)
     body["messages"] = messages
@@ -80,17 +83,18 @@ def _mark_last(messages: Sequence[JsonObject]) -> None:
         block["cache_control"] = _CACHE
 
 
-def _reasoning(request: ModelRequest, limit: int) -> JsonObject:
+def _reasoning(request: ModelRequest, limit: int, messages: Sequence[JsonObject]) -> JsonObject:
     level = chosen_level(request)
     control = request.model.reasoning
     # "effort": a model of the user's own, of which no more is known.
     if level is None or control not in {"adaptive", "between_tools", "budget", "effort"}:
         return {}
     if level == "off":
-        least = "between_tools" if control == "between_tools" else "disabled"
-        return {"thinking": {"type": least}}
+        return {"thinking": {"type": "between_tools"} if control == "between_tools" else _OFF}
     if control == "budget":
-        budget = max(_LEAST_BUDGET, min(_BUDGETS[level], limit // 2))
+        budget = min(_BUDGETS[level], limit // 2)
+        if budget < _LEAST_BUDGET or _began_without_thinking(messages):
+            return {"thinking": _OFF}
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     effort = "low" if level == "minimal" else level
     return {
@@ -98,6 +102,18 @@ def _reasoning(request: ModelRequest, limit: int) -> JsonObject:
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {"effort": effort},
     }
+
+
+def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
+    """Whether results are sent of calls before which the model did not think.
+
+    That are calls which the agent or another model made. With a budget the API refuses to let the
+    model think behind them, in this turn.
+    https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+    """
+    if len(messages) < 2 or messages[-1]["content"][0]["type"] != "tool_result":
+        return False
+    return messages[-2]["content"][0]["type"] not in {"thinking", "redacted_thinking"}
 
 
 def _messages(request: ModelRequest) -> list[JsonObject]:

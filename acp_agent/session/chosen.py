@@ -50,16 +50,16 @@ def choose(
         InvalidInputError: there is no such model, or it cannot be used; the message says why.
     """
     model = main if uses.model is None else _named(uses.model, main, models, config)
-    if uses.temperature is not None:
-        model = replace(model, temperature=uses.temperature)
+    option = thought_option(model, uses.thought_level or thought)
+    level = None if option is None else cast("ThoughtLevel", option.current)
     if uses.max_output is not None:
         model = replace(model, max_output=min(uses.max_output, model.max_output))
-    option = thought_option(model, uses.thought_level or thought)
-    return Chosen(
-        model=model,
-        thought_level=None if option is None else cast("ThoughtLevel", option.current),
-        uses=uses,
-    )
+    # Most models refuse any temperature but their own while they reason, and some always; whoever
+    # wrote the file did not know which model would read it.
+    reasons = level not in {None, "off"} or model.reasoning in {"adaptive", "between_tools"}
+    if uses.temperature is not None and not reasons:
+        model = replace(model, temperature=uses.temperature)
+    return Chosen(model=model, thought_level=level, uses=uses)
 
 
 def _named(name: str, main: ModelInfo, models: Models, config: Config) -> ModelInfo:

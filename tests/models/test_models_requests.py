@@ -279,6 +279,29 @@ def test_a_budget_of_thoughts_leaves_room_for_the_answer() -> None:
     assert decoded("anthropic", request)["thinking"]["budget_tokens"] == 4_000
 
 
+def test_a_model_is_not_let_think_where_the_longest_answer_has_no_room_for_it() -> None:
+    request = ask(
+        provider="anthropic",
+        thought_level="low",
+        model_reasoning="budget",
+        model_thought_levels=LEVELS,
+        model_max_output=1_500,
+    )
+    assert decoded("anthropic", request)["thinking"] == {"type": "disabled"}
+
+
+@pytest.mark.parametrize(("level", "sent"), [("high", None), ("off", 1.0)])
+def test_anthropic_is_told_a_temperature_that_it_takes(level: str, sent: float | None) -> None:
+    request = ask(
+        provider="anthropic",
+        thought_level=level,
+        model_reasoning="adaptive",
+        model_thought_levels=LEVELS,
+        model_temperature=1.5,
+    )
+    assert decoded("anthropic", request).get("temperature") == sent
+
+
 def test_the_limit_of_an_answer_has_the_name_that_the_service_knows() -> None:
     request = ask(model_max_output=500_000, session="sess_1")
     assert decoded("openai", request)["max_tokens"] == 64_000

@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from acp_agent.agent.context import Context
@@ -196,6 +197,39 @@ async def test_an_api_takes_the_history_that_another_made(
         for words in ("Look at this", "I read both.", "It is green.", "I beg", "Go on."):
             assert words in sent
         assert sent.count("aGk=") == 2  # the user's picture and the tool's
+
+
+@pytest.mark.parametrize(
+    ("api", "control"), [*CONTROLS.items(), ("anthropic", "budget"), ("gemini", "thinking_budget")]
+)
+async def test_an_api_takes_a_call_that_the_agent_made_by_itself(
+    server: ModelServer, api: str, control: str
+) -> None:
+    talk = await history(api, server, info(api))
+    message, call = new_message_id(), new_call_id()
+    talk.add(
+        ModelAsked(message=message, model="openai/model-a"),
+        ToolCalled(call=call, message=message, name="skill", arguments="{}", title=""),
+        ModelAnswered(message=message, model="openai/model-a"),
+        ToolEnded(call=call, result="Two faults."),
+    )
+    model = msgspec.structs.replace(info(api), reasoning=control)
+    driver = driver_of(api, server)
+    thought = () if control == "budget" else (Thought("Hm.", signed(api) + "5"),)
+    server.add(answer(*thought, Call("read", {"path": "c.py"})), answer("Done."))
+    for _ in range(2):
+        await talk.ask(driver, model)
+    talk.add(TurnEnded(turn=talk.turn, stop_reason="end_turn"))
+    talk.say(TextBlock(text="Once more."))
+    server.add(answer("Done."))
+    await talk.ask(driver, model)
+    await driver.aclose()
+    *own, after = server.requests[-3:]
+    for asked in (*own, after):
+        assert violations(api, asked.json, own=signed(api)) == []
+    if control == "budget":
+        kinds = [asked.json["thinking"]["type"] for asked in (*own, after)]
+        assert kinds == ["disabled", "disabled", "enabled"], "the next turn thinks again"
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -94,6 +94,16 @@ async def test_a_model_that_an_agents_file_names_answers_for_it_and_the_sessions
     assert "temperature" not in model_server.requests[2].json
 
 
+async def test_a_temperature_that_a_file_names_is_left_out_where_the_model_reasons(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder, "temperature: 0.1")  # gpt-5 refuses any but its own
+    model_server.add(answer(TASK), answer("4711."), answer("Done."))
+    await desk.say("Go")
+    assert "reasoning_effort" in model_server.requests[1].json
+    assert "temperature" not in model_server.requests[1].json
+
+
 async def test_the_users_configuration_beats_what_an_agents_file_says(
     tmp_path: Path, model_server: ModelServer
 ) -> None:

@@ -62,6 +62,22 @@ def _anthropic(body: Body, own: str) -> list[str]:
         wrong.append("the last message must be the user's")
     if open_calls:
         wrong.append("calls without a result at the end")
+    return wrong + _anthropic_thinking(body)
+
+
+def _anthropic_thinking(body: Body) -> list[str]:
+    """What it refuses of a request that lets the model think."""
+    wrong: list[str] = []
+    kind = body.get("thinking", {}).get("type")
+    if kind in {"enabled", "adaptive"} and body.get("temperature", 1) != 1:
+        wrong.append("`temperature` may only be set to 1 when thinking is enabled")
+    if kind == "enabled":
+        if body["max_tokens"] <= body["thinking"]["budget_tokens"]:
+            wrong.append("`max_tokens` must be greater than `thinking.budget_tokens`")
+        *_, answer, last = [{"content": [{"type": "thinking"}]}, *body["messages"]]
+        goes_on = any(block["type"] == "tool_result" for block in last["content"])
+        if goes_on and answer["content"][0]["type"] not in {"thinking", "redacted_thinking"}:
+            wrong.append("Expected `thinking` or `redacted_thinking`, but found `tool_use`")
     return wrong
 
 
