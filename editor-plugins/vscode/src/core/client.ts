@@ -162,9 +162,9 @@ export class AgentClient {
   async close(sessionId: string): Promise<void> {
     const session = this.#sessions.get(sessionId);
     if (session === undefined) return;
-    await session.cancel();
-    if (this.abilities?.close === true) await this.#request("session/close", { sessionId }).catch(() => undefined);
+    session.cancel();
     this.#sessions.remove(sessionId);
+    if (this.abilities?.close === true) await this.#request("session/close", { sessionId }).catch(() => undefined);
   }
 
   /**

@@ -128,7 +128,7 @@ export class Session {
   }
 
   /** Stop the turn. What was asked is withdrawn, and what waits is not said. */
-  async cancel(): Promise<void> {
+  cancel(): void {
     this.asking.cancel();
     this.#waiting.length = 0;
     this.#tellWaiting();
@@ -138,7 +138,8 @@ export class Session {
       this.#set({ stuck: true });
       this.transcript.notice("warning", this.say("turn.stuck"));
     }, STUCK_MILLISECONDS);
-    await this.wire.notify("session/cancel", { sessionId: this.id }).catch(() => undefined);
+    // An agent that does not read is not waited for.
+    void this.wire.notify("session/cancel", { sessionId: this.id }).catch(() => undefined);
   }
 
   async setOption(id: string, value: string | boolean): Promise<void> {

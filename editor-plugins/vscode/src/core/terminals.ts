@@ -28,6 +28,7 @@ interface Running {
 /** Told of what a terminal prints, and of its end. */
 export type TerminalWatch = (sessionId: string, terminalId: string, piece: string, exit?: WaitForTerminalExitResponse) => void;
 
+const MAX_TERMINALS = 100;
 const MAX_OUTPUT = 8 * 1024 * 1024; // bytes
 
 export class Terminals implements EditorTerminals {
@@ -73,6 +74,7 @@ export class Terminals implements EditorTerminals {
       const decoder = new StringDecoder("utf8");
       stream.on("data", (piece: Buffer) => this.#print(terminalId, running, decoder.write(piece)));
     }
+    this.#forget();
     this.#running.set(terminalId, running);
     return { terminalId };
   }
@@ -98,6 +100,14 @@ export class Terminals implements EditorTerminals {
   dispose(): void {
     for (const running of this.#running.values()) kill(running);
     this.#running.clear();
+  }
+
+  /** Of an agent that releases none the oldest that ended are given up. */
+  #forget(): void {
+    for (const [terminalId, { exited, held }] of this.#running) {
+      if (this.#running.size < MAX_TERMINALS) return;
+      if (exited !== null && !held) this.#running.delete(terminalId);
+    }
   }
 
   #get(terminalId: string): Running {

@@ -18,6 +18,7 @@ import { imagesWeight, Weights } from "./weights";
 const MAX_MESSAGE = 400_000; // characters of one message that are shown
 const MAX_NOTICE = 2_000;
 const MAX_ITEMS = 20_000;
+const MAX_TERMINALS = 500;
 const MAX_IMAGES = 24_000_000; // characters of those of one message
 
 export class Transcript {
@@ -132,6 +133,7 @@ export class Transcript {
   terminal(terminalId: string, piece: string, exit?: string): void {
     const view = this.#terminals.get(terminalId) ?? { output: "", cut: 0 };
     this.#terminals.set(terminalId, view);
+    if (this.#terminals.size > MAX_TERMINALS) this.#terminals.delete([...this.#terminals.keys()][0] ?? "");
     addOutput(view, piece);
     if (exit !== undefined) view.exit = exit;
     for (const { item } of this.#calls.values()) {

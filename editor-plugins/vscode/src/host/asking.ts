@@ -7,6 +7,7 @@ import type { Asked } from "../core/asking";
 import type { Session } from "../core/session";
 import type { Say } from "../shared/words";
 import type { ChatView } from "./chatView";
+import { setContext } from "./contexts";
 import { settings } from "./settings";
 import { inform } from "./telling";
 
@@ -44,7 +45,7 @@ export class AskingNotices {
   update(): void {
     const count = this.#waiting().length;
     this.view.badge(count, this.say("permission.pick"));
-    void vscode.commands.executeCommand("setContext", "acpAgent.asking", count > 0);
+    setContext("asking", count > 0);
   }
 
   #waiting(): [Session, Extract<Asked, { kind: "permission" }>][] {

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 
 import type { AgentClient } from "../core/client";
 import type { ClientHost } from "../core/clientHost";
+import { Gathered } from "../core/gathered";
 import { messageOf } from "../core/prompts";
 import { Reviews } from "../core/reviews";
 import { ReviewStore } from "../core/reviewStore";
@@ -19,6 +20,7 @@ import { AgentInUse, workspaceFolders } from "./agentInUse";
 import { AskingNotices } from "./asking";
 import { ChangesTree } from "./changesTree";
 import { ChatView } from "./chatView";
+import { setContext } from "./contexts";
 import { WorkspaceFiles, editorPath, textOf, textsOf } from "./files";
 import { openDiff, openFile, openLink, openPage, openText, ShownTexts } from "./opening";
 import { ReviewEditor } from "./review";
@@ -30,6 +32,8 @@ import { inform } from "./telling";
 import { StatusItem } from "./statusItem";
 import { fileAttachment, selection, Suggestions } from "./suggestions";
 import { WireLog } from "./wireLog";
+
+const FRAME_MILLISECONDS = 30;
 
 export class Controller {
   readonly log = new WireLog();
@@ -45,6 +49,7 @@ export class Controller {
   readonly suggestions: Suggestions;
   readonly agent: AgentInUse;
   readonly #kept: ReviewStore;
+  readonly #agentChanged = new Gathered(() => this.#drawAgent(), FRAME_MILLISECONDS);
   /** Cards whose changes were looked at, with how many there were. */
   readonly #reviewed = new WeakMap<ToolItem, number>();
 
@@ -56,9 +61,9 @@ export class Controller {
   ) {
     this.roots = new Roots(workspaceFolders());
     this.suggestions = new Suggestions(this.roots);
-    this.reviews = new Reviews(() => {
+    this.reviews = new Reviews((path) => {
       this.#kept.changed();
-      this.changes.refresh();
+      this.changes.refresh(path);
       this.review.update();
     });
     this.#kept = new ReviewStore(this.reviews, reviewStorage(storage), textsOf);
@@ -94,19 +99,21 @@ export class Controller {
     await this.#kept.flush().catch(() => undefined);
   }
 
+  /** The state of the agent, or of a session, is another: drawn a moment later, once for all that changes until then. */
   agentChanged(): void {
+    this.#agentChanged.ask();
+  }
+
+  #drawAgent(): void {
     const { client } = this;
     this.agent.agentChanged();
     this.view.agentChanged();
     this.sessions.agentChanged();
     this.#waitingChanged();
-    const context = (key: string, value: boolean): void => {
-      void vscode.commands.executeCommand("setContext", `acpAgent.${key}`, value);
-    };
-    context("running", client?.active.running === true);
-    context("ready", client !== undefined && client.view.phase === "ready" && client.open.length > 0);
-    context("canSignIn", (client?.abilities?.authMethods.length ?? 0) > 0);
-    context("canSignOut", client?.abilities?.logout === true);
+    setContext("running", client?.active.running === true);
+    setContext("ready", client !== undefined && client.view.phase === "ready" && client.open.length > 0);
+    setContext("canSignIn", (client?.abilities?.authMethods.length ?? 0) > 0);
+    setContext("canSignOut", client?.abilities?.logout === true);
   }
 
   async addSelection(): Promise<void> {
@@ -126,6 +133,8 @@ export class Controller {
   }
 
   dispose(): void {
+    this.#agentChanged.dispose();
+    this.changes.dispose();
     void this.agent.stop();
     this.view.dispose();
     this.status.dispose();

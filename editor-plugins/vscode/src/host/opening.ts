@@ -8,11 +8,15 @@ import type { ToldDiff } from "../core/toolCalls";
 import type { Say } from "../shared/words";
 import { warn } from "./telling";
 
+const MAX_TEXTS = 200;
+const MAX_CHARACTERS = 128_000_000; // of them together
+
 /** Shows texts that are in no file; the query of the address is the key of the text. */
 export class ShownTexts implements vscode.TextDocumentContentProvider {
   static readonly scheme = "acp-agent-text";
   readonly #texts = new Map<string, string>();
   #next = 0;
+  #characters = 0;
 
   provideTextDocumentContent(uri: vscode.Uri): string {
     return this.#texts.get(uri.query) ?? "";
@@ -23,7 +27,12 @@ export class ShownTexts implements vscode.TextDocumentContentProvider {
     this.#next += 1;
     const key = String(this.#next);
     this.#texts.set(key, text);
-    if (this.#texts.size > 200) this.#texts.delete([...this.#texts.keys()][0] ?? "");
+    this.#characters += text.length;
+    for (const [oldest, { length }] of this.#texts) {
+      if (this.#texts.size <= MAX_TEXTS && this.#characters <= MAX_CHARACTERS) break;
+      this.#texts.delete(oldest);
+      this.#characters -= length;
+    }
     return vscode.Uri.from({ scheme: ShownTexts.scheme, path: `/${path.basename(name) || "text"}`, query: key });
   }
 }

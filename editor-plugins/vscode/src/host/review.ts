@@ -6,6 +6,7 @@ import type { Hunk } from "../core/hunks";
 import type { Review, Reviews } from "../core/reviews";
 import type { Roots } from "../core/roots";
 import type { Say } from "../shared/words";
+import { setContext } from "./contexts";
 import { openDocument, textOf } from "./files";
 import { inform, sure, warn } from "./telling";
 
@@ -165,7 +166,7 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
     this.#lensesChanged.fire();
     const active = vscode.window.activeTextEditor?.document.uri;
     const reviewing = active?.scheme === "file" && this.reviews.get(active.fsPath) !== undefined;
-    void vscode.commands.executeCommand("setContext", "acpAgent.reviewing", reviewing);
+    setContext("reviewing", reviewing);
   }
 
   #documentChanged(document: vscode.TextDocument): void {

@@ -138,4 +138,10 @@ async function handle(message) {
 }
 
 await starts[how]?.();
-for await (const line of createInterface({ input: process.stdin })) void handle(JSON.parse(line));
+for await (const line of createInterface({ input: process.stdin })) {
+  void handle(JSON.parse(line));
+  if (how === "deaf" && known.size > 0) {
+    setInterval(() => undefined, 1000);
+    break;
+  }
+}

@@ -129,7 +129,7 @@ describe("a turn", () => {
     const turn = client.prompt(message("go"));
     await until(() => told.asked.length === 1);
     expect(tools(client.active)[0]?.permission?.options).toHaveLength(2);
-    await client.active.cancel();
+    client.active.cancel();
     await turn;
     expect(texts(client.active, "agent")).toContain('"cancelled"');
     expect(tools(client.active)[0]?.permission).toBeUndefined();
@@ -155,7 +155,7 @@ describe("a turn", () => {
     await client.prompt(message("left"));
     expect(told.log.some((line) => line.startsWith("out") && line.includes("_session/steering") && line.includes("left"))).toBe(true);
     expect(texts(client.active, "user")).toBe("goleft");
-    await client.active.cancel();
+    client.active.cancel();
     await turn;
     expect(notices(client.active)).toBe("Stopped.");
   });

@@ -30,7 +30,7 @@ describe("the example agent of the SDK", () => {
     const { client } = use(example);
     const turn = client.prompt(message("improve it"));
     await until(() => tools(client.active).length === 1);
-    await client.active.cancel();
+    client.active.cancel();
     await turn;
     expect(notices(client.active)).toBe("Stopped.");
     void client.prompt(message("again"));

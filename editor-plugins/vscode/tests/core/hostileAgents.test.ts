@@ -69,6 +69,21 @@ describe("an agent that does not answer at its start", () => {
   });
 });
 
+describe("an agent that reads no more", () => {
+  it("can be told to stop, let go of and ended all the same", async () => {
+    const { client } = use(hostile("deaf"));
+    await client.start();
+    void client.prompt(message("x".repeat(4_000_000)));
+    await until(() => client.active.running);
+    client.active.cancel();
+    expect(client.active.header.cancelling).toBe(true);
+    await client.close("s1");
+    expect(client.open).toEqual([]);
+    await client.stop();
+    expect(client.view.phase).toBe("stopped");
+  });
+});
+
 describe("an agent that sends what is too much", () => {
   it("in one line is stopped, and the user is told", async () => {
     const { client } = use(hostile("long"), { restartDelay: 60_000 });
@@ -88,7 +103,7 @@ describe("an agent that sends what is too much", () => {
     const { client, told } = use(hostile("asks"));
     const turn = client.prompt(message("go"));
     await until(() => told.asked.length === 500);
-    await client.active.cancel();
+    client.active.cancel();
     await turn;
     expect(texts(client.active, "agent").match(/cancelled/gu)).toHaveLength(500);
   });

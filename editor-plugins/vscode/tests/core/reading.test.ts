@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { abilities } from "../../src/core/abilities";
 import { fields } from "../../src/core/forms";
 import { best } from "../../src/core/fuzzy";
+import { Gathered } from "../../src/core/gathered";
 import { unlinked } from "../../src/core/json";
 import { toHost } from "../../src/core/messages";
 import { MODES_ID, options, optionsOf, withMode } from "../../src/core/options";
@@ -139,6 +140,18 @@ describe("a prompt", () => {
 describe("files are found by some of their letters", () => {
   it("with names before folders, and what lacks a letter left out", () => {
     expect(best(["src/deep/app.py", "app.py", "max.py", "tests/test_app.py", "readme"], "app", 9)).toEqual(["app.py", "src/deep/app.py", "tests/test_app.py"]);
+  });
+});
+
+describe("work that many ask for", () => {
+  it("is done once for all of them, and again for those that ask later", async () => {
+    let done = 0;
+    const gathered = new Gathered(() => (done += 1), 5);
+    for (let at = 0; at < 1_000; at += 1) gathered.ask();
+    expect(done).toBe(0);
+    await until(() => done === 1);
+    gathered.ask();
+    await until(() => done === 2);
   });
 });
 

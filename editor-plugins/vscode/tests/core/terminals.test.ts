@@ -41,6 +41,17 @@ describe("a terminal of the editor", () => {
     expect(terminals.output(terminalId).output).toContain("ENOENT");
   });
 
+  it("is given up when it ended long ago and was never released, and there are far too many", async () => {
+    const { terminals } = made();
+    const started = Array.from({ length: 3 }, () => terminals.create({ sessionId: "s", command: "true", args: [] }).terminalId);
+    const running = terminals.create({ sessionId: "s", command: "sleep", args: ["60"] }).terminalId;
+    await Promise.all(started.map((id) => terminals.waitForExit(id)));
+    for (let at = 0; at < 97; at += 1) terminals.create({ sessionId: "s", command: "sleep", args: ["60"] });
+    expect(() => terminals.output(started[0] ?? "")).toThrow();
+    expect(terminals.output(started[2] ?? "").exitStatus).toEqual({ exitCode: 0 });
+    expect(terminals.output(running).exitStatus).toBeUndefined();
+  });
+
   it("is unknown once it was released", () => {
     const { terminals } = made();
     const { terminalId } = terminals.create({ sessionId: "s", command: "sleep", args: ["60"] });
