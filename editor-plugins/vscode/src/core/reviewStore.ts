@@ -39,12 +39,9 @@ export class ReviewStore {
     try {
       const kept = record(parsed(await this.storage.read()));
       if (kept["version"] !== VERSION) return;
-      for (const one of list(kept["reviews"])) {
-        const review = reviewOf(one);
-        const known = list(record(one)["known"]);
-        const texts = review === undefined ? [] : await this.textsOf(review.path).catch(() => []);
-        if (review !== undefined && texts.some((now) => known.includes(digest(now)))) this.reviews.restore(review);
-      }
+      // All at once, so that the list that is drawn of them does not move under the user's hand.
+      const reviews = await Promise.all(list(kept["reviews"]).map((one) => this.#stillSo(one)));
+      for (const review of reviews) if (review !== undefined) this.reviews.restore(review);
     } finally {
       this.#loaded = true;
     }
@@ -62,6 +59,15 @@ export class ReviewStore {
     if (!this.#loaded) return;
     this.#saving = this.#saving.catch(() => undefined).then(() => this.#save());
     await this.#saving;
+  }
+
+  /** A kept review, if its file has the text that it was known with. */
+  async #stillSo(kept: unknown): Promise<Review | undefined> {
+    const review = reviewOf(kept);
+    if (review === undefined) return undefined;
+    const known = list(record(kept)["known"]);
+    const texts = await this.textsOf(review.path).catch(() => []);
+    return texts.some((now) => known.includes(digest(now))) ? review : undefined;
   }
 
   async #save(): Promise<void> {
