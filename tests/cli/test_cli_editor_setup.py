@@ -258,6 +258,18 @@ def test_each_installed_extension_gets_the_setting_that_it_reads(
     assert "acp-agent" not in path.read_text()
 
 
+def test_a_switch_that_was_off_is_off_again(home: Path) -> None:
+    path = home / ".config" / "marimo" / "marimo.toml"
+    path.parent.mkdir(parents=True)
+    before = "[experimental]\nexternal_agents = false  # mine\n"
+    path.write_text(before)
+    assert setup("marimo", "--yes") == 0
+    assert tomllib.loads(path.read_text())["experimental"]["external_agents"] is True
+    assert setup("marimo", "--undo", "--yes") == 0
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_toml_file_keeps_its_comments(home: Path) -> None:
     path = home / ".config" / "marimo" / "marimo.toml"
     path.parent.mkdir(parents=True)

@@ -144,7 +144,9 @@ def _became(editor: Editor, before: bytes | None, now: bytes, command: Sequence[
     base = before or b""
     try:
         made = _with_agent(editor, base, chosen, command)
-        return made == now != base and _without_agent(editor, base) == base
+        # A switch that was off is not ours, and is off again.
+        clean = editor.form == "toml" or _without_agent(editor, base) == base
+        return made == now != base and clean
     except InvalidInputError:
         return False
 
