@@ -6,27 +6,22 @@ for those before it. The surfaces of the versions translate; nothing here knows 
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from acp_agent.content import ContentBlock
-from acp_agent.errors import InvalidInputError, SessionNotFoundError, TurnRunsError
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.lanes import Lane, Lanes
-from acp_agent.server.while_running import WhileRunning
-from acp_agent.session.commands import is_answered_at_once
-from acp_agent.session.prompter import Said
+from acp_agent.server.lanes import Lanes
 from acp_agent.session.session import Session
 from acp_agent.session.store import ArchiveFilter, SessionPage
-from protocol.jsonrpc.call import Call
 
 if TYPE_CHECKING:
+    from acp_agent.server.prompts import Prompts
     from acp_agent.session.fork_point import ForkPoint
 
 
@@ -186,130 +181,12 @@ class Operations:
             await (await self._core.manager()).close(SessionId(session_id), self._editor)
             self._editor.forget(SessionId(session_id))
 
-    async def prompt(
-        self,
-        session_id: str,
-        content: tuple[ContentBlock, ...],
-        call: Call,
-        *,
-        while_running: WhileRunning | None = None,
-    ) -> Said:
-        """Begin a turn, or say the words into the one that runs; see `Session.prompt`.
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What a client says in sessions."""
+        from acp_agent.server.prompts import Prompts  # noqa: PLC0415 - not to open a session
 
-        Cancelling the request stops the turn that the words are part of. Where they must not steer
-        they wait for the turn that runs, and cancelling the request then ends the wait alone.
-
-        Args:
-            session_id: the session.
-            content: what the user says.
-            call: the request.
-            while_running: what becomes of words while a turn runs; None: as the settings say.
-        """
-        async with self._lanes.enter(session_id) as lane:
-            cancels = lane.cancels
-            return await self._say(
-                lane,
-                session_id,
-                content,
-                call,
-                while_running=while_running,
-                cancelled=lambda: lane.cancels != cancels,
-                hurry=lambda: self.cancel(session_id),
-            )
-
-    async def steer(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
-        """Say the words into the turn that runs.
-
-        Raises:
-            NoTurnError: none runs; nothing was said.
-        """
-        async with self._lanes.enter(session_id) as lane:
-            cancels = lane.cancels
-            call.on_cancel(lambda: self.cancel(session_id))
-            async with lane.lock:
-                session = await self.get(session_id)
-                return await session.prompt(
-                    content, cancelled=lambda: lane.cancels != cancels, steers=True
-                )
-
-    async def insert(
-        self,
-        session_id: str,
-        content: tuple[ContentBlock, ...],
-        call: Call,
-        *,
-        while_running: WhileRunning | None = None,
-    ) -> Said:
-        """As `prompt`, for a request that is answered when its words are in the conversation.
-
-        Cancelling the request, or the session, withdraws words that are not there yet; the request
-        is nothing to the turn that they are part of.
-
-        Raises:
-            PromptCancelledError: they were withdrawn.
-        """
-        async with self._lanes.enter(session_id) as lane:
-            cancels = lane.cancels
-            return await self._say(
-                lane,
-                session_id,
-                content,
-                call,
-                while_running=while_running,
-                cancelled=lambda: call.cancelled or lane.cancels != cancels,
-                hurry=_unhurried,
-                withdrawable=True,
-            )
-
-    async def _say(
-        self,
-        lane: Lane,
-        session_id: str,
-        content: tuple[ContentBlock, ...],
-        call: Call,
-        *,
-        while_running: WhileRunning | None,
-        cancelled: Callable[[], bool],
-        hurry: Callable[[], None],
-        withdrawable: bool = False,
-    ) -> Said:
-        """Say the words, at once or when it is their turn.
-
-        `hurry` is done where the request is cancelled and does not wait.
-        """
-        own, waits = asyncio.current_task(), False
-
-        def stop() -> None:
-            if waits and own is not None:
-                own.cancel()
-            else:
-                hurry()
-
-        call.on_cancel(stop)
-        async with lane.lock:
-            session = await self.get(session_id)
-            queues = _queues(session, content, while_running)
-            if not (queues and session.queue.waiting):
-                with contextlib.suppress(TurnRunsError):
-                    return await session.prompt(
-                        content,
-                        cancelled=cancelled,
-                        steers=False if queues else None,
-                        withdrawable=withdrawable,
-                    )
-        waits = True
-        async with session.queue.place():
-            while True:
-                if session.turn is not None:
-                    await session.turn.wait()
-                waits = False
-                async with lane.lock:
-                    session = await self.get(session_id)
-                    with contextlib.suppress(TurnRunsError):
-                        return await session.prompt(
-                            content, cancelled=cancelled, steers=False, withdrawable=withdrawable
-                        )
-                waits = True
+        return Prompts(self, self._lanes)
 
     @asynccontextmanager
     async def turn_of(self, session_id: str) -> AsyncIterator[None]:
@@ -339,19 +216,6 @@ class Operations:
             session = await self.get(session_id)
             await action(session)
             return session
-
-
-def _queues(
-    session: Session, content: Sequence[ContentBlock], while_running: WhileRunning | None
-) -> bool:
-    """Whether words wait for the turn that runs. What the agent answers by itself never does."""
-    if (while_running or session.services.config.steering) == "steer":
-        return False
-    return not is_answered_at_once(content)
-
-
-def _unhurried() -> None:
-    """Nothing is broken off: whoever was cancelled sees it at the next step."""
 
 
 def archive_filter(given: str | None) -> ArchiveFilter:

@@ -215,7 +215,7 @@ class Handlers:
     async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
         """Run a turn, or steer the one that runs (Prompt Turn)."""
         content = tuple(_supported(block) for block in request.prompt)
-        said = await self._operations.prompt(
+        said = await self._operations.prompts.prompt(
             request.session_id, content, call, while_running=while_running(request.meta)
         )
         if said.began:
@@ -233,7 +233,7 @@ class Handlers:
         check_steering(request.meta)
         content = tuple(_supported(block) for block in request.prompt)
         try:
-            await self._operations.steer(request.session_id, content, call)
+            await self._operations.prompts.steer(request.session_id, content, call)
         except NoTurnError:
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
         return {"outcome": "injected"}

@@ -201,7 +201,7 @@ class Handlers:
         Answered when they are in the journal; what becomes of them is told by state updates.
         """
         content = tuple(_supported(block) for block in request.prompt)
-        said = await self._operations.insert(
+        said = await self._operations.prompts.insert(
             request.session_id, content, call, while_running=while_running(request.meta)
         )
         if said.began:

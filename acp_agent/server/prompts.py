@@ -1,0 +1,171 @@
+"""What a client says in sessions: at once, into the turn that runs, or when that has ended.
+
+The surfaces of the versions translate; nothing here knows a message's shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from acp_agent.content import ContentBlock
+from acp_agent.errors import TurnRunsError
+from acp_agent.server.lanes import Lane, Lanes
+from acp_agent.server.operations import Operations
+from acp_agent.server.while_running import WhileRunning
+from acp_agent.session.commands import is_answered_at_once
+from acp_agent.session.prompter import Said
+from acp_agent.session.session import Session
+from protocol.jsonrpc.call import Call
+
+
+class Prompts:
+    """The prompts of one connection.
+
+    Args:
+        operations: the connection's other ways to the sessions.
+        lanes: the order of its requests, which this keeps.
+    """
+
+    def __init__(self, operations: Operations, lanes: Lanes) -> None:
+        self._operations = operations
+        self._lanes = lanes
+
+    async def prompt(
+        self,
+        session_id: str,
+        content: tuple[ContentBlock, ...],
+        call: Call,
+        *,
+        while_running: WhileRunning | None = None,
+    ) -> Said:
+        """Begin a turn, or say the words into the one that runs; see `Session.prompt`.
+
+        Cancelling the request stops the turn that the words are part of. Where they must not steer
+        they wait for the turn that runs, and cancelling the request then ends the wait alone.
+
+        Args:
+            session_id: the session.
+            content: what the user says.
+            call: the request.
+            while_running: what becomes of words while a turn runs; None: as the settings say.
+        """
+        async with self._lanes.enter(session_id) as lane:
+            cancels = lane.cancels
+            return await self._say(
+                lane,
+                session_id,
+                content,
+                call,
+                while_running=while_running,
+                cancelled=lambda: lane.cancels != cancels,
+                hurry=lambda: self._operations.cancel(session_id),
+            )
+
+    async def steer(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
+        """Say the words into the turn that runs.
+
+        Raises:
+            NoTurnError: none runs; nothing was said.
+        """
+        async with self._lanes.enter(session_id) as lane:
+            cancels = lane.cancels
+            call.on_cancel(lambda: self._operations.cancel(session_id))
+            async with lane.lock:
+                session = await self._operations.get(session_id)
+                return await session.prompt(
+                    content, cancelled=lambda: lane.cancels != cancels, steers=True
+                )
+
+    async def insert(
+        self,
+        session_id: str,
+        content: tuple[ContentBlock, ...],
+        call: Call,
+        *,
+        while_running: WhileRunning | None = None,
+    ) -> Said:
+        """As `prompt`, for a request that is answered when its words are in the conversation.
+
+        Cancelling the request, or the session, withdraws words that are not there yet; the request
+        is nothing to the turn that they are part of.
+
+        Raises:
+            PromptCancelledError: they were withdrawn.
+        """
+        async with self._lanes.enter(session_id) as lane:
+            cancels = lane.cancels
+            return await self._say(
+                lane,
+                session_id,
+                content,
+                call,
+                while_running=while_running,
+                cancelled=lambda: call.cancelled or lane.cancels != cancels,
+                hurry=_unhurried,
+                withdrawable=True,
+            )
+
+    async def _say(
+        self,
+        lane: Lane,
+        session_id: str,
+        content: tuple[ContentBlock, ...],
+        call: Call,
+        *,
+        while_running: WhileRunning | None,
+        cancelled: Callable[[], bool],
+        hurry: Callable[[], None],
+        withdrawable: bool = False,
+    ) -> Said:
+        """Say the words, at once or when it is their turn.
+
+        `hurry` is done where the request is cancelled and does not wait.
+        """
+        own, waits = asyncio.current_task(), False
+
+        def stop() -> None:
+            if waits and own is not None:
+                own.cancel()
+            else:
+                hurry()
+
+        call.on_cancel(stop)
+        async with lane.lock:
+            session = await self._operations.get(session_id)
+            queues = _queues(session, content, while_running)
+            if not (queues and session.queue.waiting):
+                with contextlib.suppress(TurnRunsError):
+                    return await session.prompt(
+                        content,
+                        cancelled=cancelled,
+                        steers=False if queues else None,
+                        withdrawable=withdrawable,
+                    )
+        waits = True
+        async with session.queue.place():
+            while True:
+                if session.turn is not None:
+                    await session.turn.wait()
+                waits = False
+                async with lane.lock:
+                    session = await self._operations.get(session_id)
+                    with contextlib.suppress(TurnRunsError):
+                        return await session.prompt(
+                            content, cancelled=cancelled, steers=False, withdrawable=withdrawable
+                        )
+                waits = True
+
+
+def _queues(
+    session: Session, content: Sequence[ContentBlock], while_running: WhileRunning | None
+) -> bool:
+    """Whether words wait for the turn that runs. What the agent answers by itself never does."""
+    if (while_running or session.services.config.steering) == "steer":
+        return False
+    return not is_answered_at_once(content)
+
+
+def _unhurried() -> None:
+    """Nothing is broken off: whoever was cancelled sees it at the next step."""
