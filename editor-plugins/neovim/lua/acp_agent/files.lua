@@ -181,6 +181,14 @@ function M.read(path)
   return text, why
 end
 
+--- What changes from here on is undone by itself (|undo-break|).
+---@param buf integer
+local function break_undo(buf)
+  vim.api.nvim_buf_call(buf, function()
+    vim.cmd("let &l:undolevels = &l:undolevels")
+  end)
+end
+
 --- Puts text into a buffer, changing only what differs, so that marks and cursors stay.
 ---@param buf integer
 ---@param text string
@@ -196,6 +204,7 @@ function M.set_buffer_text(buf, text)
   local hunks = diff.hunks(base, wanted)
   local modifiable = vim.bo[buf].modifiable
   vim.bo[buf].modifiable = true
+  break_undo(buf)
   for index = #hunks, 1, -1 do
     local hunk = hunks[index]
     local first = hunk.old_count == 0 and hunk.old_first or hunk.old_first - 1
@@ -208,6 +217,7 @@ function M.set_buffer_text(buf, text)
       vim.api.nvim_buf_set_lines(buf, first, first + hunk.old_count, false, new)
     end
   end
+  break_undo(buf)
   vim.bo[buf].endofline = ended
   if not ended then
     vim.bo[buf].fixendofline = false

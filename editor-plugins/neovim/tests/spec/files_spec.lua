@@ -121,3 +121,29 @@ it("a file that is no text is not read, and a fifo neither", function()
   t.has(select(2, files.read(folder .. "/fifo")).message, "fifo")
   t.has(files.write(folder .. "/fifo", "x").message, "fifo")
 end)
+
+it("one undo takes back one write of the agent's, and nothing that the user typed", function()
+  local path = t.folder() .. "/a.txt"
+  t.write(path, "1\n2\n3\n4\n5\n")
+  vim.cmd.edit(path)
+  local function typed(keys)
+    vim.api.nvim_feedkeys(vim.keycode(keys), "x", false)
+  end
+  local function undone()
+    vim.cmd("silent undo")
+    return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), " ")
+  end
+  typed("Gotyped<Esc>")
+  t.same(files.write(path, "ONE\n2\n3\n4\nFIVE\ntyped\n", { seen = "1\n2\n3\n4\n5\ntyped\n" }), nil)
+  t.same(files.write(path, "ONE\n2\n3\n4\nFIVE\ntyped\nmore\n"), nil)
+  typed("Goagain<Esc>")
+  t.same(undone(), "ONE 2 3 4 FIVE typed more")
+  t.same(undone(), "ONE 2 3 4 FIVE typed")
+  t.same(undone(), "1 2 3 4 5 typed")
+  t.same(undone(), "1 2 3 4 5")
+  t.same(
+    vim.bo.undolevels,
+    vim.api.nvim_get_option_value("undolevels", { buf = vim.api.nvim_create_buf(true, false) })
+  )
+  vim.cmd("bwipeout!")
+end)
