@@ -221,7 +221,7 @@ async def test_words_and_marks_have_enough_contrast_in_both_schemes(
 async def test_assistive_technology_finds_nothing_serious_in_its_way(
     browser: BrowserPage, lived_page: Path, axe: str, scheme: str, width: int, file: str
 ) -> None:
-    """As axe-core judges it: WCAG 2.2 and what is known to work."""
+    """As axe-core judges it: WCAG 2.2 at level AA, and what is known to work."""
     await browser.dress(scheme)
     await browser.size(width, 900)
     await browser.open(lived_page.with_name(file).as_uri())
@@ -231,8 +231,14 @@ async def test_assistive_technology_finds_nothing_serious_in_its_way(
     assert [one for one in found if one[0] in {"serious", "critical"}] == []
 
 
-AXE_FINDINGS = """axe.run().then(({ violations }) =>
-  violations.map(({ impact, id, nodes }) => [impact, id, nodes[0].html]))"""
+# What is far away has an estimated place until it is drawn, which may be another's.
+AXE_FINDINGS = """(() => {
+  for (const far of document.querySelectorAll(".section, .step"))
+    far.style.contentVisibility = "visible";
+  const values = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  return axe.run({ runOnly: { type: "tag", values } }).then(({ violations }) =>
+    violations.map(({ impact, id, nodes }) => [impact, id, nodes[0].html]));
+})()"""
 
 CONTRAST = """(() => {
   const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
