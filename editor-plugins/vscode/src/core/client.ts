@@ -253,6 +253,7 @@ export class AgentClient {
     if (id === "") throw new AgentProblem(this.host.say("session.noId"));
     const session = this.#sessions.make(id, cwd);
     session.opened(response);
+    if (this.#sessions.none) session.transcript.takeNotices(this.lobby.transcript);
     this.#sessions.add(session);
     this.#sessions.show(session);
     return session;

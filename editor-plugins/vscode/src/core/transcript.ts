@@ -177,6 +177,12 @@ export class Transcript {
     }
   }
 
+  /** Take over what was told where no conversation was yet. */
+  takeNotices(from: Transcript): void {
+    for (const item of from.#items) if (item.kind === "notice") this.#put({ ...item, id: this.#id() });
+    from.clear();
+  }
+
   #userChunk(update: Json): void {
     const piece = markdownOf(update["content"], this.say);
     if (this.#echo !== "" && this.#echo.startsWith(piece)) {
