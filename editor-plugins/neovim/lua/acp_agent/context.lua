@@ -1,6 +1,7 @@
 --- What goes with a prompt: files, selections, and files that the prompt names with `@`.
 
 local files = require("acp_agent.files")
+local paths = require("acp_agent.paths")
 local json = require("acp_agent.json")
 
 ---@class acp_agent.ContextItem
@@ -73,7 +74,7 @@ function M.mentioned(text, session)
         path = vim.fs.normalize(word, { expand_env = false })
       end
       local stat = vim.uv.fs_stat(path)
-      if stat and stat.type == "file" and files.resolve(path, session.roots) then
+      if stat and stat.type == "file" and paths.resolve(path, session.roots) then
         if not known[path] then
           known[path] = true
           items[#items + 1] = { path = path }

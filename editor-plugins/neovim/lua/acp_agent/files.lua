@@ -4,79 +4,12 @@
 local uv = vim.uv
 local utf8 = require("acp_agent.utf8")
 local diff = require("acp_agent.diff")
+local paths = require("acp_agent.paths")
+local problem = paths.problem
 
 local M = {}
 
 M.LIMIT = 10 * 1024 * 1024 -- bytes of a file that is read or written
-M.PATH_LIMIT = 4096 -- bytes of a path
-
----@class acp_agent.FileProblem
----@field kind "missing"|"outside"|"refused"
----@field message string
-
----@param kind string
----@param message string
----@return acp_agent.FileProblem
-local function problem(kind, message)
-  return { kind = kind, message = message }
-end
-
---- The path with every symlink followed, also those above something that does not exist yet.
----@param path string absolute
----@return string?
-local function real(path)
-  local rest = {}
-  local at = vim.fs.normalize(path, { expand_env = false })
-  for _ = 1, 256 do
-    local found = uv.fs_realpath(at)
-    if found then
-      for i = #rest, 1, -1 do
-        found = (found == "/" and "" or found) .. "/" .. rest[i]
-      end
-      return found
-    end
-    if uv.fs_lstat(at) then
-      return nil -- a symlink that leads nowhere, or in a circle
-    end
-    local parent = vim.fs.dirname(at)
-    if parent == at then
-      return nil
-    end
-    rest[#rest + 1] = vim.fs.basename(at)
-    at = parent
-  end
-  return nil
-end
-
---- Finds a file of the workspace.
----@param path any as the agent named it
----@param roots string[] the session's folders
----@return string? path absolute, symlinks followed
----@return acp_agent.FileProblem? problem
-function M.resolve(path, roots)
-  if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
-    return nil, problem("refused", "the path has to be absolute: " .. tostring(path))
-  elseif #path > M.PATH_LIMIT then
-    return nil, problem("refused", ("a path of %d bytes is longer than paths are"):format(#path))
-  end
-  if path:find("%z") or utf8.first_invalid(path) then
-    return nil, problem("refused", "the path has a character that paths do not have")
-  end
-  for part in path:gmatch("[^/]+") do
-    if part == ".." then
-      return nil, problem("outside", "the path must not go up with ..: " .. path)
-    end
-  end
-  local found = real(path)
-  for _, root in ipairs(roots) do
-    local base = uv.fs_realpath(root)
-    local below = base and (base == "/" and "/" or base .. "/")
-    if found and below and (found == base or vim.startswith(found, below)) then
-      return found
-    end
-  end
-  return nil, problem("outside", "the path is outside the workspace: " .. path)
-end
 
 --- The loaded buffer of a file, if it has one.
 ---@param path string absolute, symlinks followed
@@ -86,7 +19,7 @@ function M.buffer(path)
     if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == "" then
       local name = vim.api.nvim_buf_get_name(buf)
       local alike = name ~= "" and vim.fs.basename(name) == vim.fs.basename(path)
-      if name == path or (alike and real(name) == path) then
+      if name == path or (alike and paths.real(name) == path) then
         return buf
       end
     end
@@ -154,7 +87,7 @@ function M.catch_up(roots)
       local wanted = vim.bo[buf].autoread -- nil where the buffer has none of its own
       local name = vim.api.nvim_buf_get_name(buf)
       local stat = (wanted or wanted == nil and vim.go.autoread) and uv.fs_stat(name)
-      if stat and stat.type == "file" and M.resolve(name, roots) then
+      if stat and stat.type == "file" and paths.resolve(name, roots) then
         catch_up(buf)
       end
     end

@@ -1,6 +1,7 @@
 local it = ...
 local t = require("helpers")
 local files = require("acp_agent.files")
+local paths = require("acp_agent.paths")
 
 local function buffer(path)
   local buf = vim.fn.bufadd(path)
@@ -14,8 +15,8 @@ it("paths outside the workspace are refused, however they lead out", function()
   vim.uv.fs_symlink(outside, folder .. "/link")
   vim.uv.fs_symlink(outside .. "/nothing", folder .. "/dangling")
   t.write(folder .. "/in", "x")
-  t.same(files.resolve(folder .. "/in", { folder }), folder .. "/in")
-  t.same(files.resolve(folder .. "/new/deep/file", { folder }), folder .. "/new/deep/file")
+  t.same(paths.resolve(folder .. "/in", { folder }), folder .. "/in")
+  t.same(paths.resolve(folder .. "/new/deep/file", { folder }), folder .. "/new/deep/file")
   for _, path in ipairs({
     outside .. "/secret",
     folder .. "/link/secret",
@@ -31,7 +32,7 @@ it("paths outside the workspace are refused, however they lead out", function()
     "~/x",
     "term://touch x",
   }) do
-    local found, problem = files.resolve(path, { folder })
+    local found, problem = paths.resolve(path, { folder })
     t.same(found, nil, tostring(path))
     assert(problem.message)
   end

@@ -1,6 +1,6 @@
 --- A diff, accepted or rejected hunk by hunk: before the agent writes, or after it wrote.
 
-local files = require("acp_agent.files")
+local paths = require("acp_agent.paths")
 local outcome = require("acp_agent.review.outcome")
 local ui = require("acp_agent.ui")
 local view = require("acp_agent.review.view")
@@ -204,7 +204,7 @@ function Review:take_back(verdict)
     return
   end
   for index, file in ipairs(self.files) do
-    local path, why = files.resolve(file.path, self.session.roots)
+    local path, why = paths.resolve(file.path, self.session.roots)
     local problem = why and why.message
       or outcome.take_back(path --[[@as string]], file.old, file.new, self.decided[index])
     if problem then

@@ -7,6 +7,7 @@
 local config = require("acp_agent.config")
 local diff = require("acp_agent.diff")
 local files = require("acp_agent.files")
+local paths = require("acp_agent.paths")
 
 ---@class acp_agent.Edit
 ---@field call string
@@ -24,7 +25,7 @@ local M = {}
 function M.allowed(ask, accepted)
   accepted = accepted or ask.accepted
   for index, file in ipairs(ask.diffs) do
-    local path = files.resolve(file.path, ask.session.roots)
+    local path = paths.resolve(file.path, ask.session.roots)
     if path then
       local edit = { call = ask.call, old = file.old, new = file.new, applied = false }
       local chosen = accepted and accepted[index]

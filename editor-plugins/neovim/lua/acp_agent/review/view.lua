@@ -1,6 +1,7 @@
 --- A review on the screen: a tab with what is on the left, what is to be on the right.
 
 local files = require("acp_agent.files")
+local paths = require("acp_agent.paths")
 local inert = require("acp_agent.inert")
 local ui = require("acp_agent.ui")
 
@@ -36,7 +37,7 @@ local function scratch(name, text, path)
   vim.bo[buf].modifiable = false
   pcall(vim.api.nvim_buf_set_name, buf, name)
   -- Highlighting without 'filetype': nothing else shall take this for a file.
-  local filetype = #path <= files.PATH_LIMIT and vim.filetype.match({ filename = path }) or nil
+  local filetype = #path <= paths.LIMIT and vim.filetype.match({ filename = path }) or nil
   local language = filetype and vim.treesitter.language.get_lang(filetype)
   if language and not pcall(vim.treesitter.start, buf, language) then
     vim.bo[buf].syntax = filetype
@@ -101,7 +102,7 @@ end
 ---@private
 ---@return string
 function Review:current()
-  local path = files.resolve(self.files[self.at].path, self.session.roots)
+  local path = paths.resolve(self.files[self.at].path, self.session.roots)
   return path and files.read(path) or ""
 end
 

@@ -2,6 +2,7 @@
 
 local config = require("acp_agent.config")
 local files = require("acp_agent.files")
+local paths = require("acp_agent.paths")
 local inert = require("acp_agent.inert")
 local json = require("acp_agent.json")
 local jsonrpc = require("acp_agent.jsonrpc")
@@ -39,7 +40,7 @@ function Session:read_file(params, respond)
   if not config.current.files.read then
     return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "reading is turned off" })
   end
-  local path, problem = files.resolve(params.path, self.roots)
+  local path, problem = paths.resolve(params.path, self.roots)
   if not path then
     return refuse(respond, problem)
   end
@@ -68,7 +69,7 @@ function Session:write_file(params, respond)
   if not content then
     return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "content has to be a string" })
   end
-  local path, problem = files.resolve(params.path, self.roots)
+  local path, problem = paths.resolve(params.path, self.roots)
   if not path then
     return refuse(respond, problem)
   end
