@@ -114,6 +114,14 @@ def test_html_is_text_and_links_show_where_they_lead() -> None:
     assert "http://e/x.png" in shown
 
 
+def test_what_terminals_show_in_different_widths_is_shown_in_one() -> None:
+    text = "👩\u200d💻 👍\U0001f3fd 🇩🇪 ❤\ufe0f می\u200cخواهم क\u094d\u200dष"
+    even = "👩💻 👍 ＤＥ ❤ می\u200cخواهم क\u094d\u200dष"
+    renderer = Renderer("standard")
+    for lines in (renderer.text(text, 80), renderer.markdown(text, 80), [renderer.cut(text, 80)]):
+        assert CODES.sub("", "\n".join(lines)) == even
+
+
 def test_entities_hide_nothing_in_markdown() -> None:
     text = "a&#x202e;b &#8203; [l&#x2066;](http://x/&#x202e;) `&#x202e;` &amp; &lt;b&gt; &#27;[31m"
     shown = "\n".join(Renderer("standard").markdown(f"{text}\n\n```&#x202e;\nx\n```\n", 200))

@@ -19,6 +19,13 @@ from rich.theme import Theme
 from acp_agent.cli.inert import inert
 
 ColourSystem = Literal["standard", "256", "truecolor"]
+# What makes one of several emoji, or changes one, behind another (Unicode Technical Standard 51);
+# and the letters that are a flag in twos. Terminals do not agree on how wide the result is, and
+# would draw a line wrong of which a part is drawn anew. One by one they agree.
+_JOINED = re.compile(
+    "(?<=[\u2190-\u2bff\U0001f000-\U0001faff])[\u200d\ufe0f\U0001f3fb-\U0001f3ff]+"
+)
+_LETTERS = {0x1F1E6 + index: chr(0xFF21 + index) for index in range(26)}
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
 LARGE = 20_000  # characters from which on a text is shown as it is
 
@@ -93,12 +100,17 @@ class _Markdown(Markdown):
         _unmask(self.parsed)
 
 
+def _even(text: str) -> str:
+    """`text` made inert, and as wide in every terminal as it is counted."""
+    return _JOINED.sub("", inert(text)).translate(_LETTERS)
+
+
 def _unmask(tokens: Sequence[Token]) -> None:
     """Write out what entities (`&#x202e;`) put into a text that had nothing hidden."""
     for token in tokens:
-        token.content = inert(token.content)
+        token.content = _even(token.content)
         token.attrs = {
-            name: inert(value) if isinstance(value, str) else value
+            name: _even(value) if isinstance(value, str) else value
             for name, value in token.attrs.items()
         }
         _unmask(token.children or ())
@@ -127,19 +139,19 @@ class Renderer:
         if len(text) > LARGE:
             return self.text(text, width)
         try:
-            return _without_margins(self._render(_Markdown(inert(text)), width))
+            return _without_margins(self._render(_Markdown(_even(text)), width))
         except Exception:  # noqa: BLE001 - what cannot be laid out is shown as it was written
             return self.text(text, width)
 
     def text(self, text: str, width: int, style: str = "") -> list[str]:
         """The lines of a text, wrapped at words."""
-        return self._render(Text(inert(text), style), width)
+        return self._render(Text(_even(text), style), width)
 
     def spans(self, spans: Iterable[tuple[str, str]], width: int) -> list[str]:
         """The lines of one line of text in several styles."""
         text = Text()
         for part, style in spans:
-            text.append(inert(part), style)
+            text.append(_even(part), style)
         return self._render(text, width)
 
     def marked(
@@ -154,7 +166,7 @@ class Renderer:
 
     def cut(self, text: str, width: int, style: str = "") -> str:
         """One line of a text, cut at the width."""
-        line = Text(" ".join(inert(text).split("\n")), style, no_wrap=True, overflow="ellipsis")
+        line = Text(" ".join(_even(text).split("\n")), style, no_wrap=True, overflow="ellipsis")
         line.truncate(self._console(width).width, overflow="ellipsis")
         return (self._render(line, width) or [""])[0]
 
