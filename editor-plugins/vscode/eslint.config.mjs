@@ -18,7 +18,7 @@ export default tseslint.config(
   },
   {
     files: ["**/*.mjs"],
-    languageOptions: { globals: { document: "readonly", process: "readonly", console: "readonly", setTimeout: "readonly", setInterval: "readonly", setImmediate: "readonly", URL: "readonly", Buffer: "readonly", navigator: "readonly", ClipboardItem: "readonly" } },
+    languageOptions: { globals: { document: "readonly", process: "readonly", console: "readonly", setTimeout: "readonly", setInterval: "readonly", setImmediate: "readonly", URL: "readonly", Buffer: "readonly", navigator: "readonly", ClipboardItem: "readonly", requestAnimationFrame: "readonly", performance: "readonly" } },
   },
   {
     // The editor makes links of what is in its messages, also such as run commands.

@@ -61,3 +61,40 @@ def test_a_missing_agent_is_named_and_the_message_is_not_lost(
 ) -> None:
     seen = vscode.run("bad_agents.missing", folder, {"command": "no-such-agent"})
     assert "“no-such-agent” was not found" in seen["banner"]
+
+
+NOT_STARTED = {
+    "dies": ("ended while it was starting (exit code 3)", "cannot find its configuration"),
+    "version": ("version 7 of the protocol", ""),
+    "silent": ("did not answer within 2 seconds", ""),
+}
+
+
+@pytest.mark.parametrize("how", NOT_STARTED)
+def test_an_agent_that_does_not_start_is_told_for_what_it_is(
+    vscode: CodeServer, folder: Path, how: str
+) -> None:
+    settings = {"acpAgent.startTimeout": 2}
+    seen = vscode.run("bad_agents.notStarted", folder, bad_agent(how), settings=settings)
+    told, detail = NOT_STARTED[how]
+    assert told in seen["told"]
+    assert detail in seen["detail"]
+
+
+def test_what_an_agent_prints_beside_the_protocol_is_told_and_it_goes_on(
+    vscode: CodeServer, folder: Path
+) -> None:
+    seen = vscode.run("bad_agents.garbage", folder, bad_agent("garbage"))
+    assert "heard all the same" in seen["answer"]
+    assert any("Downloading 3 files" in notice for notice in seen["notices"])
+
+
+def test_a_hundred_thousand_pieces_leave_every_press_of_a_key_shown_at_once(
+    vscode: CodeServer, folder: Path
+) -> None:
+    seen = vscode.run("bad_agents.flood", folder, bad_agent("flood", "100000"))
+    assert seen["typed"] == "x" * 20
+    assert seen["running"]
+    for place in ("inEditor", "inChat"):
+        assert sorted(seen[place])[10] < 150, seen
+        assert max(seen[place]) < 1000, seen

@@ -53,6 +53,10 @@ const prompts = {
     process.stdout.write("", () => process.exit(9));
     return true;
   },
+  garbage: () => {
+    process.stdout.write("Downloading 3 files\n{\"b\": 2}\n");
+    say("You are heard all the same.");
+  },
   resumes: () => prompts.crash(),
   always: () => process.exit(1),
   mute: () => true,
@@ -63,7 +67,7 @@ const prompts = {
   },
   flood: () => {
     const piece = JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: "s1", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "word ".repeat(20) } } } });
-    for (let at = 0; at < 20_000; at += 1) process.stdout.write(`${piece}\n`);
+    for (let at = 0; at < (Number(mark) || 20_000); at += 1) process.stdout.write(`${piece}\n`);
   },
   calls: () => {
     for (let at = 0; at < 1000; at += 1) {

@@ -77,10 +77,9 @@ class Workbench {
 
   /** Open a file of the folder, and put the cursor into it. */
   async openFile(name) {
-    await this.command("File: Open File...");
-    await this.page.locator(".quick-input-widget input").fill(`${this.task.folder}/${name}`);
-    // Enter before the dialog has found the file does nothing.
-    await this.page.locator(".quick-input-widget .monaco-list-row", { hasText: name }).first().waitFor();
+    await this.page.keyboard.press("Control+P");
+    await this.page.locator(".quick-input-widget input").fill(name);
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).first().waitFor();
     await this.page.keyboard.press("Enter");
     await this.page.locator(".tab.active", { hasText: name }).waitFor();
     await this.page.locator(".monaco-editor .view-line").first().click();

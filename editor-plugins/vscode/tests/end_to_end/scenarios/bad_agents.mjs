@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { idle, prompt, until } from "../chat.mjs";
+import { ask, idle, prompt, until } from "../chat.mjs";
 
 /** The agent is killed in the middle of an answer. */
 export async function crash(bench, { pid }) {
@@ -62,6 +62,50 @@ export async function many(bench) {
   await chat.locator(".earlier").click();
   await until(async () => (await chat.locator(".tool").count()) > drawn);
   return { drawn, typed: await chat.locator("textarea").inputValue() };
+}
+
+/** What keeps an agent from starting is told above the input, with what it wrote last. */
+export async function notStarted(bench) {
+  const chat = await bench.chat();
+  const banner = chat.locator(".banner.error");
+  await banner.waitFor();
+  return { told: await banner.locator("div > div").first().textContent(), detail: (await banner.locator(".detail").allTextContents()).join("") };
+}
+
+/** What is printed beside the protocol is told, and the conversation goes on. */
+export async function garbage(bench) {
+  const chat = await bench.chat();
+  const answer = await ask(chat, "hello");
+  return { answer, notices: await chat.locator(".notice").allTextContents() };
+}
+
+/** Milliseconds from each press of a key in `place` to the frame that shows it. */
+async function presses(bench, frame, place, count) {
+  await place.evaluate((element) => {
+    globalThis.shownAfter = [];
+    element.ownerDocument.addEventListener("keydown", (event) => {
+      requestAnimationFrame(() => setTimeout(() => globalThis.shownAfter.push(performance.now() - event.timeStamp)));
+    }, true);
+  });
+  for (let at = 0; at < count; at += 1) await bench.page.keyboard.press("x");
+  await until(async () => (await frame.evaluate(() => globalThis.shownAfter.length)) >= count);
+  return frame.evaluate(() => globalThis.shownAfter.map(Math.round));
+}
+
+/** Far more comes than can be read: the editor and the input are as quick as ever. */
+export async function flood(bench) {
+  const chat = await bench.chat();
+  await bench.openFile("notes.txt");
+  await prompt(chat, "go");
+  await chat.locator(".message.agent").waitFor();
+  await bench.page.locator(".monaco-editor .view-line").first().click();
+  const inEditor = await presses(bench, bench.page, bench.page.locator(".monaco-editor").first(), 20);
+  await chat.locator("textarea").focus();
+  const inChat = await presses(bench, chat, chat.locator("textarea"), 20);
+  const running = await chat.locator(".stop").isVisible();
+  const typed = await chat.locator("textarea").inputValue();
+  await idle(chat);
+  return { inEditor, inChat, running, typed, notices: await chat.locator(".notice").allTextContents() };
 }
 
 /** An agent that cannot be started is shown as what it is, with the words given back. */
