@@ -18,6 +18,20 @@ DEMO = ("--model", "demo/demo")
 SCRIPTED = ("--model", "openai/scripted-model")
 STRANGE = (sys.executable, "-S", "-E", str(PLUGIN / "tests" / "strange_agent.py"))
 
+# Neovim's own lists and inputs block, as they wait for keys; these answer as a picker would.
+ANSWERING = """
+local answers = { ... }
+vim.ui.select = function(items, options, chosen)
+  local wanted = table.remove(answers, 1)
+  _G.seen = vim.tbl_map(options.format_item, items)
+  for index, item in ipairs(items) do
+    if wanted and _G.seen[index]:find(wanted, 1, true) then return chosen(item, index) end
+  end
+  chosen(nil)
+end
+vim.ui.input = function(_, given) given(table.remove(answers, 1)) end
+"""
+
 
 @contextmanager
 def chat_in(

@@ -13,7 +13,9 @@ from tests.editors.neovim import ROOT
 
 
 @pytest.mark.parametrize(
-    "tests", ["test_editors_neovim.py", "end_to_end/test_neovim_plugin.py"], ids=["quick", "long"]
+    "tests",
+    ["test_editors_neovim", "end_to_end/test_neovim_plugin", "end_to_end/test_neovim_wire"],
+    ids=["quick", "long", "wire"],
 )
 @pytest.mark.timeout(900)
 def test_all_that_the_plugin_does_it_does_in_the_oldest_neovim_as_well(tests: str) -> None:
@@ -21,7 +23,15 @@ def test_all_that_the_plugin_does_it_does_in_the_oldest_neovim_as_well(tests: st
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith(f"NVIM v{VERSION}."), version.stdout
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/editors/{tests}"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"tests/editors/{tests}.py",
+        ],
         cwd=ROOT,
         env=os.environ | {"ACP_AGENT_NEOVIM": program},
         capture_output=True,
