@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
 import re
 import signal
+import sys
+import termios
 from pathlib import Path
 
 import pytest
 
+from acp_agent.cli.chat.typing_ahead import typing_ahead
 from tests.cli.test_cli_chat_agents import READY, in_pipes, quit_chat
 from tests.support.scripted_agent import scripted_agent
 from tests.support.terminal_screen import CTRL_C, CTRL_D, ENTER, TAB, Person, terminal
@@ -241,4 +245,33 @@ async def test_a_shell_that_is_not_there_is_not_missed(
         await person.see(READY)
         person.type("!echo there" + ENTER)
         await person.see("there exit status 0")
+        await quit_chat(person)
+
+
+def test_enter_while_the_chat_starts_stays_enter_and_is_not_echoed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    try:
+        with os.fdopen(theirs, closefd=False) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            before = termios.tcgetattr(theirs)
+            with typing_ahead():
+                os.write(ours, b"early\r")
+                assert os.read(theirs, 100) == b"early\r"
+                with pytest.raises(BlockingIOError):
+                    os.read(ours, 100)
+            assert termios.tcgetattr(theirs) == before
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+async def test_a_command_finds_the_terminal_as_usual(home: Path, tmp_path: Path) -> None:
+    agent = scripted_agent(tmp_path, ECHO)
+    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+        await person.see(READY)
+        person.type("!stty -a | tr -s ' ;' '\\n' | grep -cx 'icanon\\|echo\\|icrnl\\|isig'" + ENTER)
+        await person.see_row("4")
         await quit_chat(person)

@@ -62,9 +62,12 @@ async def _run(wishes: Wishes, history: PromptHistory, *, plain: bool) -> int:
         from acp_agent.cli.chat.lines import LineChat  # noqa: PLC0415 - one of the two
 
         return await LineChat(wishes, history, sys.stdout).run()
-    from acp_agent.cli.chat.terminal import TerminalChat  # noqa: PLC0415 - one of the two
+    from acp_agent.cli.chat.typing_ahead import typing_ahead  # noqa: PLC0415 - for this one
 
-    return await TerminalChat(wishes, history, sys.stdout).run()
+    with typing_ahead():
+        from acp_agent.cli.chat.terminal import TerminalChat  # noqa: PLC0415 - one of the two
+
+        return await TerminalChat(wishes, history, sys.stdout).run()
 
 
 def _is_able() -> bool:
