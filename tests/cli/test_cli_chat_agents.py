@@ -571,3 +571,29 @@ async def test_what_is_hidden_in_a_paste_is_seen_before_it_is_sent(
         await quit_chat(person)
         assert "\u202e".encode() not in person.raw
         assert b"\x1b]" not in person.raw
+
+
+async def test_a_permission_can_be_answered_in_eight_rows_of_twenty_columns(
+    home: Path, tmp_path: Path
+) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        """
+        def turn(say):
+            kinds = ("allow_once", "allow_always", "reject_once", "reject_always")
+            said = say.ask("session/request_permission", {
+                "toolCall": {"toolCallId": "c", "title": "Do harm, " + "and more " * 20},
+                "options": [{"optionId": kind, "kind": kind, "name": f"{kind} of all that there is"}
+                            for kind in kinds]})
+            say.speak("said " + said["outcome"]["optionId"])
+            return "end_turn"
+        """,
+    )
+    size = {"columns": 20, "rows": 8}
+    async with terminal(home, tmp_path, "chat", "--agent", agent, **size) as person:
+        await person.see("lists commands")
+        person.type("go" + ENTER)
+        await person.see("? Permission:", "[y] allow_once", "[a]", "[n]", "[d]", "[?]")
+        person.type("n")
+        await person.see("said reject_once")
+        await quit_chat(person)

@@ -47,11 +47,10 @@ class Permission:
         )
         if self.warning:
             head += renderer.text(f"  ! {self.warning}", width, "bad")
-        answers: list[str] = []
-        for letter, option in self.letters.items():
-            # In full, as far as any name is meant to be read: it says what is allowed.
-            name = [(one_line(option.name), "bold")]
-            answers += renderer.marked((f"  [{letter}] ", "bold"), name, width)[:_NAME_ROWS]
+        # In full, as far as any name is meant to be read: it says what is allowed.
+        answers = self._answers(renderer, width, _NAME_ROWS)
+        if len(answers) + 2 > rows:
+            answers = self._answers(renderer, width, 1)  # rather that than none to be seen
         answers.append(renderer.cut(f"  [{DETAILS}] {words('details')}", width, "dim"))
         room = max(rows - len(head) - len(answers), 0)
         return [
@@ -59,6 +58,13 @@ class Permission:
             *self._about(renderer, calls, width, room),
             *answers,
         ]
+
+    def _answers(self, renderer: Renderer, width: int, rows: int) -> list[str]:
+        lines: list[str] = []
+        for letter, option in self.letters.items():
+            name = [(one_line(option.name), "bold")]
+            lines += renderer.marked((f"  [{letter}] ", "bold"), name, width)[:rows]
+        return lines
 
     def _about(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
         lines: list[str] = []
