@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,7 +32,12 @@ from acp_agent.permissions.contract import Ask, Choice
 from acp_agent.session.child_activity import ChildActivity
 from acp_agent.session.chosen import Chosen
 from acp_agent.session.turn_host import SessionHost
+from acp_agent.session.turn_tools import Changed
 from acp_agent.tools.base import Answer, Progress, Question
+
+if TYPE_CHECKING:
+    from acp_agent.tools.toolset import Toolset
+    from acp_agent.workspace.contract import Workspace
 
 # What belongs to the user's own conversation, or would let a child have children.
 NOT_FOR_CHILDREN = ("task", "skill", "finish_loop", "rewind", "session_search")
@@ -68,6 +74,10 @@ class ChildHost(SessionHost):
         self._cost: float | None = None
         self._asked = 0  # questions that wait for the user
         self._activity = ChildActivity(progress)
+        # What its parent read, or another child, its model has not seen.
+        files = parent.workspace.files.unseen()
+        self._workspace = msgspec.structs.replace(parent.workspace, files=files)
+        self._own_tools = Changed(lambda tools: tools.over(self._workspace))
 
     @property
     def session(self) -> SessionId:
@@ -85,17 +95,35 @@ class ChildHost(SessionHost):
         return self._loops
 
     @property
+    def workspace(self) -> Workspace:
+        """What the child's tools may touch: all that its parent's may."""
+        return self._workspace
+
+    @property
+    def toolset(self) -> Toolset:
+        """What the child's model may call."""
+        return self._own_tools.of(super().toolset)
+
+    @asynccontextmanager
+    async def call_slot(self) -> AsyncIterator[None]:
+        """A place among the calls that run in the process: one of the parent's."""
+        async with self._parent.call_slot():
+            yield
+
+    @property
     def cost(self) -> float | None:
         """What the child cost so far."""
         return self._cost
 
     @property
     def said(self) -> str:
-        """What the child said last."""
+        """What the child said last; where it was stopped, that was beside a call."""
         for entry in reversed(self._context.entries):
             if isinstance(entry.message, ModelSide):
                 parts = entry.message.parts
-                return "".join(one.text for one in parts if isinstance(one, AnswerText)).strip()
+                text = "".join(one.text for one in parts if isinstance(one, AnswerText)).strip()
+                if text:
+                    return text
         return ""
 
     @property

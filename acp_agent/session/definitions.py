@@ -51,6 +51,11 @@ class Definitions:
         """Whether there is any place with files; costs a few looks at the disk."""
         return self._found is not None or any_there(self.places)
 
+    @property
+    def found(self) -> bool:
+        """Whether any were found; looks at no disk."""
+        return bool(self.skills or self.agents)
+
     async def look(self) -> None:
         """Read the files, offer the commands that changed, and tell once of what is broken."""
         if not self.there:

@@ -23,10 +23,10 @@ class TurnTools:
 
     def __init__(self, host: SessionHost, chosen: Chosen | None = None) -> None:
         self._host = host
-        self._searching = _Changed(lambda tools: tools.with_more([self._search()]))
-        self._rewinding = _Changed(lambda tools: tools.with_more([self._rewind()]))
-        self._delegating = _Changed(lambda tools: tools.with_more(self._delegation.tools()))
-        self._chosen = None if chosen is None else _Changed(chosen.of)
+        self._searching = Changed(lambda tools: tools.with_more([self._search()]))
+        self._rewinding = Changed(lambda tools: tools.with_more([self._rewind()]))
+        self._delegating = Changed(lambda tools: tools.with_more(self._delegation.tools()))
+        self._chosen = None if chosen is None else Changed(chosen.of)
 
     def now(self) -> Toolset:
         """The tools as they are at the moment.
@@ -37,8 +37,8 @@ class TurnTools:
         session = self._host.owner
         tools = self._host.equipment.toolset
         if session.extensions.mcp is not None:
-            tools = session.extensions.mcp.toolset(tools, self._host.workspace)
-        if session.extensions.definitions.there:
+            tools = session.extensions.mcp.toolset(tools, self._host.equipment.workspace)
+        if session.extensions.definitions.found:
             tools = self._delegating.of(tools)
         if session.context.is_shortened:
             tools = self._searching.of(tools)
@@ -67,7 +67,7 @@ class TurnTools:
         )
 
 
-class _Changed:
+class Changed:
     """Sets of tools with a change, which stay the same while the sets do.
 
     Args:

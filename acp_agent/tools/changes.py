@@ -86,6 +86,11 @@ async def make(change: Change, files: Files) -> str:
         ToolError: the file is not what the diff was made of; nothing is written.
         WorkspaceError: the file cannot be written.
     """
+    async with files.changing(change.path):
+        return await _make(change, files)
+
+
+async def _make(change: Change, files: Files) -> str:
     if files.resolve(change.asked) != change.path:
         raise ToolError(f"{change.shown} leads to another place by now; nothing was changed")
     now = await _read(change.path, files)

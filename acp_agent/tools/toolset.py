@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 
@@ -64,6 +65,13 @@ class Toolset:
         fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
         return fewer
 
+    def over(self, workspace: Workspace) -> Toolset:
+        """The same tools for another workspace."""
+        others = Toolset(())
+        others._tools = {name: _over(tool, workspace) for name, tool in self._tools.items()}
+        others._specs = self._specs
+        return others
+
     def specs(self) -> list[ToolSpec]:
         """The tools as a model sees them: the same bytes each time, for the provider's cache."""
         return list(self._specs)
@@ -119,6 +127,12 @@ class Toolset:
             return tool.params.model_validate(decoded)
         except ValidationError as error:
             raise ToolError(_explain(tool, error)) from error
+
+
+def _over(tool: AnyTool, workspace: Workspace) -> AnyTool:
+    other = copy.copy(tool)
+    other.workspace = workspace
+    return other
 
 
 def _spec(tool: AnyTool) -> ToolSpec:

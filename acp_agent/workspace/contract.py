@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -149,6 +150,18 @@ class Files(Protocol):
         Raises:
             WorkspaceError: the model never read it, or it changed since; says to read it again.
         """
+        ...
+
+    def changing(self, path: Path) -> AbstractAsyncContextManager[object]:
+        """Nobody else who has these files looks whether to change this one for as long as it lasts.
+
+        Two who work side by side would both find it as they know it, and the later one take what
+        the other wrote.
+        """
+        ...
+
+    def unseen(self) -> Files:
+        """The same files for another model, which has seen none of them."""
         ...
 
     def commands_ran(self) -> None:

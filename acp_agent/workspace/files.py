@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from acp_agent.errors import MissingFileError, OutsideWorkspaceError, WorkspaceError
 from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
@@ -42,6 +44,7 @@ class WorkspaceFiles(Files):
         self._readable = tuple(_real(str(folder)) for folder in readable)
         self._editor = EditorView(buffers, self.as_opened) if buffers is not None else None
         self._seen: dict[str, str] = {}
+        self._changing: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -159,6 +162,22 @@ class WorkspaceFiles(Files):
     def seen(self, file: TextFile) -> None:
         """Remember that the model has seen the file as it is."""
         self._seen[file.path] = file.digest
+
+    def changing(self, path: Path) -> asyncio.Lock:
+        """Nobody else who has these files looks whether to change this one for as long as it lasts.
+
+        It is theirs, too, who have them `unseen`.
+        """
+        lock = self._changing.get(path)
+        if lock is None:
+            lock = self._changing[path] = asyncio.Lock()
+        return lock
+
+    def unseen(self) -> WorkspaceFiles:
+        """The same files for another model, which has seen none of them."""
+        other = copy.copy(self)
+        other._seen = {}  # noqa: SLF001 - its own class
+        return other
 
     async def check_unchanged(self, path: Path) -> TextFile:
         """The file, if its text is what the model last saw.
