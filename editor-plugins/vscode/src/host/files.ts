@@ -10,6 +10,7 @@ import { allowed, type GateRules } from "../core/fileGate";
 import { invalid } from "../core/problems";
 import type { Reviews } from "../core/reviews";
 import { decoded, encoded, linesOf, type TextForm } from "../core/textFile";
+import { mustFit, newBytes, surelyUtf8 } from "./encoding";
 import { settings } from "./settings";
 
 const MAX_BYTES = 50 * 1024 * 1024; // the editor opens none that are larger either
@@ -50,7 +51,8 @@ export class WorkspaceFiles implements EditorFiles {
   async #write(file: string, content: string): Promise<void> {
     const found = await textAt(file);
     if (found?.document === undefined) {
-      await vscode.workspace.fs.writeFile(vscode.Uri.file(file), encoded(content, found?.form));
+      const uri = vscode.Uri.file(file);
+      await vscode.workspace.fs.writeFile(uri, found === null ? await newBytes(uri, content) : encoded(content, found.form));
       this.reviews.wrote(file, found?.text ?? null, content);
       return;
     }
@@ -100,7 +102,8 @@ async function onDisk(file: string): Promise<FileText | null> {
     const { size, type } = await vscode.workspace.fs.stat(uri);
     if ((type & vscode.FileType.File) === 0) throw invalid(`path: not a file: ${file}`);
     if (size > MAX_BYTES) throw invalid(`path: larger than ${MAX_BYTES} bytes: ${file}`);
-    return decoded(await vscode.workspace.fs.readFile(uri)) ?? (await otherwiseEncoded(uri));
+    const read = surelyUtf8(uri) ? decoded(await vscode.workspace.fs.readFile(uri)) : null;
+    return read ?? (await byEditor(uri));
   } catch (error) {
     if (error instanceof vscode.FileSystemError && error.code === "FileNotFound") return null;
     throw error;
@@ -108,7 +111,7 @@ async function onDisk(file: string): Promise<FileText | null> {
 }
 
 /** Of a file that is no UTF-8 the editor may know the encoding, by its settings or a mark, and keeps it. */
-async function otherwiseEncoded(uri: vscode.Uri): Promise<FileText> {
+async function byEditor(uri: vscode.Uri): Promise<FileText> {
   const document = await vscode.workspace.openTextDocument(uri).then((one) => one, () => null);
   if (document === null || document.getText().includes(UNREADABLE)) {
     throw invalid(`path: neither UTF-8 nor in the encoding that the setting files.encoding names: ${uri.fsPath}`);
@@ -128,6 +131,7 @@ async function replace(document: vscode.TextDocument, content: string): Promise<
   const wanted = document.eol === vscode.EndOfLine.CRLF ? content.replace(/\r?\n/gu, "\r\n") : content;
   const part = changedPart(document.getText(), wanted);
   if (part === null) return true;
+  await mustFit(document, wanted);
   const edit = new vscode.WorkspaceEdit();
   edit.replace(document.uri, new vscode.Range(document.positionAt(part.start), document.positionAt(part.end)), part.text);
   const wasDirty = document.isDirty;
