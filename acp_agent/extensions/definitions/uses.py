@@ -22,6 +22,7 @@ class Uses(Struct, frozen=True, kw_only=True):
         tools: only these tools of the session; None: all of them.
         without: these tools not, whatever `tools` says.
         max_requests: requests to the model in one run.
+        within: of these tools only, where the agent that runs a skill has a list of its own.
     """
 
     model: str | None = None
@@ -31,21 +32,27 @@ class Uses(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
     max_requests: int | None = None
+    within: tuple[str, ...] | None = None
 
     def over(self, other: Uses) -> Uses:
         """These wishes, and those of `other` for the rest; what either refuses is refused."""
+        requests = [one.max_requests for one in (self, other) if one.max_requests is not None]
         return Uses(
             model=other.model if self.model is None else self.model,
             thought_level=other.thought_level if self.thought_level is None else self.thought_level,
             temperature=other.temperature if self.temperature is None else self.temperature,
             max_output=other.max_output if self.max_output is None else self.max_output,
-            tools=other.tools if self.tools is None else self.tools,
+            tools=self.tools,
             without=(*other.without, *self.without),
-            max_requests=other.max_requests if self.max_requests is None else self.max_requests,
+            max_requests=min(requests, default=None),
+            within=other.tools,
         )
 
     def allows(self, tool: str) -> bool:
-        """Whether a tool of the session is left to it. In both lists `*` stands for any letters."""
+        """Whether a tool of the session is left to it. In all lists `*` stands for any letters."""
         if any(fnmatchcase(tool, pattern) for pattern in self.without):
             return False
-        return self.tools is None or any(fnmatchcase(tool, pattern) for pattern in self.tools)
+        return all(
+            only is None or any(fnmatchcase(tool, pattern) for pattern in only)
+            for only in (self.tools, self.within)
+        )

@@ -1,0 +1,28 @@
+"""What a skill wants to be run with, together with what the agent wants that runs it."""
+
+from __future__ import annotations
+
+from acp_agent.extensions.definitions.uses import Uses
+
+
+def test_a_skill_opens_no_tool_that_the_agent_who_runs_it_does_not_have() -> None:
+    both = Uses(tools=("*",), without=("grep",)).over(
+        Uses(tools=("read", "gr*"), without=("glob",))
+    )
+    assert both.allows("read")
+    assert not both.allows("shell"), "the agent has it not"
+    assert not both.allows("grep"), "the skill refuses it"
+    assert not both.allows("glob"), "the agent refuses it"
+
+
+def test_the_fewer_requests_hold_of_those_that_a_skill_and_its_agent_name() -> None:
+    assert Uses(max_requests=500).over(Uses(max_requests=10)).max_requests == 10
+    assert Uses(max_requests=5).over(Uses(max_requests=10)).max_requests == 5
+    assert Uses().over(Uses(max_requests=10)).max_requests == 10
+    assert Uses(max_requests=5).over(Uses()).max_requests == 5
+
+
+def test_what_a_skill_names_goes_before_what_its_agent_names() -> None:
+    both = Uses(model="small").over(Uses(model="a/b", temperature=0.5, tools=("read",)))
+    assert (both.model, both.temperature, both.allows("read")) == ("small", 0.5, True)
+    assert not both.allows("shell")
