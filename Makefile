@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := acp_agent protocol tests benchmarks
+SOURCES := acp_agent protocol tests benchmarks editor-plugins
 LUA_TOOLS := editor-plugins/neovim/tests
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs

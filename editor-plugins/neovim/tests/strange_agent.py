@@ -3,10 +3,12 @@
     strange_agent.py [CONDUCT]
 
 CONDUCT is how it starts: nothing for a well-behaved agent, or one of `dies`, `silent`, `garbage`,
-`version`, `wrong` (a result of another shape), `bare` (advertises nothing), `login` (wants one first).
+`version`, `wrong` (a result of another shape), `bare` (advertises nothing), `login`
+(wants one first).
 What a turn does is in the words of its prompt: see `strange_turns`.
 """
 
+import itertools
 import sys
 import time
 
@@ -61,25 +63,24 @@ KEPT = [
     },
     {"sessionId": "s-older", "cwd": "/tmp", "title": "An older one"},
 ]
-made = 0
-logged_in = CONDUCT != "login"
+made = itertools.count(1)
+logged_in = [CONDUCT != "login"]
 
 
 def respond(method, params):
     """The result of a request, or an error as an exception's two arguments."""
-    global made, logged_in
     if method == "initialize":
         return initialized()
     if method == "authenticate":
-        logged_in = True
+        logged_in[0] = True
         return {}
     if method in ("session/new", "session/fork"):
-        if not logged_in:
+        if not logged_in[0]:
             raise ValueError(-32000, "log in first")
-        made += 1
+        session = f"s-{next(made)}"
         if CONDUCT == "bare":
-            return {"sessionId": f"s-{made}"}
-        return {"sessionId": f"s-{made}", "configOptions": OPTIONS}
+            return {"sessionId": session}
+        return {"sessionId": session, "configOptions": OPTIONS}
     if method in ("session/load", "session/resume"):
         if method == "session/load":
             session = params["sessionId"]

@@ -1,4 +1,4 @@
-"""Turns in which the strange agent says what no agent should: too much, too long, hostile, garbage."""
+"""Turns in which the strange agent says what no agent should: too much, or what is harmful."""
 
 import sys
 

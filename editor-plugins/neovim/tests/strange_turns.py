@@ -32,10 +32,11 @@ def permission(session, path, old, new, title="Edit it"):
 
 
 def edit(session, path, through="editor"):
-    """Replace every `old` in a file by `new`, after asking; written through the editor or on disk."""
+    """Replace every `old` in a file by `new`, after asking, through the editor or on disk."""
     got = ask("fs/read_text_file", {"sessionId": session, "path": path})
     if "error" in got:
-        return say(session, "cannot read: " + got["error"]["message"])
+        say(session, "cannot read: " + got["error"]["message"])
+        return
     old = got["result"]["content"]
     new = old.replace("old", "new")
     update(session, "tool_call", toolCallId="edit", title="Edit it", kind="edit")

@@ -1,9 +1,10 @@
 """How the strange agent speaks: messages out, messages in, what waits and what was cancelled."""
 
+import itertools
 import json
 import sys
 
-asked = 0
+ids = itertools.count(1)
 
 
 def send(message):
@@ -25,8 +26,7 @@ def say(session, text, kind="agent_message_chunk"):
 
 def ask(method, params):
     """Send a request and wait for its response; other messages meanwhile are kept."""
-    global asked
-    asked += 1
+    asked = next(ids)
     send({"id": asked, "method": method, "params": params})
     flush()
     while True:
