@@ -199,9 +199,13 @@ def _command(name: str, rest: str) -> FoundCommand | None:
 
 
 async def _help(session: Session) -> str:
+    from acp_agent.tools.quoting import code, plain  # noqa: PLC0415 - not at start
+
+    await session.extensions.definitions.look()  # a skill may have been written just now
+    # A project's skills and servers' prompts say what they want of themselves.
     return "\n".join(
-        f"- `/{command.name}{' ' + command.hint if command.hint else ''}`: {command.description}"
-        for command in session.commands
+        f"- {code(' '.join(filter(None, [f'/{one.name}', one.hint])))}: {plain(one.description)}"
+        for one in session.commands
     )
 
 

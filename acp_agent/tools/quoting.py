@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
+_DRAWN = re.compile(r"[\[<&]")
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})  # Unicode's general categories
 
 
@@ -27,6 +29,11 @@ def code(text: str) -> str:
     fence = "`" * (_longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def plain(text: str) -> str:
+    """`text` as Markdown that has no link, picture, tag or entity of its own (CommonMark, 2.4)."""
+    return _DRAWN.sub(r"\\\g<0>", text)
 
 
 def fenced(text: str, language: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from acp_agent.content import ResourceLinkBlock
-from acp_agent.events import NoticeShown, SubagentChanged, ToolCalled, ToolEnded
+from acp_agent.events import AgentText, NoticeShown, SubagentChanged, ToolCalled, ToolEnded
 from tests.session.test_session_children import TASK, write_agent
 from tests.session.test_session_skills import USE, write_skill
 from tests.support.model_server import Call, ModelServer, answer
@@ -108,3 +108,19 @@ async def test_a_skill_to_be_run_apart_is_told_of_what_the_user_attached(
     await desk.say("/skill:review", link)
     assert link.uri in str(model_server.requests[0].json["messages"][-1])
     assert link.uri in desk.editor.of(ToolCalled)[0].arguments
+
+
+async def test_help_shows_what_a_skill_says_of_itself_and_fetches_and_draws_nothing_for_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    skill = write_skill(desk.folder) / "SKILL.md"
+    strange = "![x](https://example.com/a.png) <img src=https://example.com/b.png> &#33;[y]"
+    front = f"name: review\ndescription: '{strange}'\nargument-hint: 'a`b ![z](c)'"
+    skill.write_text(f"---\n{front}\n---\nLook.")
+    await desk.say("/help")
+    said = "".join(event.text for event in desk.editor.of(AgentText))
+    (line,) = [one for one in said.splitlines() if "skill:review" in one]
+    assert line == (
+        "- ``/skill:review a`b ![z](c)``: !\\[x](https://example.com/a.png) "
+        "\\<img src=https://example.com/b.png> \\&#33;\\[y]"
+    )

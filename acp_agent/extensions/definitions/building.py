@@ -12,7 +12,12 @@ from msgspec import Struct
 from acp_agent.config.types import DefinitionConfig
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.agent import AgentSpec
-from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
+from acp_agent.extensions.definitions.fields import (
+    LONGEST_HINT,
+    AgentFields,
+    RunFields,
+    SkillFields,
+)
 from acp_agent.extensions.definitions.one_line import one_line
 from acp_agent.extensions.definitions.other_programs import our_tools, part_of_a_tool
 from acp_agent.extensions.definitions.places import Source
@@ -51,7 +56,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         text=file.text,
         path=file.path,
         source=file.source,
-        hint=one_line(hint or "") or None,
+        hint=one_line(hint or "")[:LONGEST_HINT].rstrip() or None,
         uses=_uses(fields, config),
         by_model=not fields.disable_model_invocation,
         by_user=fields.user_invocable is not False,

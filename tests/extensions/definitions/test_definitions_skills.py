@@ -93,6 +93,11 @@ def test_our_name_of_a_field_goes_before_another_programs(
     assert files.the_skill().uses.thought_level == "max"
 
 
+def test_a_hint_is_no_longer_than_an_editor_has_room_for(files: Files) -> None:
+    files.skill("fix", f"argument-hint: {'issue ' * 500}")
+    assert len(files.the_skill().hint or "") <= 200
+
+
 def test_a_hint_in_brackets_is_shown_as_it_was_written(files: Files) -> None:
     files.skill("fix", "argument-hint: [issue number]")
     assert files.the_skill().hint == "[issue number]"
