@@ -54,10 +54,10 @@ export async function forked(bench) {
   const sessions = new Sessions(bench);
   await sessions.open();
   await sessions.choose("The colour is blue.", "Fork");
-  await until(async () => (await sessions.row(/open/u).count()) === 2);
+  await until(async () => (await sessions.row(/open|shown/u).count()) === 2);
   const copied = await chat.locator(".message").allTextContents();
   await ask(chat, "Which colour is it?");
-  const rows = await sessions.row(/open/u).count();
+  const rows = await sessions.row(/open|shown/u).count();
   await bench.picture("vscode-sessions");
   return { copied, rows };
 }
