@@ -10,6 +10,7 @@ import { allowed, type GateRules } from "../core/fileGate";
 import { invalid } from "../core/problems";
 import type { Reviews } from "../core/reviews";
 import { decoded, encoded, linesOf, type TextForm } from "../core/textFile";
+import { edit } from "./editing";
 import { mustFit, newBytes, surelyUtf8 } from "./encoding";
 import { settings } from "./settings";
 
@@ -132,9 +133,8 @@ async function replace(document: vscode.TextDocument, content: string): Promise<
   const part = changedPart(document.getText(), wanted);
   if (part === null) return true;
   await mustFit(document, wanted);
-  const edit = new vscode.WorkspaceEdit();
-  edit.replace(document.uri, new vscode.Range(document.positionAt(part.start), document.positionAt(part.end)), part.text);
+  const range = new vscode.Range(document.positionAt(part.start), document.positionAt(part.end));
   const wasDirty = document.isDirty;
-  if (!(await vscode.workspace.applyEdit(edit))) throw new RequestError(-32603, `the editor did not take the change of ${document.uri.fsPath}`);
+  if (!(await edit(document, range, part.text))) throw new RequestError(-32603, `the editor did not take the change of ${document.uri.fsPath}`);
   return wasDirty && !settings().saveUnsaved ? true : document.save();
 }

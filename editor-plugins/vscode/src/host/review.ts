@@ -7,6 +7,7 @@ import type { Review, Reviews } from "../core/reviews";
 import type { Roots } from "../core/roots";
 import type { Say } from "../shared/words";
 import { setContext } from "./contexts";
+import { edit } from "./editing";
 import { openDocument, textOf } from "./files";
 import { inform, sure, warn } from "./telling";
 
@@ -95,14 +96,12 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
     if (found === undefined) return;
     const { document, hunk, review } = found;
     if (review.before === null) return this.reject(found.path);
-    const edit = new vscode.WorkspaceEdit();
     const end = hunk.newStart + hunk.newLines.length;
     const range = document.validateRange(new vscode.Range(hunk.newStart, 0, end, 0));
     const was = document.getText();
     const last = this.reviews.hunks(found.path, was).length === 1;
-    edit.set(document.uri, [vscode.TextEdit.replace(range, hunk.oldLines.join("")), ...(last ? lineEnds(review) : [])]);
     const wasDirty = document.isDirty;
-    await vscode.workspace.applyEdit(edit);
+    await edit(document, range, hunk.oldLines.join(""), last ? lineEndOf(review) : undefined);
     if (!wasDirty) await document.save();
     this.reviews.rejectedHunk(found.path, was, document.getText());
     this.update();
@@ -124,14 +123,13 @@ export class ReviewEditor implements vscode.TextDocumentContentProvider, vscode.
       const question = this.say("review.rejectChanged", this.roots.label(path));
       if (!(await sure(question, this.say("review.rejectAllDo")))) return;
     }
-    const edit = new vscode.WorkspaceEdit();
     if (review.before === null) {
-      edit.deleteFile(uri, { ignoreIfNotExists: true });
-      await vscode.workspace.applyEdit(edit);
+      const removal = new vscode.WorkspaceEdit();
+      removal.deleteFile(uri, { ignoreIfNotExists: true });
+      await vscode.workspace.applyEdit(removal);
     } else if (now !== null) {
       const document = await vscode.workspace.openTextDocument(uri);
-      edit.set(uri, [vscode.TextEdit.replace(new vscode.Range(0, 0, document.lineCount, 0), review.before), ...lineEnds(review)]);
-      await vscode.workspace.applyEdit(edit);
+      await edit(document, document.validateRange(new vscode.Range(0, 0, document.lineCount, 0)), review.before, lineEndOf(review));
       await document.save();
     }
     this.accept(path);
@@ -194,8 +192,8 @@ function beforeUri(path: string): vscode.Uri {
   return vscode.Uri.file(path).with({ scheme: SCHEME });
 }
 
-/** Gives a document the line ends that the file had, where it had one kind. */
-function lineEnds({ lineEnd }: Review): vscode.TextEdit[] {
-  if (lineEnd === "") return [];
-  return [vscode.TextEdit.setEndOfLine(lineEnd === "\n" ? vscode.EndOfLine.LF : vscode.EndOfLine.CRLF)];
+/** The line end that the file had, where it had one for all lines. */
+function lineEndOf({ lineEnd }: Review): vscode.EndOfLine | undefined {
+  if (lineEnd === "") return undefined;
+  return lineEnd === "\n" ? vscode.EndOfLine.LF : vscode.EndOfLine.CRLF;
 }
