@@ -18,6 +18,7 @@ from acp_agent.agent.loop_guard import LoopGuard
 from acp_agent.events import (
     Activity,
     AnyEvent,
+    BackgroundCommandChanged,
     ChildWorked,
     NoticeShown,
     SubagentChanged,
@@ -74,6 +75,7 @@ class ChildHost(SessionHost):
         self._cost: float | None = None
         self._asked = 0  # questions that wait for the user
         self._activity = ChildActivity(progress)
+        self._commands: dict[CallId, BackgroundCommandChanged] = {}
         # What its parent read, or another child, its model has not seen.
         files = parent.workspace.files.unseen()
         self._workspace = msgspec.structs.replace(parent.workspace, files=files)
@@ -131,6 +133,11 @@ class ChildHost(SessionHost):
         """The child's calls as a list in Markdown; empty where it made none."""
         return self._activity.text
 
+    @property
+    def left_running(self) -> Sequence[BackgroundCommandChanged]:
+        """The commands that the child started and that go on behind it."""
+        return [one for one in self._commands.values() if one.status == "running"]
+
     def took(self, event: AnyEvent) -> None:
         """An event of the child is in the journal."""
         self._context.feed([event])
@@ -161,6 +168,8 @@ class ChildHost(SessionHost):
                     await self.owner.children.paid(self._parent, more)
                 case ToolCalled():
                     await self._activity.called(event)
+                case BackgroundCommandChanged():
+                    self._commands[event.call] = event
                 case ToolEnded():
                     await self._activity.ended(event)
                 case _:

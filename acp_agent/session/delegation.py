@@ -26,7 +26,7 @@ from acp_agent.session.chosen import choose
 from acp_agent.session.notes import Notes
 from acp_agent.session.skill_text import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
-from acp_agent.tools.quoting import one_line
+from acp_agent.tools.quoting import code, one_line
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.task import TaskTool
 
@@ -233,7 +233,11 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 
 def _outcome(host: ChildHost, stop: StopReason | None) -> Outcome:
     cut = _CUT_SHORT.get(stop, "")
-    text = "\n\n".join(part for part in (host.said or NOTHING_SAID, cut) if part)
+    left = [
+        f"[It left the background command {one.name} running: {code(one_line(one.command, _TITLE))}]"
+        for one in host.left_running
+    ]
+    text = "\n\n".join(part for part in (host.said or NOTHING_SAID, cut, *left) if part)
     return Outcome(
         text=text,
         failed=not host.said or stop == "refusal",

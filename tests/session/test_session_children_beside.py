@@ -72,6 +72,19 @@ async def test_as_many_agents_as_may_run_at_once_do_not_wait_for_each_other_for_
         assert len(desk.editor.of(NoticeShown)) <= 1, "that calls wait is told once"
 
 
+async def test_what_an_agent_left_running_is_told_to_the_model_that_gave_it_the_task(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    left = Call("shell", {"command": "sleep 300", "background": True})
+    model_server.add(answer(TASK), answer(left), answer("It runs."), answer("Done."))
+    await desk.say("Go")
+    (ended,) = desk.editor.of(ToolEnded)
+    assert ended.result.startswith("It runs.")
+    (name,) = [one.name for one in desk.session.workbench.background or ()]
+    assert f"[It left the background command {name} running: `sleep 300`]" in ended.result
+
+
 async def test_what_an_agent_said_before_a_limit_ended_it_is_not_lost(
     desk: Desk, model_server: ModelServer
 ) -> None:
