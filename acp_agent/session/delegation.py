@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -231,13 +231,15 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
         raise
 
 
+def _left_running(host: ChildHost) -> Iterator[str]:
+    for one in host.left_running:
+        command = code(one_line(one.command, _TITLE))
+        yield f"[It left the background command {one.name} running: {command}]"
+
+
 def _outcome(host: ChildHost, stop: StopReason | None) -> Outcome:
     cut = _CUT_SHORT.get(stop, "")
-    left = [
-        f"[It left the background command {one.name} running: {code(one_line(one.command, _TITLE))}]"
-        for one in host.left_running
-    ]
-    text = "\n\n".join(part for part in (host.said or NOTHING_SAID, cut, *left) if part)
+    text = "\n\n".join(filter(None, [host.said or NOTHING_SAID, cut, *_left_running(host)]))
     return Outcome(
         text=text,
         failed=not host.said or stop == "refusal",
