@@ -21,6 +21,7 @@ from acp_agent.events import (
     AgentText,
     AgentThought,
     BackgroundCommandChanged,
+    ChildWorked,
     CompactionChanged,
     ContextTrimmed,
     Event,
@@ -96,7 +97,8 @@ class Context:
     def feed(self, events: Iterable[Event]) -> None:
         """Take further events in."""
         for event in events:
-            self._take(event)
+            if not isinstance(event, ChildWorked):  # a child has a context of its own
+                self._take(event)
 
     @property
     def messages(self) -> Sequence[Message]:
