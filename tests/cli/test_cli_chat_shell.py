@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.cli.chat.typing_ahead import typing_ahead
-from tests.cli.test_cli_chat_agents import READY, in_pipes, quit_chat
+from tests.cli.chat_person import READY, in_pipes, quit_chat
 from tests.support.scripted_agent import scripted_agent
 from tests.support.terminal_screen import CTRL_C, CTRL_D, ENTER, TAB, Person, terminal
 
@@ -273,5 +273,5 @@ async def test_a_command_finds_the_terminal_as_usual(home: Path, tmp_path: Path)
     async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
         await person.see(READY)
         person.type("!stty -a | tr -s ' ;' '\\n' | grep -cx 'icanon\\|echo\\|icrnl\\|isig'" + ENTER)
-        await person.see_row("4")
+        await person.see("4 exit status 0")
         await quit_chat(person)

@@ -7,24 +7,17 @@ import re
 import signal
 from pathlib import Path
 
+from tests.cli.chat_person import READY, quit_chat
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.terminal_screen import (
     CTRL_C,
-    CTRL_D,
     ENTER,
     ESCAPE,
     TAB,
-    Person,
     terminal,
 )
 
 DEMO = ("chat", "--model", "demo/demo")
-READY = "lists commands and keys"
-
-
-async def quit_chat(person: Person) -> None:
-    person.type(CTRL_D)
-    assert await person.status() == 0
 
 
 async def test_a_turn_is_shown_with_its_calls_and_the_session_goes_on_later(
