@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 
 import h11
 from msgspec import Struct
@@ -12,6 +13,9 @@ from acp_agent.models.providers import Provider
 from acp_agent.server.login_page.html import PageText, render, style_hash
 
 HEAD_BYTES = 16_384
+AWAY_SECONDS = 1.0  # what is left of a refused request may take
+AWAY_BYTES = 1 << 20  # of it, at most
+_PIECE = 65_536
 BODY_BYTES = 32_768  # the longest key has 8,192 characters, each of which may take three as a form
 
 
@@ -74,7 +78,7 @@ async def read_request(protocol: h11.Connection, reader: asyncio.StreamReader) -
 
 
 async def send_reply(protocol: h11.Connection, writer: asyncio.StreamWriter, reply: Reply) -> None:
-    """Answer, wait until it is sent, and end the connection."""
+    """Answer, wait until it is sent, and say that nothing follows."""
     body = render(reply.text).encode()
     headers = {
         "Content-Type": "text/html; charset=utf-8",
@@ -100,5 +104,17 @@ async def send_reply(protocol: h11.Connection, writer: asyncio.StreamWriter, rep
     for event in (head, h11.Data(data=body), h11.EndOfMessage()):
         writer.write(protocol.send(event) or b"")
     await writer.drain()
-    writer.close()
-    await writer.wait_closed()
+    writer.write_eof()
+
+
+async def read_away(reader: asyncio.StreamReader) -> None:
+    """Read what is left of a request that was answered before its end, for a while.
+
+    A socket closed with something unread is reset, and the answer lost with it (RFC 9112,
+    section 9.6).
+    """
+    left = AWAY_BYTES
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(AWAY_SECONDS):
+            while left > 0 and (piece := await reader.read(_PIECE)):
+                left -= len(piece)

@@ -23,12 +23,14 @@ from acp_agent.server.login_page.http import (
     RefusedRequestError,
     Reply,
     Request,
+    read_away,
     read_request,
     send_reply,
 )
 
 READ_SECONDS = 10.0  # what a visitor may take to send a request, and to read what is answered
 CONNECTIONS = 8
+TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 _log = logging.getLogger(__name__)
@@ -122,6 +124,8 @@ class LoginPage:
             ends = reply.ends
             async with asyncio.timeout(READ_SECONDS):
                 await send_reply(protocol, writer, reply)
+            if protocol.their_state is not h11.DONE and reply.status != TOO_SLOW:
+                await read_away(reader)
         except (OSError, TimeoutError, h11.ProtocolError):
             pass  # the visitor left, or is no browser; what it sent is in no log
         except Exception as error:  # noqa: BLE001 - a visitor must not end the login
@@ -137,7 +141,7 @@ class LoginPage:
             async with asyncio.timeout(READ_SECONDS):
                 request = await read_request(protocol, reader)
         except TimeoutError:
-            return _refusal(408, "en")
+            return _refusal(TOO_SLOW, "en")
         except h11.RemoteProtocolError as error:
             return _refusal(error.error_status_hint, "en")
         except RefusedRequestError as refusal:
