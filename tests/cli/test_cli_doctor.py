@@ -15,6 +15,7 @@ import pytest
 from acp_agent.events import SessionStarted
 from acp_agent.ids import new_session_id
 from acp_agent.session.store import Store
+from acp_agent.tools.recognition import can_recognise
 from tests.cli.cli_process import CLOSED_PORT, acp_agent, provider
 
 KEY = "sk-test-0123456789abcdef"
@@ -180,6 +181,14 @@ def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
     (git,) = [f for f in parts["Program"] if "git is not there" in f["what"]]
     assert git["state"] == "missing"
     assert "install git" in git["remedy"]
+
+
+def test_it_tells_whether_text_in_pictures_can_be_recognised(tmp_path: Path) -> None:
+    _, parts = doctor(tmp_path, "--offline")
+    (found,) = [f for f in parts["Program"] if "text in pictures" in f["what"]]
+    there = can_recognise()
+    assert found["state"] == ("ok" if there else "info")
+    assert ("pip install 'acp-agent-server[ocr]'" in found["remedy"]) is not there
 
 
 def test_the_text_says_the_same_and_ends_with_a_verdict(tmp_path: Path) -> None:

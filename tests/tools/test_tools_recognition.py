@@ -1,0 +1,83 @@
+"""Text in pictures is recognised on this computer; small packages stand in for the extra."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from acp_agent.errors import ToolError
+from acp_agent.tools import recognition
+from acp_agent.tools.recognition import Recognised, can_recognise, recognise
+from tests.support.stand_in_recogniser import BROKEN, picture, stand_in
+
+
+@pytest.fixture
+def recogniser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with stand_in(monkeypatch) as module:
+        yield module
+
+
+def same(text: str) -> str:
+    return text
+
+
+async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(recogniser: Any) -> None:
+    assert can_recognise()
+    found = await recognise([picture("One\n一"), picture(""), picture("Two")], same)
+    assert found == [Recognised(text="One\n一"), Recognised(), Recognised(text="Two")]
+    assert recogniser.threads == ["ocr"] * 3
+    assert threading.current_thread().name != "ocr"
+    assert len(recogniser.made) == 1
+
+
+async def test_a_broken_picture_is_told_and_the_others_are_read(recogniser: Any) -> None:
+    first, second = await recognise([BROKEN, picture("Two")], same)
+    assert first.failure == "it is no picture that can be read (UnidentifiedImageError)"
+    assert second.text == "Two"
+
+
+async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: Any) -> None:
+    (found,) = await recognise([picture("Big", 8_000, 6_000)], same)
+    assert "8,000 × 6,000 pixels, more than 40,000,000" in found.failure
+    assert recogniser.threads == []
+
+
+async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
+    recogniser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognition, "_SECONDS", 0.3)
+    found = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
+    assert found[0].text == "One"
+    late = "it could not be read within 0.3 seconds"
+    assert [one.failure for one in found] == ["", late, late]
+    (one,) = await recognise([picture("Four")], same)  # the first has not ended yet
+    assert one.failure == late
+    recogniser.go_on.set()
+    monkeypatch.setattr(recognition, "_SECONDS", 20.0)
+    (one,) = await recognise([picture("Five")], same)
+    assert one.text == "Five"
+    assert "Three" not in [*recogniser.threads, one.text]
+    assert recogniser.threads == ["ocr"] * 3  # the third of the first message was not begun
+
+
+async def test_the_text_of_a_message_is_cut_after_its_secrets_are_gone(recogniser: Any) -> None:
+    long = "x" * (recognition.TEXT_LIMIT - 4) + "secret word"
+    first, second = await recognise(
+        [picture(long), picture("more")], lambda text: text.replace("secret", "[gone]")
+    )
+    assert first.text.endswith("x[gon\n[… 7 more characters]")
+    assert second.text == "\n[… 4 more characters]"
+
+
+async def test_a_recogniser_that_cannot_be_used_is_an_error_that_says_what_to_do(
+    recogniser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(params: object) -> None:
+        raise OSError("libGL.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(recogniser, "RapidOCR", broken)
+    with pytest.raises(ToolError, match=r"cannot be used here \(OSError\); install it again: pip"):
+        await recognise([picture("One")], same)
