@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from acp_agent.events import (
     AnyEvent,
@@ -18,9 +18,9 @@ from acp_agent.ids import CallId, SessionId
 
 if TYPE_CHECKING:
     from acp_agent.server.place import Place
-    from acp_agent.server.showing import ShowsChildren, ShowsSession
+    from acp_agent.server.showing import OfParent, ShowsChildren, ShowsSession
 
-_OF_CHILDREN = (ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText)
+_OF_CHILDREN = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})
 
 UpdateT = TypeVar("UpdateT")
 
@@ -47,14 +47,17 @@ class Family(Generic[UpdateT]):
 
     def updates(self, event: AnyEvent) -> Iterable[tuple[SessionId, UpdateT]]:
         """The updates that show `event`, each with the session that it belongs to."""
-        if isinstance(event, _OF_CHILDREN):
+        if type(event) in _OF_CHILDREN:
             if self._children is None:
                 self._children = self._make_children()
-            return self._children.project(self._session, event)
-        own = [(self._session, update) for update in self._own.project(event)]
+            return self._children.project(self._session, cast("OfParent | ChildWorked", event))
+        shown = self._own.project(event)
         if self._children is not None and isinstance(event, TurnEnded | TurnInterrupted):
+            own = ((self._session, update) for update in shown)
             return [*self._children.turn_over(self._session), *own]
-        return own
+        if len(shown) == 1:  # nearly always, and a replay has thousands
+            return ((self._session, shown[0]),)
+        return [(self._session, update) for update in shown] if shown else ()
 
     def place(self, call: CallId | None) -> Place:
         """Where the user is asked about a call, or (None) about something else."""
