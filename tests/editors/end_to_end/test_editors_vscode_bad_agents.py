@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -95,6 +96,6 @@ def test_a_hundred_thousand_pieces_leave_every_press_of_a_key_shown_at_once(
     seen = vscode.run("bad_agents.flood", folder, bad_agent("flood", "100000"))
     assert seen["typed"] == "x" * 20
     assert seen["running"]
-    for place in ("inEditor", "inChat"):
-        assert sorted(seen[place])[10] < 150, seen
+    for place in ("inEditor", "inChat"):  # against the same keys before: machines differ
+        assert median(seen[place]) < median(seen["before"][place]) + 150, seen
         assert max(seen[place]) < 1000, seen
