@@ -24,11 +24,10 @@ from acp_agent.events import (
     SubagentChanged,
     ToolCalled,
     ToolEnded,
-    Usage,
     UsageReported,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
+from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.permissions.contract import Ask, Choice
 from acp_agent.session.child_activity import ChildActivity
 from acp_agent.session.chosen import Chosen
@@ -151,11 +150,6 @@ class ChildHost(SessionHost):
     def take_compaction_wish(self) -> str | None:
         """Nobody can wish that of a child."""
         return None
-
-    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
-        """Add a request's cost to the child's."""
-        cost = self.owner.services.models.cost(model, usage)
-        return self._cost if cost is None else (self._cost or 0.0) + cost
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the parent's journal, as the child's; what users are told is theirs."""

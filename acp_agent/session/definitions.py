@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.places import any_there, places
+from acp_agent.extensions.definitions.places import any_there
 from acp_agent.session.commands import Command
 
 if TYPE_CHECKING:  # for sessions that have any
@@ -40,16 +40,13 @@ class Definitions:
         self._looking = asyncio.Lock()
 
     @property
-    def places(self) -> Places:
-        """Where the files are looked for."""
-        session = self._session
-        services = session.services
-        return places(session.cwd, user=services.user_folder, home=services.home)
+    def _places(self) -> Places:
+        return self._session.services.places(self._session.cwd)
 
     @property
     def there(self) -> bool:
         """Whether there is any place with files; costs a few looks at the disk."""
-        return self._found is not None or any_there(self.places)
+        return self._found is not None or any_there(self._places)
 
     @property
     def found(self) -> bool:
@@ -77,7 +74,7 @@ class Definitions:
             find_definitions,
         )
 
-        found = find_definitions(self.places, self._session.services.config)
+        found = find_definitions(self._places, self._session.services.config)
         # What is offered, and told, has no secret in it. The texts themselves are cleaned when one
         # of them is used.
         clean = self._session.clean

@@ -82,10 +82,10 @@ class LazyTools:
 
     def _skill_folders(self) -> list[Path]:
         """Where the skills are, which name files of their own."""
-        from acp_agent.extensions.definitions.places import places, readable  # noqa: PLC0415 - rare
+        from acp_agent.extensions.definitions.places import readable  # noqa: PLC0415 - in a thread
 
         cwd, _ = self._folders
-        return readable(places(cwd, user=self._services.user_folder, home=self._services.home))
+        return readable(self._services.places(cwd))
 
     def _build(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
         from acp_agent.session.tools_setup import equip  # noqa: PLC0415 - brings pydantic

@@ -11,6 +11,7 @@ from msgspec import Struct
 from acp_agent.config.language import choose_language
 from acp_agent.config.types import Config
 from acp_agent.config.words import Words, words_in
+from acp_agent.extensions.definitions.places import Places, places
 from acp_agent.models.registry import Models
 from acp_agent.permissions.contract import Gate
 from acp_agent.session.account import Account
@@ -53,6 +54,10 @@ class Services(Struct, frozen=True, kw_only=True):
         """The user's home folder, which other programs share."""
         named = self.environ.get("HOME")
         return Path(named) if named else Path.home()
+
+    def places(self, cwd: Path) -> Places:
+        """Where the skills and agents of a session in `cwd` are looked for."""
+        return places(cwd, user=self.user_folder, home=self.home)
 
     @property
     def words(self) -> Words:

@@ -175,7 +175,7 @@ class SessionHost:
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the session's."""
-        cost, before = self.owner.services.models.cost(model, usage), self.owner.state.cost
+        cost, before = self.owner.services.models.cost(model, usage), self.cost
         return before if cost is None else (before or 0.0) + cost
 
     async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
