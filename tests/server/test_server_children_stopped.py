@@ -11,6 +11,7 @@ from tests.server.children_client import (
     TASK,
     TITLE,
     TOUCH,
+    Client,
     ClientOf,
     Kind,
     Thinking,
@@ -21,6 +22,19 @@ from tests.server.children_client import (
 from tests.support.editor import Json
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.wire_client import AnswerError
+
+
+async def asked_of(
+    client_of: ClientOf, model_server: ModelServer, kind: Kind
+) -> tuple[Client, int, Thinking]:
+    """A client whose user is asked about a child's call: with its prompt, and the user."""
+    works(model_server, TOUCH)
+    user = Thinking()
+    client = await client_of(kind, permission=user)
+    prompt = client.post()
+    await user.asked()
+    return client, prompt, user
+
 
 # -- coming back ---------------------------------------------------------------------------------
 
@@ -39,11 +53,7 @@ from tests.support.wire_client import AnswerError
 async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_and_the_rest(
     client_of: ClientOf, model_server: ModelServer, kind: Kind, replay: bool
 ) -> None:
-    works(model_server, TOUCH)
-    user = Thinking()
-    client = await client_of(kind, permission=user)
-    prompt = client.post()
-    await user.asked()
+    client, prompt, user = await asked_of(client_of, model_server, kind)
     began = len(client.wire.messages)
     await client.reopen(client.session, replay=replay)
     user.allows()
@@ -76,11 +86,7 @@ async def test_who_opens_the_session_again_while_a_child_waits_sees_the_child_an
 async def test_a_child_that_was_killed_in_the_middle_is_closed_when_the_session_is_opened(
     client_of: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
-    works(model_server, TOUCH)
-    user = Thinking()
-    client = await client_of(kind, permission=user)
-    client.post()
-    await user.asked()
+    client, _, _ = await asked_of(client_of, model_server, kind)
     await client.wire.kill()
     other = await client_of(kind, new=False)
     await other.reopen(client.session)
@@ -120,11 +126,7 @@ async def test_a_child_alone_is_stopped_and_its_parent_goes_on(
 async def test_a_child_that_waits_for_the_user_is_stopped_and_its_question_withdrawn(
     client_of: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
-    works(model_server, TOUCH)
-    user = Thinking()
-    client = await client_of(kind, permission=user)
-    prompt = client.post()
-    await user.asked()
+    client, prompt, _ = await asked_of(client_of, model_server, kind)
     asked = await client.wire.expect(lambda one: one.get("method") == "session/request_permission")
     client.wire.cancel(client.child())
     await client.wire.expect(
@@ -142,11 +144,7 @@ async def test_a_child_that_waits_for_the_user_is_stopped_and_its_question_withd
 async def test_cancelling_the_turn_stops_its_child_and_withdraws_its_question(
     client_of: ClientOf, model_server: ModelServer, kind: Kind
 ) -> None:
-    works(model_server, TOUCH)
-    user = Thinking()
-    client = await client_of(kind, permission=user)
-    prompt = client.post()
-    await user.asked()
+    client, prompt, _ = await asked_of(client_of, model_server, kind)
     client.wire.cancel(client.session)
     assert await client.ends(prompt) == "cancelled"
     (asked,) = client.asked
