@@ -153,7 +153,9 @@ class _Body:
             self._wanted.set()
             if received:
                 yield received
-            elif self._task.done():
+            # The end may have come with the last bytes, or while their reader was busy: no other
+            # signal follows then.
+            if self._task.done() and not self._ready:
                 self._task.result()
                 return
 

@@ -322,6 +322,24 @@ async def test_a_slow_stream_comes_piece_by_piece(driver: Driver, server: ModelS
     assert texts == ["one", "two", "three"]
 
 
+async def test_an_answer_that_ended_while_its_reader_was_busy_comes_whole(
+    driver: Driver, server: ModelServer
+) -> None:
+    stall = Stall()
+    server.add(answer("one", stall, "two"))
+    batches = aiter(driver.stream(ask()))
+    events = list(await anext(batches))
+    stall.release()
+    await server.requests[0].answered.wait()
+    for _ in range(50):  # the reader's work, while the rest is read off the socket
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        async for batch in batches:
+            events.extend(batch)
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "onetwo"
+    assert isinstance(events[-1], Finished)
+
+
 @pytest.mark.parametrize("late_end", [0, 0.02])
 async def test_the_next_request_uses_the_same_connection(
     driver: Driver, server: ModelServer, late_end: float
