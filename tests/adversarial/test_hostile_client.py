@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
+from tests.support.agent_process import StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.hostile import (
     OpenSession,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.hostile import KEY, MODEL, assert_goes_on, key_environ, one_line, write_config
 from tests.support.model_server import ModelServer
 from tests.support.wire_client import AnswerError

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.hostile import (
     KEY,

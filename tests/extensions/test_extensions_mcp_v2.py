@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.extensions.mcp_session import Json, call, echo, offered, program, results
 from tests.extensions.mcp_web import web_server
 from tests.server.server_session import OPENAI
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import ModelServer, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2

@@ -11,8 +11,7 @@ import pytest
 
 from acp_agent.agent.context import INTERRUPTED_NOTE
 from acp_agent.server.interrupted import CUT_CALL, INTERRUPTED_TITLE
-from tests.conftest import StartAgent
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Answer, Call, ModelServer, Pause, Stall, Thought, answer
 from tests.support.replays import conversation, without_user

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
+from tests.support.agent_process import StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, Thought, answer
 from tests.support.replays import conversation, without_user

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO, EDIT, READ, OpenSession, calls_of, messages
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Pause, Stall, Status, Thought, answer
 

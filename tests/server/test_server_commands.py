@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import (
     OPENAI,
     OpenSession,
@@ -18,7 +17,7 @@ from tests.server.server_session import (
     messages,
     shown_text,
 )
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.model_server import Call, ModelServer, answer
 

@@ -20,8 +20,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import new_message_id, new_session_id, new_turn_id
 from acp_agent.session.store import Store
-from tests.conftest import StartAgent
-from tests.support.agent_process import environment
+from tests.support.agent_process import StartAgent, environment
 
 
 async def journal_with(home: Path, cwd: Path, *compaction: AnyEvent) -> str:

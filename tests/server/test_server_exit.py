@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO, OpenSession
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, answer
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from acp_agent import __version__
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
 from tests.support.wire_client import AnswerError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO
+from tests.support.agent_process import StartAgent
 from tests.support.wire_client import AnswerError
 
 

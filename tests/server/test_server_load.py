@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO, OpenSession, messages
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.replays import STATE, conversation
 from tests.support.wire_client import AnswerError

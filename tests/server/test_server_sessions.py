@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO, OpenSession, messages
-from tests.support.agent_process import AgentProcess
+from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.wire_client import AnswerError

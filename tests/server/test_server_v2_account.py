@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.v2_session import OpenV2, prompt_of
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import ModelServer, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import ALL_OF_V2, EditorV2

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
-from tests.conftest import StartAgent
 from tests.server.server_session import EDIT, READ, messages
 from tests.server.v2_session import OpenV2, connect, prompt_of, said_by_user, states
+from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, Status, Thought, answer
 from tests.support.v2_client import V2Client

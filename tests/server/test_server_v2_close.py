@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.v2_session import OpenV2, connect, prompt_of, said_by_user, states
+from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.v2_client import V2Client

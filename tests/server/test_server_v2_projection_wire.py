@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import EDIT, OPENAI, READ
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, Thought, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import ALL_OF_V2, EditorV2

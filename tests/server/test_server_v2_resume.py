@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.server_session import DEMO, READ
 from tests.server.v2_session import OpenV2, connect, states
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.v2_session import OpenV2, connect
+from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_view import Terminal

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import StartAgent
 from tests.server.v2_session import OpenV2, prompt_of, said_by_user
+from tests.support.agent_process import StartAgent
 from tests.support.framing import Json
 from tests.support.model_server import ModelServer, answer
 from tests.support.v2_client import INFO, V2Client
