@@ -107,6 +107,11 @@ class AnthropicDecoder:
         self._spoke = False
         self._failed: StreamEvent | None = None
 
+    @property
+    def answered(self) -> bool:
+        """Whether the API has said how the answer ended."""
+        return self._stop is not None
+
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
 

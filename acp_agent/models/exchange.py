@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
 _READ_AHEAD = 1024 * 1024  # bytes held for a reader that is slower than the model
+_LAST_EVENTS = 5.0  # seconds without a word after which an answer needs no end mark
 _LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
 
 RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the SDKs' own switch: leave the body alone
@@ -30,6 +31,11 @@ class Decoder(Protocol):
     """Turns the data of an API's events into ours. One answer long."""
 
     ended: bool  # the API's own last event was seen
+
+    @property
+    def answered(self) -> bool:
+        """Whether the API has said how the answer ended: nothing but counts may follow."""
+        ...
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
@@ -83,7 +89,7 @@ class Exchanges:
                 yield [failures.from_page(self._provider, page, model=model)]
                 return
             frames = framing()
-            async for received in body.batches():
+            async for received in _to_the_end(body, decoder):
                 begun = True
                 for data in frames.feed(received):
                     decoder.feed(data, events)
@@ -121,6 +127,26 @@ class Exchanges:
         task = asyncio.get_running_loop().create_task(body.finish())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+
+
+async def _to_the_end(body: _Body, decoder: Decoder) -> AsyncGenerator[bytes]:
+    """The body's batches. Of an answer that is complete, what breaks or keeps silent is over.
+
+    Some services leave their API's end mark out, or the connection open behind it; to ask again
+    would throw away, and pay twice, what the user has read already.
+    """
+    batches = body.batches()
+    while True:
+        try:
+            async with asyncio.timeout(_LAST_EVENTS if decoder.answered else None):
+                received = await anext(batches)
+        except StopAsyncIteration:
+            return
+        except Exception:
+            if decoder.answered:
+                return
+            raise
+        yield received
 
 
 def _is_page(response: Response) -> bool:

@@ -95,6 +95,11 @@ class GeminiDecoder:
         self._spoke = False
         self._failed: StreamEvent | None = None
 
+    @property
+    def answered(self) -> bool:
+        """Whether the API has said how the answer ended."""
+        return self._finish is not None
+
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one response says.
 

@@ -118,6 +118,11 @@ class OpenAIDecoder:
         self._details: list[JsonObject] = []
         self._failed: StreamEvent | None = None
 
+    @property
+    def answered(self) -> bool:
+        """Whether the API has said how the answer ended."""
+        return self._finish is not None
+
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
 

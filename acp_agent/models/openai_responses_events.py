@@ -113,6 +113,11 @@ class OpenAIResponsesDecoder:
         self._reason: str | None = None
         self._failed: StreamEvent | None = None
 
+    @property
+    def answered(self) -> bool:
+        """Whether the API has said how the answer ended."""
+        return self.ended
+
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from acp_agent.events import Usage
+from acp_agent.models import exchange
 from acp_agent.models.base import CallStarted, Driver, Failed, Finished, TextDelta
 from acp_agent.models.exchange import _Body
 from tests.support.model_asking import KEY, ask, driver_for, gather
@@ -187,6 +188,33 @@ async def test_an_answer_that_just_stops_is_not_taken_for_complete(
     got = await gather(driver.stream(ask()))
     assert isinstance(got.last, Failed)
     assert got.last.kind == "connection"
+
+
+# What says how an answer ended, where the API has something more to say after it.
+LAST_WORDS = {
+    "openai": b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n',
+    "anthropic": b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\n',
+    "gemini": b'data: {"candidates": [{"finishReason": "STOP"}]}\n\n',
+}
+
+
+@pytest.mark.parametrize(
+    "after", [Stall(), Cut(), Cut(within=b"data: {")], ids=["silent", "closed", "half"]
+)
+@pytest.mark.parametrize("driver", LAST_WORDS, indirect=True)
+async def test_a_complete_answer_whose_end_never_comes_is_not_asked_for_again(
+    driver: Driver,
+    server: ModelServer,
+    after: Stall | Cut,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exchange, "_LAST_EVENTS", 0.05)
+    last = LAST_WORDS[request.node.callspec.params["driver"]]
+    server.add(answer("whole", Raw(last), after, ended=False))
+    async with asyncio.timeout(5):
+        got = await gather(driver.stream(ask()))
+    assert (got.text, type(got.last)) == ("whole", Finished)
 
 
 async def test_a_server_that_hangs_up_is_a_connection_error(
