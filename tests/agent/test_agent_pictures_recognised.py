@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,20 +15,22 @@ from acp_agent.tools import recognition
 from tests.agent.counting_model import CountingModel, last_words, results, use
 from tests.support.model_server import ModelServer
 from tests.support.open_session import SECRET, Desk, open_desk
-from tests.support.stand_in_recogniser import BROKEN, picture, stand_in
+from tests.support.stand_in_recogniser import BROKEN, StandIn, picture, stand_in
 
 SHOT = picture("TypeError\n文件未找到")
 VISION = 'vision_model = "openai/gpt-5"\n'
 
 
 @pytest.fixture
-def recogniser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def recogniser(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     with stand_in(monkeypatch) as module:
         yield module
 
 
 @pytest.fixture
-async def blind(tmp_path: Path, model_server: ModelServer, recogniser: Any) -> AsyncIterator[Desk]:
+async def blind(
+    tmp_path: Path, model_server: ModelServer, recogniser: StandIn
+) -> AsyncIterator[Desk]:
     """A session of a model that cannot see, and no model is set that can."""
     async with open_desk(tmp_path, model_server, flag="openai/blind") as one:
         yield one
@@ -41,7 +42,7 @@ def model(blind: Desk, monkeypatch: pytest.MonkeyPatch) -> CountingModel:
 
 
 async def test_the_text_of_a_picture_reaches_a_model_that_cannot_see_as_data(
-    blind: Desk, model: CountingModel, recogniser: Any
+    blind: Desk, model: CountingModel, recogniser: StandIn
 ) -> None:
     assert await blind.say("What is wrong here?", SHOT) == "end_turn"
     told = last_words(model.requests[-1])
@@ -91,7 +92,7 @@ async def test_a_broken_picture_is_told_to_the_user_and_to_the_model(
 
 
 async def test_a_recogniser_that_fails_ends_no_turn(
-    blind: Desk, model: CountingModel, recogniser: Any, monkeypatch: pytest.MonkeyPatch
+    blind: Desk, model: CountingModel, recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(recogniser, "RapidOCR")
     assert await blind.say("What is wrong here?", SHOT) == "end_turn"
@@ -101,7 +102,7 @@ async def test_a_recogniser_that_fails_ends_no_turn(
 
 
 async def test_a_vision_model_is_asked_and_not_the_program(
-    tmp_path: Path, model_server: ModelServer, recogniser: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model_server: ModelServer, recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(tmp_path, model_server, config=VISION, flag="openai/blind") as desk:
         model = use(desk, CountingModel(100_000, lambda request: "I see."), monkeypatch)
@@ -112,7 +113,7 @@ async def test_a_vision_model_is_asked_and_not_the_program(
 
 
 async def test_a_model_that_sees_gets_the_picture_and_nothing_is_recognised(
-    tmp_path: Path, model_server: ModelServer, recogniser: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model_server: ModelServer, recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(tmp_path, model_server) as desk:
         model = use(desk, CountingModel(100_000, lambda request: "I see."), monkeypatch)

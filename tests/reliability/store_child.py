@@ -76,10 +76,10 @@ async def contend(path: Path, session: SessionId, count: int) -> None:
     store = await Store.open(path)
     inside = path.with_name("inside")
     for _ in range(count):
-        while True:
+        held = None
+        while held is None:
             try:
                 held = store.lease(session)
-                break
             except SessionBusyError:
                 await asyncio.sleep(0)
         os.close(os.open(inside, os.O_CREAT | os.O_EXCL))  # fails when another is inside

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -192,12 +193,18 @@ def make_newer(path: Path) -> None:
     database.close()
 
 
-DAMAGES = {
+def make_folder(path: Path) -> None:
+    """Put a folder where the journal was."""
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: Mapping[str, Callable[[Path], object]] = {
     "no journal": lambda path: path.write_bytes(b"these are not the bytes of a journal" * 200),
     "pages": scribble,
     "cut off": lambda path: path.write_bytes(path.read_bytes()[:5_000]),
     "newer": make_newer,
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder": make_folder,
 }
 
 

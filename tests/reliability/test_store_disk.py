@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_child import NOBODY, numbered
-from store_processes import begin, command, finish, kill
 
 from acp_agent.errors import SessionNotFoundError, StoreError
 from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import SessionId
 from acp_agent.session import store_open
 from acp_agent.session.store import Store
+from tests.reliability.store_child import NOBODY, numbered
+from tests.reliability.store_processes import begin, command, finish, kill
 
 
 async def test_a_write_that_the_system_refuses_is_said_and_loses_nothing_and_writing_goes_on(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from store_processes import begin, finish, kill
 
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AgentText, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId
 from acp_agent.session.store import Store
+from tests.reliability.store_processes import begin, finish, kill
 
 
-def numbers(events: list[object]) -> list[int]:
+def numbers(events: Sequence[object]) -> list[int]:
     """The numbers that `store_child.py write` gave its events, in their order."""
     assert isinstance(events[0], SessionStarted)
     assert isinstance(events[1], TurnStarted)

@@ -7,12 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from store_processes import begin, kill
 
 from acp_agent.errors import SessionBusyError, SessionNotFoundError
 from acp_agent.ids import SessionId, new_session_id
+from acp_agent.platform.posix import try_lock
 from acp_agent.session import store_lease
 from acp_agent.session.store import Store
+from tests.reliability.store_processes import begin, kill
 
 SESSION = SessionId("sess_a")
 
@@ -71,11 +72,10 @@ async def test_a_lock_file_that_its_holder_removes_at_the_last_moment_protects_n
 ) -> None:
     one, other = [await Store.open(tmp_path / "journal.db") for _ in range(2)]
     first = one.lease(SESSION)
-    take = store_lease.try_lock
 
     def released_meanwhile(descriptor: int) -> bool:
         first.release()  # between the other's opening of the file and its locking of it
-        return take(descriptor)
+        return try_lock(descriptor)
 
     monkeypatch.setattr(store_lease, "try_lock", released_meanwhile)
     second = other.lease(SESSION)

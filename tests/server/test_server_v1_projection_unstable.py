@@ -64,7 +64,7 @@ def test_a_plan_in_an_older_journal_is_the_one_plan() -> None:
     assert decode_event(written) == PLAN
 
 
-SUBAGENT = [
+SUBAGENT: list[AnyEvent] = [
     SubagentChanged(session=CHILD, title="Scout", cwd="/work", directories=("/more",)),
     SubagentChanged(session=CHILD, state="running", can_cancel=True),
     SubagentChanged(

@@ -196,7 +196,7 @@ def test_words_are_shown_live_also_with_their_id() -> None:
 def test_plans_have_an_id_and_are_removed_for_those_who_know_how() -> None:
     plan = PlanChanged(entries=(PlanEntry(content="Look"),))
     entries = [{"content": "Look", "priority": "medium", "status": "pending"}]
-    events = [plan, PlanRemoved()]
+    events: list[AnyEvent] = [plan, PlanRemoved()]
     assert of(live(events), "plan_update") == [
         {"plan": {"type": "items", "planId": "plan", "entries": entries}},
         {"plan": {"type": "items", "planId": "plan", "entries": []}},
@@ -263,7 +263,7 @@ def test_a_cost_that_is_not_told_again_stays() -> None:
 
 
 def test_thoughts_and_answer_are_two_messages() -> None:
-    events = [
+    events: list[AnyEvent] = [
         AgentThought(message=MESSAGE, text="Hm"),
         AgentText(message=MESSAGE, text="So."),
         AgentThought(message=MESSAGE, text=" again"),
@@ -288,7 +288,7 @@ def test_a_message_that_goes_on_after_the_user_spoke_keeps_its_place() -> None:
 
 def test_an_interrupted_turn_is_closed_once() -> None:
     cut = TurnInterrupted(turn=TURN, message=MessageId("msg_9"), calls=(CALL,))
-    events = [TurnStarted(turn=TURN), called(), cut]
+    events: list[AnyEvent] = [TurnStarted(turn=TURN), called(), cut]
     assert len(of(live(events), "tool_call_update")) == 2
     assert len(of(live([*events, cut]), "tool_call_content_chunk")) == 1
     assert states(live([*events, cut])) == ["running", "idle", "running", "idle"]

@@ -22,7 +22,7 @@ from tests.server.v2_projecting import CALL, TURN, called, live, of, replayed, s
 def test_only_what_changed_is_told_of_a_call() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
     place = (Location(path="/w/a", line=1),)
-    events = [
+    events: list[AnyEvent] = [
         called("edit", "{}", kind="edit"),
         ToolShown(call=CALL, title="Do edit", content=(diff,), locations=place),
         ToolStarted(call=CALL),
@@ -50,7 +50,7 @@ def test_only_what_changed_is_told_of_a_call() -> None:
 
 
 def test_content_that_is_not_as_it_was_replaces_it() -> None:
-    events = [
+    events: list[AnyEvent] = [
         called(),
         ToolShown(call=CALL, content=(text_part("One"), text_part("Two"))),
         ToolShown(call=CALL, content=(text_part("Two"),)),
@@ -63,7 +63,7 @@ def test_content_that_is_not_as_it_was_replaces_it() -> None:
 
 def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
     arguments = '{"command":"make","timeout":5}'
-    events = [
+    events: list[AnyEvent] = [
         called("shell", arguments, kind="execute"),
         ToolShown(call=CALL, content=(text_part("```sh\nmake\n```"),)),
         ToolStarted(call=CALL, cwd="/w"),
@@ -95,7 +95,7 @@ def test_a_command_is_a_terminal_that_can_be_stopped_while_it_runs() -> None:
 
 
 def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -> None:
-    events = [
+    events: list[AnyEvent] = [
         called("shell", '{"command":"make"}'),
         ToolStarted(call=CALL, cwd="/w"),
         ToolEnded(call=CALL, failed=True, content=(text_part("it could not be started"),)),
@@ -107,7 +107,7 @@ def test_a_command_that_ended_for_another_reason_says_it_beside_its_terminal() -
 
 
 def test_what_a_call_without_a_command_puts_out_is_added_to_what_it_shows() -> None:
-    events = [
+    events: list[AnyEvent] = [
         called("mcp"),
         ToolStarted(call=CALL),
         ToolOutput(call=CALL, text="one"),

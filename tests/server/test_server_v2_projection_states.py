@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.events import (
+    AnyEvent,
     ModelAsked,
     PermissionAsked,
     PermissionDecided,
@@ -40,7 +41,7 @@ def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() ->
 def test_a_call_that_is_stopped_while_the_user_is_asked_does_not_wait_any_more() -> None:
     asked = PermissionAsked(call=CALL, options=("a",))
     ended = ToolEnded(call=CALL, failed=True, cancelled=True)
-    events = [TurnStarted(turn=TURN), called(), asked, ended]
+    events: list[AnyEvent] = [TurnStarted(turn=TURN), called(), asked, ended]
     updates = live([*events, ModelAsked(message=MESSAGE, model="m")])
     assert states(updates) == ["running", "requires_action", "running"]
     stopped = live([*events, TurnEnded(turn=TURN, stop_reason="cancelled")])

@@ -165,7 +165,7 @@ async def test_after_a_kill_in_the_middle_of_an_answer_the_replay_has_all_that_w
     client, session = await opened_v2()
     message = await client.said(client.post_prompt(session, "say it"))
     await client.expect_view(session, lambda view: view.text().endswith("said"))
-    await client.wire.kill()  # type: ignore[attr-defined]  # it is an AgentProcess
+    await client.wire.kill()
 
     other = await connect(agent, model_server)
     view = await other.resume(session, workspace_repo, replay=True)
@@ -187,7 +187,7 @@ async def test_after_a_kill_in_the_middle_of_a_command_its_call_has_failed_and_i
     client, session = await opened_v2()
     await client.said(client.post_prompt(session, "Go"))
     await client.expect_update(session, "terminal_output_chunk")
-    await client.wire.kill()  # type: ignore[attr-defined]  # it is an AgentProcess
+    await client.wire.kill()
 
     other = await connect(agent, model_server)
     view = await other.resume(session, workspace_repo, replay=True)

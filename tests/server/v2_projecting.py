@@ -36,7 +36,11 @@ def problem(update: bytes) -> str | None:
     """What the protocol's schema says against an update."""
     schema = wire_schema("v2")
     params = {"sessionId": "sess_1", "update": msgspec.json.decode(update)}
-    return schema and schema.problem("session/update", "client", "Notification", params)
+    return (
+        None
+        if schema is None
+        else schema.problem("session/update", "client", "Notification", params)
+    )
 
 
 def live(events: Sequence[AnyEvent], projector: Projector | None = None) -> list[Json]:

@@ -17,4 +17,5 @@ def load(version: str = "v1", *, unstable: bool = False) -> dict[str, Any]:
     """
     package = node_modules() / "@agentclientprotocol" / "sdk"
     name = "schema.unstable.json" if unstable else "schema.json"
-    return json.loads((package / "schema" / version / name).read_text())
+    schema: dict[str, Any] = json.loads((package / "schema" / version / name).read_text())
+    return schema

@@ -74,7 +74,8 @@ def _anthropic_thinking(body: Body) -> list[str]:
     if kind == "enabled":
         if body["max_tokens"] <= body["thinking"]["budget_tokens"]:
             wrong.append("`max_tokens` must be greater than `thinking.budget_tokens`")
-        *_, answer, last = [{"content": [{"type": "thinking"}]}, *body["messages"]]
+        conversation: list[Body] = [{"content": [{"type": "thinking"}]}, *body["messages"]]
+        answer, last = conversation[-2:]
         goes_on = any(block["type"] == "tool_result" for block in last["content"])
         if goes_on and answer["content"][0]["type"] not in {"thinking", "redacted_thinking"}:
             wrong.append("Expected `thinking` or `redacted_thinking`, but found `tool_use`")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, Protocol
 
 from acp_agent.events import Usage
 from tests.support.aws_event_stream import chunk, from_sse
@@ -38,11 +38,27 @@ def error_body(api: Api, status: Status) -> bytes:
     if api == "anthropic":
         return json.dumps({"type": "error", "error": error, "request_id": "req_1"}).encode()
     if api == "gemini":
-        error = {"code": status.code, "message": status.message, "status": status.kind}
-        return json.dumps({"error": error}).encode()
+        problem = {"code": status.code, "message": status.message, "status": status.kind}
+        return json.dumps({"error": problem}).encode()
     if api == "bedrock":
         return json.dumps({"message": status.message}).encode()
     return json.dumps({"error": {**error, "param": None, "code": status.kind}}).encode()
+
+
+class _Writer(Protocol):
+    """Writes one answer in an API's events."""
+
+    def begin(self) -> Iterator[bytes]:
+        """What comes before the first step."""
+        ...
+
+    def step(self, step: Step) -> Iterator[bytes]:
+        """A step of the script."""
+        ...
+
+    def end(self) -> Iterator[bytes]:
+        """What comes after the last step."""
+        ...
 
 
 def render(api: Api, answered: Answer, request: Mapping[str, Any]) -> Iterator[bytes | Step]:
@@ -237,7 +253,7 @@ class _Anthropic:
         yield self._event("message_stop")
 
 
-_WRITERS = {
+_WRITERS: Mapping[str, Callable[[Answer, Mapping[str, Any]], _Writer]] = {
     "openai": _OpenAI,
     "openai_responses": ResponsesWriter,
     "anthropic": _Anthropic,

@@ -227,7 +227,7 @@ class SessionV2:
             items = {(item["type"], _item_id(item)) for item in listed}
             require(len(items) == len(listed), "P5: background work is listed twice")
             for what, name in items - self.background:
-                known = {"terminal": self.terminals, "tool_call": self.calls}.get(what)
+                known = {"terminal": set(self.terminals), "tool_call": set(self.calls)}.get(what)
                 announced = known is None or name in known
                 require(announced, f"P5: the {what} {name} is listed and was not announced")
             gone = {name for what, name in self.background - items if what == "terminal"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Protocol
 
 import pytest
 
@@ -28,14 +29,22 @@ def picture(text: str, width: int = 100, height: int = 50) -> ImageBlock:
 BROKEN = ImageBlock(data=base64.b64encode(b"no picture").decode(), mime_type="image/png")
 
 
+class StandIn(Protocol):
+    """The stand-in's module `rapidocr`."""
+
+    made: list[Mapping[str, object]]
+    threads: list[str]
+    go_on: Event
+
+
 @contextmanager
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     """Have the stand-in found where the extra would be; gives its module `rapidocr`."""
     with monkeypatch.context() as patch:
         for name in NAMES:
             patch.delitem(sys.modules, name, raising=False)
         patch.syspath_prepend(FOLDER)
-        module: Any = importlib.import_module("rapidocr")
+        module: StandIn = importlib.import_module("rapidocr")
         try:
             yield module
         finally:

@@ -122,7 +122,9 @@ BATCH = (
         7,
     ],
 )
-LISTED = [{"jsonrpc": "2.0", "id": number, "result": {"sessions": []}} for number in (7, 8)]
+LISTED: list[dict[str, Any]] = [
+    {"jsonrpc": "2.0", "id": number, "result": {"sessions": []}} for number in (7, 8)
+]
 REFUSED = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not a request"}}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from acp_agent.content import CallContent, JsonObject, Location
 from acp_agent.events import PlanEntry
-from acp_agent.tools.base import Answer, Outcome, Prepared, Progress, Question
+from acp_agent.tools.base import Answer, CommandEnd, Outcome, Prepared, Question
 from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.contract import EditorBuffers, Workspace
 from acp_agent.workspace.files import WorkspaceFiles
@@ -17,17 +18,30 @@ from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
 
 
-class RecordedProgress(Progress):
-    """Notes what a call showed; `answer` is what the user answers, None: no form can be shown."""
+class RecordedProgress:
+    """A `Progress` that notes what a call showed.
+
+    `answer` is what the user answers, None: no form can be shown.
+    """
 
     def __init__(self, answer: Answer | None = None) -> None:
+        self.call = "call_1"
+        self.stop = asyncio.Event()
         self._answer = answer
+        self.behind: list[str] = []  # the names of commands that went on
+        self.ended: list[CommandEnd] = []
         self.plans: list[tuple[PlanEntry, ...]] = []
         self.questions: list[Question] = []
         self.said: list[str] = []
 
     async def output(self, text: str) -> None:
         self.said.append(text)
+
+    async def goes_on(self, name: str, command: str) -> None:
+        self.behind.append(name)
+
+    async def ends(self, end: CommandEnd) -> None:
+        self.ended.append(end)
 
     async def show(
         self,

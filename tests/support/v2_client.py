@@ -17,19 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
+from typing_extensions import TypeVar  # typing has no defaults before Python 3.13
+
+from tests.support.agent_process import AgentProcess
 from tests.support.framing import Json
 from tests.support.v2_view import SessionView
 from tests.support.wire_client import WireClient
 
 INFO = {"name": "test-editor", "version": "1.0"}
+Wire = TypeVar("Wire", bound=WireClient, default=AgentProcess)
 
 
-class V2Client:
+class V2Client(Generic[Wire]):
     """A well-behaved client of version 2."""
 
-    def __init__(self, wire: WireClient) -> None:
+    def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self._views: dict[str, SessionView] = {}
         self._applied = 0

@@ -198,9 +198,13 @@ class _Server:
                 os.dup2(descriptor, number)
             for descriptor in descriptors:
                 os.close(descriptor)
-            sys.stdin = sys.__stdin__ = open(0, closefd=False)  # noqa: SIM115 - for the process's life
-            sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # noqa: SIM115 - likewise
-            sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+            for name, stream in (
+                ("stdin", open(0, closefd=False)),  # noqa: SIM115 - for the process's life
+                ("stdout", open(1, "w", closefd=False)),  # noqa: SIM115 - likewise
+                ("stderr", open(2, "w", buffering=1, closefd=False)),  # noqa: SIM115 - likewise
+            ):
+                setattr(sys, name, stream)
+                setattr(sys, f"__{name}__", stream)
             return request
         *pipes, report = descriptors
         for descriptor in pipes:

@@ -14,19 +14,21 @@ from acp_agent.content import CallContent, ContentPart, Location, TerminalPart, 
 from acp_agent.errors import ToolError
 from acp_agent.events import PlanEntry
 from acp_agent.permissions.access import CommandAccess
-from acp_agent.tools.base import RESULT_LIMIT, Answer, Outcome, Progress, Question
+from acp_agent.tools.base import RESULT_LIMIT, Answer, Outcome, Question
 from acp_agent.tools.quoting import code, fenced, one_line
 from acp_agent.tools.shell import ShellParams, ShellTool
 from acp_agent.workspace.contract import CommandResult, EditorTerminals, Workspace
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
+from tests.support.tool_calls import RecordedProgress
 
 
-class Shown(Progress):
-    """What a call showed."""
+class Shown(RecordedProgress):
+    """What a command showed."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.live = ""
         self.contents: list[tuple[CallContent, ...]] = []
         self.arrived = asyncio.Event()

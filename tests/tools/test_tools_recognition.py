@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from acp_agent.errors import ToolError
 from acp_agent.tools import recognition
 from acp_agent.tools.recognition import Recognised, can_recognise, recognise
-from tests.support.stand_in_recogniser import BROKEN, picture, stand_in
+from tests.support.stand_in_recogniser import BROKEN, StandIn, picture, stand_in
 
 
 @pytest.fixture
-def recogniser(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def recogniser(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     with stand_in(monkeypatch) as module:
         yield module
 
@@ -24,7 +23,9 @@ def same(text: str) -> str:
     return text
 
 
-async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(recogniser: Any) -> None:
+async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(
+    recogniser: StandIn,
+) -> None:
     assert can_recognise()
     found = await recognise([picture("One\n一"), picture(""), picture("Two")], same)
     assert found == [Recognised(text="One\n一"), Recognised(), Recognised(text="Two")]
@@ -33,20 +34,20 @@ async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(recogn
     assert len(recogniser.made) == 1
 
 
-async def test_a_broken_picture_is_told_and_the_others_are_read(recogniser: Any) -> None:
+async def test_a_broken_picture_is_told_and_the_others_are_read(recogniser: StandIn) -> None:
     first, second = await recognise([BROKEN, picture("Two")], same)
     assert first.failure == "it is no picture that can be read (UnidentifiedImageError)"
     assert second.text == "Two"
 
 
-async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: Any) -> None:
+async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: StandIn) -> None:
     (found,) = await recognise([picture("Big", 8_000, 6_000)], same)
     assert "8,000 × 6,000 pixels, more than 40,000,000" in found.failure
     assert recogniser.threads == []
 
 
 async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
-    recogniser: Any, monkeypatch: pytest.MonkeyPatch
+    recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recognition, "_SECONDS", 0.3)
     found = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
@@ -63,7 +64,7 @@ async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
     assert recogniser.threads == ["ocr"] * 3  # the third of the first message was not begun
 
 
-async def test_the_text_of_a_message_is_cut_after_its_secrets_are_gone(recogniser: Any) -> None:
+async def test_the_text_of_a_message_is_cut_after_its_secrets_are_gone(recogniser: StandIn) -> None:
     long = "x" * (recognition.TEXT_LIMIT - 4) + "secret word"
     first, second = await recognise(
         [picture(long), picture("more")], lambda text: text.replace("secret", "[gone]")
@@ -73,7 +74,7 @@ async def test_the_text_of_a_message_is_cut_after_its_secrets_are_gone(recognise
 
 
 async def test_a_recogniser_that_cannot_be_used_is_an_error_that_says_what_to_do(
-    recogniser: Any, monkeypatch: pytest.MonkeyPatch
+    recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(params: object) -> None:
         raise OSError("libGL.so.1: cannot open shared object file")

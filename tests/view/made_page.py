@@ -130,6 +130,13 @@ def one(dom: BeautifulSoup | Tag, selector: str) -> Tag:
     return found[0]
 
 
+def attribute(element: Tag, name: str) -> str:
+    """An attribute that is one text (`class` and `rel` are lists)."""
+    value = element[name]
+    assert isinstance(value, str), (name, value)
+    return value
+
+
 def words_of(element: Tag) -> str:
     """The text of an element in one line."""
     return " ".join(element.get_text(" ").split())

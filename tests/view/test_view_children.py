@@ -5,6 +5,7 @@ from __future__ import annotations
 from acp_agent.content import text_part
 from acp_agent.events import (
     AgentThought,
+    AnyEvent,
     ModelAnswered,
     ModelAsked,
     Rewound,
@@ -64,11 +65,11 @@ def test_the_calls_own_content_does_not_repeat_what_the_child_did() -> None:
 
 
 def test_what_a_child_took_counts_in_the_turn_and_is_told_below_its_call() -> None:
-    own = [
+    own: list[AnyEvent] = [
         ModelAsked(message=OWN, model="openai/large"),
         ModelAnswered(message=OWN, model="openai/large", usage=Usage(input=30, output=3), cost=0.5),
     ]
-    events = [*begun(), *own, *announced(), *answered("There."), *done(), *ended()]
+    events: list[AnyEvent] = [*begun(), *own, *announced(), *answered("There."), *done(), *ended()]
     page = data_of(*events)
     (turn,) = page.turns
     assert (turn.spend.usage.input, turn.spend.usage.output, turn.spend.cost) == (100, 10, 0.75)

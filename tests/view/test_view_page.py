@@ -35,6 +35,7 @@ from tests.view.made_page import (
     SECRET,
     answered,
     asked,
+    attribute,
     begun,
     called,
     data_of,
@@ -64,7 +65,7 @@ def moments(*events: AnyEvent) -> list[str]:
 
 
 def test_links_to_a_moment_stay_the_same_when_the_session_goes_on() -> None:
-    first = [
+    first: list[AnyEvent] = [
         TitleChanged(title="One"), begun(), said("Hi"), answered("Look."),
         called(call="call_0199ab"), answered("More."), ended(),
     ]  # fmt: skip
@@ -72,7 +73,7 @@ def test_links_to_a_moment_stay_the_same_when_the_session_goes_on() -> None:
     assert before == [
         "between-0", "event-1", "turn-1", "message-u1", "message-a1", "call-0199ab", "message-a1.2",
     ]  # fmt: skip
-    further = [begun("turn_2"), said("On", message="msg_u2"), ended("turn_2")]
+    further: list[AnyEvent] = [begun("turn_2"), said("On", message="msg_u2"), ended("turn_2")]
     assert moments(*first, *further) == [*before, "turn-2", "message-u2"]
 
 
@@ -82,7 +83,7 @@ def test_every_step_has_a_link_to_itself_with_its_time() -> None:
         moment = step.find_parent(class_="moment") or step
         link = one(moment, "a.at")
         assert link["href"] == f"#{step['id']}"
-        assert one(link, "time")["datetime"].startswith("2025-10-09T08:53:2")
+        assert attribute(one(link, "time"), "datetime").startswith("2025-10-09T08:53:2")
 
 
 def test_ids_that_cannot_stand_in_an_address_and_ids_that_come_twice_give_way() -> None:
@@ -287,7 +288,7 @@ def test_a_turn_that_goes_on_is_not_called_ended() -> None:
 
 def test_the_events_in_the_page_need_no_others() -> None:
     """A journal may begin or end anywhere, such as that of a fork or of a crash."""
-    alone = [
+    alone: list[AnyEvent] = [
         ToolCalled(call=CallId("call_1"), message=MessageId("m"), name="x", arguments="", title=""),
         TurnEnded(turn="turn_9", stop_reason="refusal"),  # type: ignore[arg-type]  # an id is text
     ]

@@ -63,7 +63,7 @@ def test_a_message_of_a_branch_that_was_left_can_be_gone_back_to() -> None:
 
 
 def test_the_words_stay_where_the_rewind_keeps_them() -> None:
-    events = [
+    events: list[AnyEvent] = [
         begun("turn_1"), said("Try"), answered("Wrong way."),
         Rewound(rewind="rew_1", to="msg_u1", keeps_words=True, title="Try", in_turn=True),
         answered("Right way.", "msg_a2"), ended("turn_1"),

@@ -46,6 +46,7 @@ from tests.view.lived_session import picture
 from tests.view.made_page import (
     answered,
     asked,
+    attribute,
     begun,
     called,
     data_of,
@@ -250,20 +251,22 @@ def test_the_numbers_of_the_plot_are_the_sums_of_the_events() -> None:
     tokens, cost = dom.select("svg.plot")
     # The axis of tokens goes to 2,000, that of cost to 0.8; the bars stand in 140 units of height.
     assert [
-        [(part["class"][0], float(part["height"])) for part in bar.select("rect")]
+        [(part["class"][0], float(attribute(part, "height"))) for part in bar.select("rect")]
         for bar in tokens.select("a")
     ] == [
         [("cached", 21.0), ("input", 49.0), ("output", 7.0)],
         [],
         [("input", 28.0), ("output", 7.0)],
     ]
-    assert [float(part["height"]) for part in cost.select("rect")] == [pytest.approx(131.25)]
+    assert [float(attribute(part, "height")) for part in cost.select("rect")] == [
+        pytest.approx(131.25)
+    ]
     labels = [words_of(text) for text in tokens.select("text")]
     assert {"0", "500", "1k", "1.5k", "2k", "1", "2", "3", "Turn", "Tokens of each turn"} <= set(
         labels
     )
     assert tokens["role"] == "group"  # its bars are links
-    named = [dom.select_one(f"#{name}") for name in tokens["aria-labelledby"].split()]
+    named = [dom.select_one(f"#{name}") for name in attribute(tokens, "aria-labelledby").split()]
     assert all(text is not None and words_of(text) for text in named)
     assert "Cost $0.75 +?" in words_of(one(dom, ".facts.total")).replace("0.7500", "0.75")
 
@@ -405,7 +408,7 @@ def test_pictures_are_in_the_page_and_what_is_none_is_left_out() -> None:
         PicturesDescribed(of="msg_u1", text="Three bars", model="openai/eye"),
     )  # fmt: skip
     image = one(dom, "img")
-    assert image["src"].startswith("data:image/png;base64,iVBOR")
+    assert attribute(image, "src").startswith("data:image/png;base64,iVBOR")
     assert image["alt"] == "Picture, image/png, 0.2 kB"
     left_out = [words_of(text) for text in dom.select(".left-out")]
     assert [text.split(": ")[1].split(",")[0] for text in left_out] == [

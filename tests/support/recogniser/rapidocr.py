@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from PIL.Image import Image
+if TYPE_CHECKING:
+    from tests.support.recogniser.PIL.Image import Image
 
 made: list[Mapping[str, object]] = []  # what each recogniser was made with
 threads: list[str] = []  # by which pictures were read

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from PIL.Image import Image
+from .Image import Image
 
 
 def exif_transpose(image: Image) -> Image:
