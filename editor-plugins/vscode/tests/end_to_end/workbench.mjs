@@ -37,8 +37,14 @@ class Workbench {
     await this.page.locator(".monaco-workbench").waitFor();
   }
 
-  /** Open the chat, if it is not open; the frame it is in. */
+  /**
+   * Open the chat, if it is not open; the frame it is in.
+   *
+   * A window opens by itself what was open in it last, and that may be the chat: a press of the icon of
+   * what is open closes it. So first the editor has to have opened something.
+   */
   async chat() {
+    await this.page.locator(".activitybar .action-item.checked").first().waitFor();
     await this.icon.waitFor();
     if (!(await this.icon.evaluate((element) => element.classList.contains("checked")))) await this.icon.click();
     await this.widen();
