@@ -104,7 +104,7 @@ def test_a_permission_is_given_by_a_key_in_the_chat(opened: Opened, workspace_re
         screen = nvim.wait_for("Allow this?")
         assert re.search(r"1 a +Allow once", screen), screen
         assert re.search(r"-old *\n.*\+new *\n", screen), "the diff is not there to see"
-        assert "asks you" in screen
+        nvim.wait_for("asks you")
         nvim.type("<C-w>kr")
         idle(nvim)
         assert path.read_text() == "old\n"

@@ -18,6 +18,19 @@ function M.new(buf, transcript)
   return setmetatable({ buf = buf, transcript = transcript, empty = true }, Canvas)
 end
 
+--- Has the folds of a window looked at again. As long as Neovim is in Insert mode, be it in another
+--- window, it looks at none, nor at what it missed when that is over; within a command of Normal mode it
+--- does, and one in a window of its own leaves the cursor of whoever is typing where it is.
+---@param win integer
+---@param first integer row
+---@param last integer row behind the last
+local function fold_while_typing(win, first, last)
+  local command = ("<Cmd>lua vim._foldupdate(%d, %d, %d)<CR>"):format(win, first, last)
+  vim.api.nvim_win_call(win, function()
+    vim.cmd.normal({ vim.keycode(command), bang = true })
+  end)
+end
+
 ---@private
 ---@param row integer
 ---@param mark acp_agent.Mark
@@ -68,15 +81,23 @@ function Canvas:draw()
     return
   end
   local last = vim.api.nvim_buf_line_count(buf)
+  local windows = vim.fn.win_findbuf(buf)
   local following = vim.tbl_filter(function(win)
     return vim.api.nvim_win_get_cursor(win)[1] >= last
-  end, vim.fn.win_findbuf(buf))
+  end, windows)
+  local first = math.huge
   vim.bo[buf].modifiable = true
   self.transcript:flush(function(operation)
+    first = math.min(first, operation.row)
     self:carry_out(operation)
   end)
   vim.bo[buf].modifiable = false
   last = vim.api.nvim_buf_line_count(buf)
+  if vim.api.nvim_get_mode().mode:match("^[iR]") and first < last then
+    for _, win in ipairs(windows) do
+      fold_while_typing(win, first, last)
+    end
+  end
   for _, win in ipairs(following) do
     vim.api.nvim_win_set_cursor(win, { last, 0 })
   end

@@ -1,6 +1,7 @@
 --- The chat of a session: a buffer with the transcript, below it one for the prompt, beside the code.
 
 local config = require("acp_agent.config")
+local markdown = require("acp_agent.chat.markdown")
 local windows = require("acp_agent.chat.windows")
 
 ---@class acp_agent.Chat
@@ -50,13 +51,6 @@ local function scratch(name, filetype)
   return buf
 end
 
----@param buf integer
-local function highlight_markdown(buf)
-  if config.current.chat.markdown and not pcall(vim.treesitter.start, buf, "markdown") then
-    vim.bo[buf].syntax = "markdown"
-  end
-end
-
 --- The chat of a session, made where it has none.
 ---@param session acp_agent.Session
 ---@return acp_agent.Chat
@@ -71,9 +65,9 @@ function M.get(session)
   self.buf = scratch(name, "acp-agent")
   vim.bo[self.buf].modifiable = false
   vim.bo[self.buf].undolevels = -1
-  highlight_markdown(self.buf)
+  markdown.start_transcript(self.buf)
   local prompt_buf = scratch(name .. "/prompt", "acp-agent-prompt")
-  highlight_markdown(prompt_buf)
+  markdown.start(prompt_buf)
   self.prompt = require("acp_agent.chat.prompt").new(self, prompt_buf)
   session.transcript:begin_again() -- whatever another buffer of it had
   self.canvas = require("acp_agent.chat.canvas").new(self.buf, session.transcript)

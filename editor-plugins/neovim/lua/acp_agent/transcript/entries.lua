@@ -1,7 +1,7 @@
 --- What a transcript is made of: blocks of a few lines here, messages in `stream`, calls in `tools`.
 ---
---- Only the agent's own words are Markdown. All else is indented by four columns or more or begins
---- with a bar, so that nothing in it is taken for markup, and an open fence ends with its message.
+--- Only the agent's own words are Markdown (`chat/markdown`). All else is indented by four columns or more
+--- or begins with a bar, so that it opens no block of it, and an open fence ends with its message.
 
 local json = require("acp_agent.json")
 local inert = require("acp_agent.inert")
