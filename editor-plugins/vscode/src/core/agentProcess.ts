@@ -7,7 +7,8 @@ import type { Readable, Writable } from "node:stream";
 
 import type { Say } from "../shared/words";
 import { environment } from "./environment";
-import { AgentProblem } from "./problems";
+import { launch } from "./launch";
+import { AgentProblem, told } from "./problems";
 import { ended, signalGroup, type Exit } from "./processEnd";
 
 /** How an agent is started. */
@@ -52,13 +53,7 @@ export class AgentProcess {
    * @throws AgentProblem when there is no such command or folder, or it cannot be run.
    */
   static async start(command: AgentCommand, say: Say, onStderr: (text: string) => void): Promise<AgentProcess> {
-    const child = spawn(command.command, command.args, {
-      cwd: command.cwd,
-      env: environment(command.env),
-      stdio: ["pipe", "pipe", "pipe"],
-      detached: process.platform !== "win32", // a group of its own, so that its children end with it
-      windowsHide: true,
-    });
+    const child = spawned(command, say);
     const running = new AgentProcess(child, onStderr);
     try {
       await once(child, "spawn");
@@ -112,6 +107,24 @@ export class AgentProcess {
     const ended = await Promise.race([this.exited.then(() => true as const), late]);
     clearTimeout(timer);
     return ended;
+  }
+}
+
+/** @throws AgentProblem for arguments that it cannot be given. */
+function spawned({ command, args, cwd, env: own }: AgentCommand, say: Say): ChildProcessByStdio<Writable, Readable, Readable> {
+  const env = environment(own);
+  try {
+    const started = launch(command, args, cwd, env);
+    return spawn(started.file, started.args, {
+      cwd,
+      env,
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: process.platform !== "win32", // a group of its own, so that its children end with it
+      windowsHide: true,
+      windowsVerbatimArguments: started.verbatim,
+    });
+  } catch (error) {
+    throw new AgentProblem(say("agent.notExecutable", command, told(error)));
   }
 }
 

@@ -1,6 +1,7 @@
 /** The end of a child process and of its group. */
 
-import type { ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
+import { win32 } from "node:path";
 
 /** How a process ended. */
 export interface Exit {
@@ -32,13 +33,38 @@ export function ended(child: ChildProcess, held: () => void): Promise<Exit> {
   });
 }
 
-/** Send a signal to the group of a child that was started `detached`; to the child alone on Windows, which has no groups. */
-export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+/**
+ * Send a signal to the group of a child that was started `detached`.
+ *
+ * Windows has neither groups nor signals to programs without a window: the child is ended there with all that it
+ * started, which can be found only while it lives itself.
+ */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals, { platform, run }: Killing = THIS): void {
   if (child.pid === undefined) return;
+  if (platform === "win32") {
+    if (child.exitCode === null && child.signalCode === null) run(taskkill(), ["/PID", String(child.pid), "/T", "/F"], () => child.kill(signal));
+    return;
+  }
   try {
-    if (process.platform === "win32") child.kill(signal);
-    else process.kill(-child.pid, signal);
+    process.kill(-child.pid, signal);
   } catch {
     // It ended in this moment.
   }
+}
+
+/** How processes are ended on a system. */
+export interface Killing {
+  platform: NodeJS.Platform;
+  /** Run a program; `failed` is called where that cannot be started. */
+  run: (program: string, args: readonly string[], failed: () => void) => void;
+}
+
+const THIS: Killing = {
+  platform: process.platform,
+  run: (program, args, failed) => void spawn(program, args, { stdio: "ignore", windowsHide: true }).once("error", failed),
+};
+
+/** By its full path, as another one could lie before it on the PATH. */
+function taskkill(): string {
+  return win32.join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "taskkill.exe");
 }

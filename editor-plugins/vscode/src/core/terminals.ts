@@ -7,11 +7,13 @@ import {
   type TerminalOutputResponse,
   type WaitForTerminalExitResponse,
 } from "@agentclientprotocol/sdk/unstable";
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
+import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
 import type { EditorTerminals } from "./connection";
 import { environment } from "./environment";
+import { launch } from "./launch";
 import { OutputTail } from "./outputTail";
 import { ended, signalGroup } from "./processEnd";
 
@@ -43,16 +45,7 @@ export class Terminals implements EditorTerminals {
   create(request: CreateTerminalRequest): CreateTerminalResponse {
     this.#next += 1;
     const terminalId = `terminal-${this.#next}`;
-    const args = request.args ?? [];
-    const child = spawn(request.command, args, {
-      cwd: request.cwd ?? this.cwd,
-      env: environment(Object.fromEntries((request.env ?? []).map(({ name, value }) => [name, value]))),
-      // Some agents send a whole command line as the command.
-      shell: args.length === 0 && /\s/u.test(request.command),
-      stdio: ["ignore", "pipe", "pipe"],
-      detached: process.platform !== "win32",
-      windowsHide: true,
-    });
+    const child = spawned(request, request.cwd ?? this.cwd);
     const running: Running = {
       child, sessionId: request.sessionId, output: new OutputTail(Math.min(request.outputByteLimit ?? MAX_OUTPUT, MAX_OUTPUT)),
       exited: null, exit: Promise.resolve({}), held: false,
@@ -120,6 +113,22 @@ export class Terminals implements EditorTerminals {
     running.output.add(piece);
     this.watch(running.sessionId, terminalId, piece);
   }
+}
+
+/** @throws RequestError for arguments that the command cannot be given. */
+function spawned({ command, args, env: own }: CreateTerminalRequest, cwd: string): ChildProcessByStdio<null, Readable, Readable> {
+  const env = environment(Object.fromEntries((own ?? []).map(({ name, value }) => [name, value])));
+  const shell = (args ?? []).length === 0 && /\s/u.test(command); // some agents send a whole command line as the command
+  const { file, args: given, verbatim } = shell ? { file: command, args: [], verbatim: false } : launch(command, args ?? [], cwd, env);
+  return spawn(file, given, {
+    cwd,
+    env,
+    shell,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: process.platform !== "win32",
+    windowsHide: true,
+    windowsVerbatimArguments: verbatim,
+  });
 }
 
 function kill({ child, exited, held }: Running): void {
