@@ -51,7 +51,7 @@ export function launch(command: string, args: readonly string[], cwd: string, en
 /** The file that Windows would run. Not in the folder where it is to work, unless the command says so. */
 function found(command: string, cwd: string, env: NodeJS.ProcessEnv, { isFile }: System): string | undefined {
   const named = /[\\/:]/u.test(command);
-  const folders = named ? [cwd] : (variable(env, "PATH") ?? "").split(";").map((folder) => folder.replaceAll("\"", "")).filter(win32.isAbsolute);
+  const folders = named ? [cwd] : (variable(env, "PATH") ?? "").split(";").map((folder) => folder.replaceAll("\"", "")).filter((folder) => win32.isAbsolute(folder));
   const endings = ENDINGS.includes(win32.extname(command).toLowerCase()) ? [""] : ENDINGS;
   return folders.flatMap((folder) => endings.map((ending) => win32.resolve(folder, command + ending))).find(isFile);
 }
