@@ -51,4 +51,22 @@ it("megabytes in every field leave the editor responsive, wherever they are show
   t.has(t.text(session), "the end")
 end)
 
+it("what comes of a thousand calls that are shown already is shown at once", function()
+  local chat, session = opened()
+  local function update(members)
+    for call = 1, 1000 do
+      local update = { sessionUpdate = "tool_call", toolCallId = "call-" .. call, title = "Call" }
+      session:update(vim.tbl_extend("error", update, members))
+    end
+  end
+  update({ status = "pending" })
+  chat:draw()
+  update({ content = { { type = "content", content = { type = "text", text = "one\ntwo" } } } })
+  local start = vim.uv.hrtime()
+  chat:draw()
+  local took = (vim.uv.hrtime() - start) / 1e6
+  assert(took < 1500, took)
+  t.same(vim.api.nvim_buf_line_count(chat.buf), 3000)
+end)
+
 require("acp_agent.client").stop_all()

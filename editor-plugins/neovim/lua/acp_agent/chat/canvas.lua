@@ -31,6 +31,22 @@ local function fold_while_typing(win, first, last)
   end)
 end
 
+--- Does something to the lines that windows show without any of it being concealed meanwhile: Neovim 0.11
+--- asks with every change which lines are, and all the Markdown is parsed anew for the answer.
+---@param windows integer[]
+---@param change fun()
+local function unconcealed(windows, change)
+  local before = {}
+  for _, win in ipairs(windows) do
+    before[win] = vim.wo[win].conceallevel
+    vim.wo[win][0].conceallevel = 0
+  end
+  change()
+  for win, level in pairs(before) do
+    vim.wo[win][0].conceallevel = level
+  end
+end
+
 ---@private
 ---@param row integer
 ---@param mark acp_agent.Mark
@@ -87,9 +103,11 @@ function Canvas:draw()
   end, windows)
   local first = math.huge
   vim.bo[buf].modifiable = true
-  self.transcript:flush(function(operation)
-    first = math.min(first, operation.row)
-    self:carry_out(operation)
+  unconcealed(windows, function()
+    self.transcript:flush(function(operation)
+      first = math.min(first, operation.row)
+      self:carry_out(operation)
+    end)
   end)
   vim.bo[buf].modifiable = false
   last = vim.api.nvim_buf_line_count(buf)
