@@ -55,8 +55,8 @@ it("what comes of a thousand calls that are shown already is shown at once", fun
   local chat, session = opened()
   local function update(members)
     for call = 1, 1000 do
-      local update = { sessionUpdate = "tool_call", toolCallId = "call-" .. call, title = "Call" }
-      session:update(vim.tbl_extend("error", update, members))
+      local one = { sessionUpdate = "tool_call", toolCallId = "call-" .. call, title = "Call" }
+      session:update(vim.tbl_extend("error", one, members))
     end
   end
   update({ status = "pending" })
