@@ -136,14 +136,15 @@ async def test_a_file_that_the_client_answers_with_nonsense_is_read_from_disk(
 ) -> None:
     editor = Babbling("fs/read_text_file", offers=OFFERS)
     agent, session = await opened(editor=editor)
-    for rest in (
+    answers: tuple[dict[str, object], ...] = (
         {"result": None},
         {"result": {}},
         {"result": {"content": 5}},
         {"result": {"content": None}},
         {"result": "text"},
         {"error": {"code": -32603, "message": "one\nTwo\x1b[31m"}},
-    ):
+    )
+    for rest in answers:
         editor.rest = rest
         ((told, ended),) = await outcomes(agent, session, model_server, READ)
         assert ended["status"] == "completed", (rest, told)

@@ -95,7 +95,7 @@ async def test_a_client_that_dies_takes_the_agent_and_its_commands_with_it_and_l
     running.cut_off = True
     # What the kernel does when a process dies: all of its ends of pipes are closed at once.
     for descriptor in (0, 1, 2):
-        running.process._transport.get_pipe_transport(descriptor).close()
+        running.pipe(descriptor).close()
     assert await running.wait(timeout=9) == 0
     assert running.left_behind() == {}
     await assert_replays(agent, model_server, session, workspace_repo, running)
@@ -110,7 +110,7 @@ async def test_a_client_that_only_stops_listening_ends_the_agent_when_it_next_sp
     running.post_prompt(session, "go")
     await running.expect_update(session, "agent_message_chunk")
     running.cut_off = True
-    running.process._transport.get_pipe_transport(1).close()
+    running.pipe(1).close()
     stall.release()  # stdin stays open: only writing tells that nobody reads any more
     assert await running.wait(timeout=9) == 0
     await assert_replays(agent, model_server, session, workspace_repo, running)
@@ -122,7 +122,9 @@ async def test_stderr_that_nobody_reads_stops_nothing(
 ) -> None:
     (workspace_repo / "AGENTS.md").mkdir()  # each session's first prompt warns of it
     agent, session = await opened()
-    pipe = agent.process._transport.get_pipe_transport(2)
+    pipe = agent.pipe(2)
+    assert isinstance(pipe, asyncio.ReadTransport)
+    assert F_SETPIPE_SZ is not None
     fcntl.fcntl(pipe.get_extra_info("pipe"), F_SETPIPE_SZ, 4096)
     await assert_goes_on(agent, session, model_server)
     while b"AGENTS.md" not in agent.stderr:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.agent_process import AgentProcess, StartAgent
-from tests.support.editor import Editor
+from tests.support.editor import Editor, Offer
 from tests.support.hostile import (
     KEY,
     MODEL,
@@ -37,7 +37,7 @@ from tests.support.replays import conversation, without_user
 from tests.support.wire_client import AnswerError
 
 HASTY = "[limits]\nretries = 0\nfirst_byte_seconds = 0.4\nstall_seconds = 0.4\n"
-NOTICES = frozenset({"notices"})
+NOTICES: frozenset[Offer] = frozenset({"notices"})
 
 
 async def assert_loads_as_shown(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -179,7 +179,7 @@ async def test_what_the_summary_lost_is_put_back_word_for_word(
 async def test_names_and_numbers_of_answers_and_calls_survive(
     narrow: Desk, model: CountingModel
 ) -> None:
-    answers = iter(
+    answers: Iterator[str | CallDone] = iter(
         [
             "The culprit is src/net/pool.py:118 in class ConnectionPool, build 7.14.2.",
             "It came with id 0192f1c4-7d1e-7cc3-98c4-dc0c0c07398f.",

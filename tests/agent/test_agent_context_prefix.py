@@ -18,7 +18,7 @@ from acp_agent.events import (
     NoticeShown,
     UsageReported,
 )
-from acp_agent.models.base import CallDone, ModelRequest, ToolResult, UserSide, UserText
+from acp_agent.models.base import AnswerCall, CallDone, ModelRequest, ToolResult, UserSide, UserText
 from tests.agent.counting_model import CountingModel, last_words, results, use
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, open_desk
@@ -233,7 +233,7 @@ def well_formed(request: ModelRequest) -> bool:
     """Whether every call has its result and every result its call, one right behind the other."""
     sent: list[dict[str, Any]] = [
         {
-            "calls": [p.call for p in message.parts if hasattr(p, "arguments")],
+            "calls": [p.call for p in message.parts if isinstance(p, AnswerCall)],
             "results": [p.call for p in message.parts if isinstance(p, ToolResult)],
         }
         for message in request.messages

@@ -169,7 +169,7 @@ def test_turns_that_are_left_out_behind_a_summary_leave_the_summary() -> None:
 def test_a_compaction_that_failed_or_was_cancelled_changes_nothing() -> None:
     before = texts(fed(turn("one")))
     for status in ("in_progress", "failed", "cancelled"):
-        change = CompactionChanged(compaction="c", status=status)  # type: ignore[arg-type]  # of them
+        change = CompactionChanged(compaction="c", status=status)
         assert texts(fed(turn("one"), change)) == before
 
 

@@ -18,6 +18,7 @@ from acp_agent.events import (
     ToolStarted,
     TurnEnded,
 )
+from acp_agent.models.base import AnswerText
 from tests.support.model_server import Call, ModelServer, Status, Thought, answer
 from tests.support.open_session import SECRET, Desk, open_desk
 
@@ -145,7 +146,7 @@ async def test_an_attempt_that_is_made_again_is_announced_and_leaves_nothing_for
     first, second = desk.editor.of(ModelAnswered)
     assert not first.complete
     assert second.complete
-    assert [message.parts for message in desk.session.context.messages][-1][0].text == "Here."
+    assert desk.session.context.messages[-1].parts == (AnswerText("Here."),)
 
 
 async def test_a_turn_ends_at_the_limit_of_model_requests(

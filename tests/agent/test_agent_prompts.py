@@ -18,9 +18,9 @@ from tests.support.open_session import SECRET, Desk, home_paths
 from tests.support.tool_calls import ToolUser
 
 
-def link(path: Path | str, **more: str) -> ResourceLinkBlock:
+def link(path: Path | str) -> ResourceLinkBlock:
     uri = path if isinstance(path, str) else path.as_uri()
-    return ResourceLinkBlock(uri=uri, name="linked", **more)
+    return ResourceLinkBlock(uri=uri, name="linked")
 
 
 def test_the_system_prompt_is_the_same_bytes_for_the_same_session() -> None:

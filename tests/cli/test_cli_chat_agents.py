@@ -229,7 +229,9 @@ async def test_a_dumb_terminal_gets_plain_lines_and_is_asked_by_letters(
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent, TERM="dumb") as person:
+    async with terminal(
+        home, tmp_path, "chat", "--agent", agent, environ={"TERM": "dumb"}
+    ) as person:
         await person.see(">")
         person.type("go\n")
         await person.see("[notes](file:///notes.txt)")
@@ -267,7 +269,7 @@ def new(say):
 """,
     )
     pick = ENTER if term != "dumb" else "1\n"
-    async with terminal(home, tmp_path, "chat", "--agent", agent, TERM=term) as person:
+    async with terminal(home, tmp_path, "chat", "--agent", agent, environ={"TERM": term}) as person:
         await person.see("no key yet", "How do you want to log in?", "Type a key")
         person.type(pick)
         await person.see("Your key, please:")

@@ -177,8 +177,7 @@ async def test_a_permission_can_be_answered_in_eight_rows_of_twenty_columns(
             return "end_turn"
         """,
     )
-    size = {"columns": 20, "rows": 8}
-    async with terminal(home, tmp_path, "chat", "--agent", agent, **size) as person:
+    async with terminal(home, tmp_path, "chat", "--agent", agent, columns=20, rows=8) as person:
         await person.see("lists commands")
         person.type("go" + ENTER)
         await person.see("? Permission:", "[y] allow_once", "[a]", "[n]", "[d]", "[?]")

@@ -239,9 +239,9 @@ def test_the_toolbar_drops_what_matters_least_where_it_is_narrow() -> None:
 
 def test_a_calls_output_is_bounded_and_shows_what_was_not_written_over() -> None:
     calls = Calls()
-    for _ in range(5):
-        data = {"terminal_output": {"data": "x" * 30_000 + "\n"}}
-        call = calls.update(acp.ToolCallProgress(tool_call_id="c", meta=data))
+    data = {"terminal_output": {"data": "x" * 30_000 + "\n"}}
+    piece = acp.ToolCallProgress(tool_call_id="c", meta=data)
+    call = [calls.update(piece) for _ in range(5)][-1]
     assert len(call.output) == 64_000
     assert call.dropped == 5 * 30_001 - 64_000
     assert last_of_rewritten("10%\r50%\r100%\r\ndone\n") == "100%\ndone\n"

@@ -213,7 +213,9 @@ async def test_a_dumb_terminal_runs_commands_and_keeps_them_as_history(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(tmp_path, ECHO)
-    async with terminal(home, tmp_path, "chat", "--agent", agent, TERM="dumb") as person:
+    async with terminal(
+        home, tmp_path, "chat", "--agent", agent, environ={"TERM": "dumb"}
+    ) as person:
         await person.see(">")
         person.type('!read name; echo "<$name>"\n')
         await its_process(person, ".*bash -c read name; .*")
@@ -241,7 +243,9 @@ async def test_a_shell_that_is_not_there_is_not_missed(
     home: Path, tmp_path: Path, shell: str
 ) -> None:
     agent = scripted_agent(tmp_path, ECHO)
-    async with terminal(home, tmp_path, "chat", "--agent", agent, SHELL=shell) as person:
+    async with terminal(
+        home, tmp_path, "chat", "--agent", agent, environ={"SHELL": shell}
+    ) as person:
         await person.see(READY)
         person.type("!echo there" + ENTER)
         await person.see("there exit status 0")

@@ -67,7 +67,7 @@ async def test_words_steer_the_turn_and_ctrl_c_cancels_it_then_quits(
         answer("The **first** words ", stalls[0], "end."),
         answer("Both heard. ", stalls[1], "never said"),
     )
-    async with terminal(home, workspace_repo, "chat", **model_server.environ()) as person:
+    async with terminal(home, workspace_repo, "chat", environ=model_server.environ()) as person:
         await person.see(READY)
         person.type("begin" + ENTER)
         await person.see("The first words")
@@ -106,7 +106,7 @@ async def test_the_first_run_without_a_key_offers_ways_to_log_in(
     home: Path, workspace_repo: Path
 ) -> None:
     nowhere = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}  # the discard service
-    async with terminal(home, workspace_repo, "chat", **nowhere) as person:
+    async with terminal(home, workspace_repo, "chat", environ=nowhere) as person:
         await person.see("How do you want to log in?", "Log in with a key in the browser")
         person.type("demo")
         await person.miss("Use what is configured")
@@ -149,7 +149,9 @@ async def test_chinese_fits_into_forty_columns_without_colours(
     home: Path, workspace_repo: Path
 ) -> None:
     variables = {"LANG": "zh_CN.UTF-8", "NO_COLOR": "1"}
-    async with terminal(home, workspace_repo, *DEMO, columns=40, rows=20, **variables) as person:
+    async with terminal(
+        home, workspace_repo, *DEMO, columns=40, rows=20, environ=variables
+    ) as person:
         await person.see("询问")
         person.type("replace Hello with Goodbye in greeting.py" + ENTER)
         await person.see("[y] 允许一次", "+    return")

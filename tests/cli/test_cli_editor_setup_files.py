@@ -90,7 +90,7 @@ def test_a_disk_that_takes_no_more_leaves_everything_as_it_was(
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(config_file.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InvalidInputError, match="no space left"):
         write(file, b"after", keep=True)
     assert path.read_bytes() == b"before"

@@ -47,7 +47,9 @@ async def test_colours_are_for_terminals_and_can_be_turned_off(
         assert await person.status() == 0
         await person.see("stop reason: end_turn")
         assert "\x1b[36m* Read README.md" in written(person)
-    async with terminal(home, workspace_repo, *RUN, "read README.md", NO_COLOR="1") as person:
+    async with terminal(
+        home, workspace_repo, *RUN, "read README.md", environ={"NO_COLOR": "1"}
+    ) as person:
         assert await person.status() == 0
         await person.see("stop reason: end_turn")
         assert "\x1b" not in written(person)
@@ -67,11 +69,11 @@ async def test_ctrl_c_cancels_the_turn(
     home: Path, workspace_repo: Path, model_server: ModelServer, when: str
 ) -> None:
     model_server.add(answer("The first words ", Stall(), "never come."))
-    if when == "asked":
-        arguments, seen, variables = (*RUN, "$ touch made.txt"), "Your choice:", {}
-    else:
-        arguments, seen, variables = ("run", "talk"), "first words", model_server.environ()
-    async with terminal(home, workspace_repo, *arguments, **variables) as person:
+    arguments, seen = [*RUN, "$ touch made.txt"], "Your choice:"
+    if when == "streaming":
+        arguments, seen = ["run", "talk"], "first words"
+    environ = model_server.environ()
+    async with terminal(home, workspace_repo, *arguments, environ=environ) as person:
         await person.see(seen)
         person.type(CTRL_C)
         assert await person.status() == 130

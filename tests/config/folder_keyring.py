@@ -12,7 +12,7 @@ from keyring.errors import PasswordDeleteError
 class FolderKeyring(KeyringBackend):
     """Keeps each password in a file below TEST_KEYRING_FOLDER."""
 
-    priority = 1  # type: ignore[assignment]  # keyring's own backends set it likewise
+    priority = 1
 
     def _file(self, service: str, username: str) -> Path:
         return Path(os.environ["TEST_KEYRING_FOLDER"]) / f"{service}-{username}"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -66,5 +67,7 @@ def test_without_the_variable_the_systems_folders_are_used(tmp_path: Path) -> No
         ("auto", {}, "en"),
     ],
 )
-def test_the_language_is_the_users(setting: str, environ: dict[str, str], language: str) -> None:
-    assert choose_language(setting, environ) == language  # type: ignore[arg-type]  # a table's text
+def test_the_language_is_the_users(
+    setting: Literal["auto", "en", "zh"], environ: dict[str, str], language: str
+) -> None:
+    assert choose_language(setting, environ) == language

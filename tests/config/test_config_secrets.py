@@ -10,11 +10,13 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
+from keyring.core import load_keyring
 
 from acp_agent.config import keychain, stored_keys
 from acp_agent.config.private_file import write_private
@@ -37,16 +39,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def system_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def system_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The real keyring package on a backend that keeps its passwords in a folder."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    from folder_keyring import FolderKeyring
-
     folder = tmp_path / "keyring"
     folder.mkdir()
     monkeypatch.setenv("TEST_KEYRING_FOLDER", str(folder))
     before: KeyringBackend = keyring.get_keyring()
-    keyring.set_keyring(FolderKeyring())
+    keyring.set_keyring(load_keyring("tests.config.folder_keyring.FolderKeyring"))
     yield folder
     keyring.set_keyring(before)
 
@@ -112,11 +111,12 @@ def test_a_file_that_others_may_read_is_closed_and_the_user_told(
 )
 def test_a_damaged_file_is_told_and_left_as_it_is(path: Path, content: bytes) -> None:
     write_private(path, content)
-    for use in (
+    uses: tuple[Callable[[Secrets], object], ...] = (
         lambda secrets: secrets.get("openai", ()),
         lambda secrets: secrets.set("openai", KEY),
         lambda secrets: secrets.delete("openai"),
-    ):
+    )
+    for use in uses:
         with pytest.raises(ConfigError, match="damaged; move it away"):
             use(Secrets(path, {}))
     assert path.read_bytes() == content
@@ -231,10 +231,9 @@ def test_the_keyring_is_not_imported_for_keys_that_are_not_in_it(path: Path) -> 
 class BrokenKeyring(KeyringBackend):
     """A keyring that is locked for good: it answers nothing until the test lets it go."""
 
-    priority = 1  # type: ignore[assignment]  # keyring's own backends set it likewise
+    priority = 1
 
     def __init__(self, release: threading.Event) -> None:
-        super().__init__()
         self.release = release
 
     def get_password(self, service: str, username: str) -> str | None:
@@ -246,7 +245,7 @@ class BrokenKeyring(KeyringBackend):
 
 
 @pytest.fixture
-def broken_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+def broken_keyring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(keychain, "WAIT_SECONDS", 0.1)
     release = threading.Event()
     before: KeyringBackend = keyring.get_keyring()

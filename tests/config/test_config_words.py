@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
@@ -84,7 +85,9 @@ def test_the_chinese_catalog_has_every_text_that_is_said_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["words", "words_cli"])
-def test_a_translation_has_the_placeholders_of_its_text(name: str) -> None:
+def test_a_translation_has_the_placeholders_of_its_text(
+    name: Literal["words", "words_cli"],
+) -> None:
     for text, translation in catalog(name, "zh").items():
         assert placeholders(translation) == placeholders(text), text
         assert translation.strip()

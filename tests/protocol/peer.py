@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Awaitable, Callable
 
 from protocol.transports.claim import claim_stdio
 
@@ -23,6 +24,8 @@ from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError  # noqa: E402
 from protocol.jsonrpc.surface import Surface  # noqa: E402
 from protocol.transports.stdio import StdioTransport  # noqa: E402
 from protocol.v1 import methods, types as t  # noqa: E402
+
+Command = Callable[[str, str, Call], Awaitable[t.PromptResponse]]
 
 # A child that counts the pipes it inherited beyond its standard streams.
 CHILD = """
@@ -104,7 +107,8 @@ class Peer:
         assert isinstance(block, t.TextContent)
         print("start", block.text[:60], file=sys.stderr, flush=True)
         command, _, rest = block.text.partition(" ")
-        return await getattr(self, f"do_{command}")(params.session_id, rest, call)
+        answering: Command = getattr(self, f"do_{command}")
+        return await answering(params.session_id, rest, call)
 
     async def do_say(self, session: str, text: str, call: Call) -> t.PromptResponse:
         self.say(session, text)

@@ -39,7 +39,7 @@ class PeerProcess:
         line = await asyncio.wait_for(self.process.stdout.readline(), LIMIT)
         assert line.endswith(b"\n"), f"the peer ended; it wrote {line!r}"
         self.lines.append(line)
-        message = json.loads(line)
+        message: dict[str, Any] = json.loads(line)
         assert message["jsonrpc"] == "2.0"
         return message
 
@@ -89,7 +89,8 @@ def prompt(text: str, request_id: object = 1, session: str = "s") -> dict[str, A
 
 def text_of(message: dict[str, Any]) -> str:
     """The text of an agent_message_chunk."""
-    return message["params"]["update"]["content"]["text"]
+    text: str = message["params"]["update"]["content"]["text"]
+    return text
 
 
 @asynccontextmanager

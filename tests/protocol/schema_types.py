@@ -57,7 +57,7 @@ class SchemaTypes:
         self.found = found
         self.exported = set(found)
         # Without the aliases of plain values, and of unions whose types are compared by themselves.
-        self.structs: dict[str, type] = {
+        self.structs: dict[str, type[Any]] = {
             name: kind
             for name, kind in found.items()
             if name in self.exported
@@ -71,12 +71,14 @@ class SchemaTypes:
     @property
     def defs(self) -> dict[str, Any]:
         """All definitions."""
-        return acp_schema.load(self.version, unstable=True)["$defs"]
+        defs: dict[str, Any] = acp_schema.load(self.version, unstable=True)["$defs"]
+        return defs
 
     @property
     def stable_defs(self) -> dict[str, Any]:
         """The definitions of the stable schema."""
-        return acp_schema.load(self.version)["$defs"]
+        defs: dict[str, Any] = acp_schema.load(self.version)["$defs"]
+        return defs
 
     def missing(self) -> set[str]:
         """The definitions that should have a type and have none."""

@@ -54,7 +54,8 @@ def _merged(parts: tuple[dict[str, Any], ...]) -> dict[str, Any]:
 
 
 def _objects(version: str, node: dict[str, Any]) -> Values:
-    required, optional = {}, {}
+    required: dict[str, Values] = {}
+    optional: dict[str, Values] = {}
     for name, definition in node["properties"].items():
         here = required if name in node.get("required", ()) else optional
         here[name] = _values(version, definition)

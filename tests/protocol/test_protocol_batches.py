@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 
 from protocol.jsonrpc.batches import LIMIT, entries_of
-from protocol.jsonrpc.call import Call, Reply
+from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.surface import Surface
 from protocol.v1 import methods, types as t
@@ -29,7 +29,7 @@ class Agent:
         self.started: list[str] = []
         self.cancelled: list[str] = []
         self.release = asyncio.Event()
-        handlers = {
+        handlers: Mapping[str, Handler] = {
             "initialize": self.initialize,
             "session/prompt": self.prompt,
             "session/cancel": self.cancel,
@@ -315,4 +315,5 @@ def test_a_long_array_of_nothing_takes_no_memory_to_refuse() -> None:
 
 
 def text_of(message: Json) -> str:
-    return message["params"]["update"]["content"]["text"]
+    text: str = message["params"]["update"]["content"]["text"]
+    return text

@@ -157,7 +157,7 @@ async def test_cancelling_who_waits_for_an_answer_cancels_the_peer_s_handler(pai
     async def prompt(params: t.PromptRequest, call: Call) -> object:
         begun.set()
         try:
-            await asyncio.Event().wait()
+            return await asyncio.Event().wait()
         finally:
             assert call.cancelled
             ended.set()
@@ -199,7 +199,7 @@ async def test_a_handler_that_will_not_stop_does_not_keep_the_connection_from_en
         call.on_cancel(lambda: None)  # asked politely, it does nothing
         begun.set()
         try:
-            await asyncio.Event().wait()
+            return await asyncio.Event().wait()
         finally:
             release.set()
 

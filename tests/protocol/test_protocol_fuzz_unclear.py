@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.protocol.byte_reference import Expected
 from tests.protocol.byte_unclear import UnclearLines
 
-NAMELESS = [{"id": None}]
-NAMED = [{"id": None}, {"id": 62}]
+NAMELESS: list[dict[str, int | None]] = [{"id": None}]
+NAMED: list[dict[str, int | None]] = [{"id": None}, {"id": 62}]
 
 
 def unclear(*lines: str) -> UnclearLines:

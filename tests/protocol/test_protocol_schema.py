@@ -147,7 +147,7 @@ def test_what_we_encode_validates_and_comes_back_the_same(version: str, name: st
         assert b"\n" not in encoded
         if place is not None:
             types.validator(place).validate(msgspec.json.decode(encoded))
-        again = typed_json.decode(encoded, kind)
+        again: object = typed_json.decode(encoded, kind)
         assert typed_json.encode(again) == encoded
 
     check()
@@ -164,7 +164,7 @@ def test_what_the_schema_allows_is_taken_and_sent_on_as_it_came(version: str, na
     @_examples(kind)
     @given(values(version, name))
     def check(sent: dict[str, Any]) -> None:
-        value = typed_json.decode(msgspec.json.encode(sent), kind)
+        value: object = typed_json.decode(msgspec.json.encode(sent), kind)
         again = typed_json.encode(value)
         plain = msgspec.json.decode(again)
         types.validator(place).validate(plain)
@@ -198,13 +198,13 @@ def test_fields_nobody_knows_are_tolerated_and_metadata_is_kept(version: str, na
         keeps = "_meta" in {each.encode_name for each in msgspec.structs.fields(type(value))}
         sent = plain | {"later": {"a": [1]}} | ({"_meta": meta} if keeps else {})
         expected = plain | ({"_meta": meta} if keeps else {})
-        decoded = typed_json.decode(msgspec.json.encode(sent), kind)
+        decoded: object = typed_json.decode(msgspec.json.encode(sent), kind)
         assert msgspec.json.decode(typed_json.encode(decoded)) == expected
 
     check()
 
 
-def _values(kind: type) -> st.SearchStrategy[Any]:
+def _values(kind: type[Any]) -> st.SearchStrategy[Any]:
     members = [kind] if issubclass(kind, msgspec.Struct) else variants(kind)
     return st.one_of(*map(instances, members or [kind]))
 

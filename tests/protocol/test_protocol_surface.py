@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Raw
 
-from protocol.jsonrpc.call import Call
+from protocol.jsonrpc.call import Call, RequestHandler
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.surface import Surface
 from protocol.v1 import methods, types as t
@@ -20,7 +19,7 @@ INITIALIZE = methods.INITIALIZE.name
 PROMPT_NAME = methods.SESSION_PROMPT.name
 
 
-def answers(stop_reason: str) -> Callable[[object, Call], Awaitable[dict[str, str]]]:
+def answers(stop_reason: str) -> RequestHandler:
     """A handler that says which surface it belongs to."""
 
     async def prompt(params: object, call: Call) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -204,10 +206,17 @@ def test_options_and_groups_of_options_are_not_mixed() -> None:
 
 def test_omitted_null_and_a_value_are_three_things_in_a_patch() -> None:
     head = {"sessionUpdate": "session_info_update"}
-    for patch in ({}, {"title": None}, {"title": "T"}):
+    titles: tuple[dict[str, Any], ...] = ({}, {"title": None}, {"title": "T"})
+    for patch in titles:
         got = decode(head | patch, t.SessionInfoUpdate)
         assert msgspec.json.decode(typed_json.encode(got)) == head | patch
-    for patch in ({}, {"content": None}, {"content": []}, {"status": None, "rawInput": None}):
+    calls: tuple[dict[str, Any], ...] = (
+        {},
+        {"content": None},
+        {"content": []},
+        {"status": None, "rawInput": None},
+    )
+    for patch in calls:
         update = decode({"toolCallId": "c"} | patch, t.ToolCallUpdate)
         assert msgspec.json.decode(typed_json.encode(update)) == {"toolCallId": "c"} | patch
 

@@ -65,8 +65,9 @@ def test_omitted_null_and_a_value_are_three_things_in_an_upsert(
     head: dict[str, object], patches: list[dict[str, object]]
 ) -> None:
     assert again(head, t.SessionUpdate) == head
-    metadata = [] if head["sessionUpdate"] == "usage_update" else [{"_meta": {"k": None}}]
-    for patch in [*patches, *metadata]:
+    if head["sessionUpdate"] != "usage_update":
+        patches = [*patches, {"_meta": {"k": None}}]
+    for patch in patches:
         assert again(head | patch, t.SessionUpdate) == head | patch
         nothing = dict.fromkeys(patch)
         assert again(head | nothing, t.SessionUpdate) == head | nothing

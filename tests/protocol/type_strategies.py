@@ -51,7 +51,8 @@ def variants(union: type[OpenUnion]) -> list[type]:
 
 
 def _structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
-    required, optional = {}, {}
+    required: dict[str, st.SearchStrategy[Any]] = {}
+    optional: dict[str, st.SearchStrategy[Any]] = {}
     for field in msgspec.structs.fields(kind):
         target = required if field.required else optional
         target[field.name] = instances(field.type)

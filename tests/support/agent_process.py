@@ -210,6 +210,14 @@ class AgentProcess(WireClient):
         left = self.left_behind()
         assert not left, f"processes were left behind: {left}"
 
+    def pipe(self, descriptor: int) -> asyncio.BaseTransport:
+        """This end of one of the three pipes of an agent that was started as an editor does."""
+        assert isinstance(self.process, asyncio.subprocess.Process)
+        transport: asyncio.SubprocessTransport = self.process._transport  # type: ignore[attr-defined]  # no public way to close one end
+        pipe = transport.get_pipe_transport(descriptor)
+        assert pipe is not None
+        return pipe
+
     def left_behind(self) -> dict[int, str]:
         """Command lines by process id of what the agent started and what still runs."""
         return marked_processes(self._mark)

@@ -162,10 +162,15 @@ def set_size(descriptor: int, columns: int, rows: int) -> None:
 
 @asynccontextmanager
 async def terminal(
-    home: Path, cwd: Path, *arguments: str, columns: int = 80, rows: int = 24, **variables: str
+    home: Path,
+    cwd: Path,
+    *arguments: str,
+    columns: int = 80,
+    rows: int = 24,
+    environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Person]:
     """Run `acp-agent` with `arguments` in a terminal of its own, until it ends."""
-    env = environment(home) | {"TERM": "xterm-256color", "LANG": "C.UTF-8", **variables}
+    env = environment(home) | {"TERM": "xterm-256color", "LANG": "C.UTF-8"} | dict(environ or {})
     command = (_ACP_AGENT, *arguments)
     async with _started(command, cwd=cwd, env=env, columns=columns, rows=rows) as person:
         yield person

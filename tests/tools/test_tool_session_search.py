@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,7 +147,7 @@ async def test_what_the_agent_said_by_itself_is_no_part_of_it(tmp_path: Path) ->
     ],
 )
 async def test_what_cannot_be_found_is_said(
-    tmp_path: Path, params: dict[str, object], said: str
+    tmp_path: Path, params: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):
         await find(tmp_path, **params)
