@@ -93,6 +93,7 @@ class Context:
         self._answer: OpenAnswer | None = None
         self._coming = Coming()
         self._turn_began_at = 0
+        self._said_since = False  # whether the user said something since the model was asked
 
     def feed(self, events: Iterable[Event]) -> None:
         """Take further events in."""
@@ -162,6 +163,11 @@ class Context:
             isinstance(part, ToolResult) for part in self._view.entries[-1].message.parts
         )
 
+    @property
+    def has_unheard_words(self) -> bool:
+        """Whether what came last is something the user said, and no model was asked about it."""
+        return self._said_since and self.has_unanswered_words
+
     def _take(self, event: Event) -> None:
         match event:
             # Only what the model was asked for is its own: the agent says things by itself too,
@@ -177,6 +183,7 @@ class Context:
                 self._coming.called(event.call)
             case ModelAsked():
                 self._asked, self._asked_tokens = event.message, self.tokens
+                self._said_since = False
             case ModelAnswered() if event.message == self._asked:
                 self._answered(event)
             case ToolEnded():
@@ -282,6 +289,7 @@ class Context:
     def _say(self, event: UserMessage) -> None:
         if event.local:
             return
+        self._said_since = True
         if pictures := self._coming.said(event):
             self._pictures[event.message] = pictures
         self._settle()

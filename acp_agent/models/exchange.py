@@ -67,7 +67,7 @@ class Exchanges:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending: dict[asyncio.Task[None], _Body] = {}
 
     async def stream(
         self,
@@ -119,14 +119,17 @@ class Exchanges:
 
     async def aclose(self) -> None:
         """Give up what is still being read to its end."""
-        for task in self._ending:
+        ending = dict(self._ending)
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        await asyncio.gather(*ending, return_exceptions=True)
+        # A task that is cancelled before its first step closes nothing.
+        await asyncio.gather(*(body.close() for body in ending.values()), return_exceptions=True)
 
     def _let_end(self, body: _Body) -> None:
         task = asyncio.get_running_loop().create_task(body.finish())
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._ending[task] = body
+        task.add_done_callback(self._ending.pop)
 
 
 async def _to_the_end(body: _Body, decoder: Decoder) -> AsyncGenerator[bytes]:
@@ -209,6 +212,10 @@ class _Body:
     async def close(self) -> None:
         """Close the connection, unless the body was read to its end."""
         self._task.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await self._task
-        await self._response.aclose()
+        try:
+            # Not the task itself: its cancellation could not be told from that of whoever waits.
+            await asyncio.wait([self._task])
+            if not self._task.cancelled():
+                self._task.exception()  # told already, or of no interest any more
+        finally:
+            await self._response.aclose()

@@ -36,6 +36,7 @@ class BackgroundTasks:
         task = asyncio.create_task(self._quietly(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # it may have ended before its first step
 
     async def _quietly(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import SystemPromptGiven
@@ -30,7 +31,8 @@ class SessionManager:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._open: dict[SessionId, Session] = {}
-        self._departures: set[asyncio.Task[None]] = set()
+        self._doors: WeakValueDictionary[SessionId, asyncio.Lock] = WeakValueDictionary()
+        self._departures: dict[Session, asyncio.Task[None]] = {}
 
     def get(self, session: SessionId, editor: Editor) -> Session:
         """A session that is open in this editor.
@@ -105,15 +107,18 @@ class SessionManager:
             StoreError: the store cannot be read or written.
         """
         folder, further = await asyncio.to_thread(making.folders, cwd, directories)
-        session = self._open.get(session_id)
-        if session is not None and session.closing:
-            await self._close(session)
-            session = None
-        if session is None:
-            session = self._open[session_id] = await making.reopen(self._services, session_id)
-        await session.move(folder, further)
-        await session.give_system_prompt(system_prompt)
-        return session
+        async with self._door(session_id):
+            session = self._open.get(session_id)
+            if session is not None and session.closing:
+                await self._close(session)
+                session = None
+            if session is None:
+                session = self._open[session_id] = await making.reopen(self._services, session_id)
+            elif (departure := self._departures.pop(session, None)) is not None:
+                departure.cancel()  # somebody comes: it is theirs now to abandon it
+            await session.move(folder, further)
+            await session.give_system_prompt(system_prompt)
+            return session
 
     async def fork(
         self,
@@ -161,13 +166,21 @@ class SessionManager:
 
     async def shut(self, session_id: SessionId) -> None:
         """Close a session if it is open in this process, in whichever editor."""
-        session = self._open.get(session_id)
-        if session is None:
-            return
-        editor = session.editor.taken_by
-        await self._close(session)
-        if editor is not None:
-            editor.replaced(session_id)
+        async with self._door(session_id):
+            session = self._open.get(session_id)
+            if session is None:
+                return
+            editor = session.editor.taken_by
+            await self._close(session)
+            if editor is not None:
+                editor.replaced(session_id)
+
+    async def closed(self, session_id: SessionId) -> None:
+        """Wait for the end of a session that is being closed; one that is open stays so."""
+        async with self._door(session_id):
+            session = self._open.get(session_id)
+            if session is not None and session.closing:
+                await self._close(session)
 
     async def close(self, session_id: SessionId, editor: Editor) -> None:
         """Stop what runs in a session and free it.
@@ -190,21 +203,35 @@ class SessionManager:
 
     def abandon(self, session: Session) -> None:
         """Close a session that no editor has, once no turn runs in it."""
-        task = asyncio.create_task(self._close_abandoned(session))
-        self._departures.add(task)
-        task.add_done_callback(self._departures.discard)
+        if session not in self._departures:
+            self._departures[session] = asyncio.create_task(self._close_abandoned(session))
 
     async def _close_abandoned(self, session: Session) -> None:
-        while session.turn is not None:
-            await session.turn.wait()
-        if session.editor.taken_by is None and not session.closing:
-            await self._close(session)
+        try:
+            while session.turn is not None:
+                await session.turn.wait()
+            if session.editor.taken_by is None and not session.closing:
+                await self._close(session)
+        except Exception:  # noqa: BLE001 - nobody waits for it whom it could be raised to
+            _log.exception("session %s did not close", session.session)
+        finally:
+            if self._departures.get(session) is asyncio.current_task():
+                del self._departures[session]
+
+    def _door(self, session_id: SessionId) -> asyncio.Lock:
+        """What of several who open, shut or delete one session in the same moment one has."""
+        door = self._doors.get(session_id)
+        if door is None:
+            door = self._doors[session_id] = asyncio.Lock()
+        return door
 
     async def _close(self, session: Session) -> None:
         """Close a session, or wait until it is closed. Cancelled, it stays known as closing."""
-        await session.close()
-        if self._open.get(session.session) is session:
-            del self._open[session.session]
+        try:
+            await session.close()
+        finally:
+            if session.closed and self._open.get(session.session) is session:
+                del self._open[session.session]
 
     async def delete(self, session_id: SessionId) -> None:
         """Remove a session and what it kept. One that is gone already is no error.
@@ -212,19 +239,20 @@ class SessionManager:
         Raises:
             SessionBusyError: another process writes it.
         """
-        session = self._open.get(session_id)
-        if session is not None:
-            await self._close(session)
-        lease = self._services.store.lease(session_id)
-        try:
-            # Only an id that was in the store is one of ours, and so safe as a folder's name.
-            services = self._services
-            if await services.store.delete(session_id):
-                from acp_agent.session import kept_files  # noqa: PLC0415 - rarely needed
+        async with self._door(session_id):
+            session = self._open.get(session_id)
+            if session is not None:
+                await self._close(session)
+            lease = self._services.store.lease(session_id)
+            try:
+                # Only an id that was in the store is one of ours, and so safe as a folder's name.
+                services = self._services
+                if await services.store.delete(session_id):
+                    from acp_agent.session import kept_files  # noqa: PLC0415 - rarely needed
 
-                await kept_files.forget(services.checkpoints, services.outputs, session_id)
-        finally:
-            lease.release()
+                    await kept_files.forget(services.checkpoints, services.outputs, session_id)
+            finally:
+                lease.release()
 
     def cancel(self, session_id: SessionId, editor: Editor) -> None:
         """Stop the turn of a session. Silent when it is idle or not open in this editor."""
@@ -234,7 +262,7 @@ class SessionManager:
 
     async def close_all(self) -> None:
         """Close every session. One that fails to close does not keep the others open."""
-        for task in self._departures:
+        for task in self._departures.values():
             task.cancel()
         sessions = list(self._open.values())
         outcomes = await asyncio.gather(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -160,13 +161,12 @@ class Seat:
 
     async def _somebody(self, *, other_than: Editor | None) -> Editor | None:
         """Whoever sits there, or sits down in time; None: nobody, but maybe `other_than`."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._patience):
                 while self._editor is None or self._editor is other_than:
                     await self._change.wait()
-        except TimeoutError:
-            return None
-        return self._editor
+        # Also after the time: somebody may have come in the moment in which it was over.
+        return None if self._editor is other_than else self._editor
 
 
 async def _withdrawn(answer: asyncio.Future[T]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
+from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import (
     AnyEvent,
     DirectoriesChanged,
@@ -30,7 +31,8 @@ from acp_agent.session.seat import Seat
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.state import SessionState
-from acp_agent.session.store import Lease, UnknownEvent
+from acp_agent.session.store import Lease
+from acp_agent.session.store_records import UnknownEvent, known_events, readable
 from acp_agent.session.turn import Turn
 from acp_agent.session.turns import Turns
 from acp_agent.session.workbench import Workbench
@@ -80,6 +82,7 @@ class Session:
         self.extensions = Extensions(self)
         self.children = Children()
         self._closing: asyncio.Task[None] | None = None
+        self._written_out = False
 
     # -- what the session is: a fold of its journal ------------------------------------------
 
@@ -118,12 +121,11 @@ class Session:
         if self._just_read is not None:
             events, self._just_read = self._just_read, None
             return events
-        stored = await self.services.store.read_all(self.session)
-        return [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+        return known_events(await self.services.store.read_all(self.session))
 
     async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
         """Every event so far with its time, in milliseconds since 1970 (UTC)."""
-        stored = await self.services.store.read_all(self.session)
+        stored = readable(await self.services.store.read_all(self.session))
         return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
     async def emit(self, *events: AnyEvent) -> None:
@@ -132,7 +134,13 @@ class Session:
             await self.write(*events)
 
     def write(self, *events: AnyEvent) -> asyncio.Future[None]:
-        """Queue events to be written, taken in and shown; `emit` waits for that."""
+        """Queue events to be written, taken in and shown; `emit` waits for that.
+
+        Raises:
+            SessionNotFoundError: the session is closed; another process may write it by now.
+        """
+        if self._written_out:
+            raise SessionNotFoundError(self.session)
         self._just_read = None
         return self._journal.write(events)
 
@@ -319,6 +327,11 @@ class Session:
         """Whether it is being closed, or is closed."""
         return self._closing is not None
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed, or failed to close; others may have it in any case."""
+        return self._closing is not None and self._closing.done()
+
     async def close(self) -> None:
         """Stop the turn, end every process, write what is left, let others have the session.
 
@@ -335,7 +348,13 @@ class Session:
             if self.turn is not None:
                 await self.turn.wait()
             await self._background.wait()
-            await asyncio.gather(self.workbench.aclose(), self.extensions.aclose())
+            ended = await asyncio.gather(
+                self.workbench.aclose(), self.extensions.aclose(), return_exceptions=True
+            )
             await self._journal.flush()
+            for failure in ended:
+                if failure is not None:
+                    raise failure
         finally:
+            self._written_out = True
             self._lease.release()

@@ -34,10 +34,12 @@ async def set_title(manager: SessionManager, session_id: SessionId, title: str) 
     """
     event = TitleChanged(title=tidy_title(title), by="user")
     session = await look_up(manager, session_id)
+    if session is None:
+        await manager.closed(session_id)  # what is being closed still has the right to write
+        session = manager.find(session_id)  # opened meanwhile
     if session is not None:
         await session.emit(event)
         return event.title
-    await manager.shut(session_id)  # what is being closed still has the right to write
     store = manager.services.store
     lease = store.lease(session_id)
     try:

@@ -54,6 +54,7 @@ class Turn:
         self._begun = False
         self._cancelled = False
         self._closing = False
+        self._steered = False
 
     def start(self, *, on_end: Callable[[], None]) -> None:
         """Begin; `on_end` is called when the turn has ended, before any prompt is answered."""
@@ -140,6 +141,10 @@ class Turn:
         """Whether what the user says now can still become part of the turn."""
         return not self._closing and not self._cancelled
 
+    def steered(self) -> None:
+        """The user says something into it that is for the model."""
+        self._steered = True
+
     async def _run(self, on_end: Callable[[], None]) -> StopReason:
         session = self._session
         stop: StopReason | None = None
@@ -219,10 +224,17 @@ class Turn:
         return insertion is not None and insertion.done() and insertion.exception() is None
 
     async def _work(self) -> StopReason:
-        session, assignment = self._session, self._assignment
         await self.inserted()
         if self._cancelled:
             return "cancelled"
+        stop = await self._begin()
+        while stop == "end_turn" and await self._has_unheard_words():
+            stop = await self._ask_model()
+        return stop
+
+    async def _begin(self) -> StopReason:
+        """Do with the first words what is to be done with them."""
+        session, assignment = self._session, self._assignment
         if assignment.work is not None:
             working = await session.workbench.equip()
             await session.emit(*spoken(await assignment.work(working)))
@@ -230,18 +242,32 @@ class Turn:
         if assignment.reply:
             await session.emit(*assignment.reply)
             return "end_turn"
-        host = self._host = await session.workbench.equip(assignment.chosen)
+        return await self._ask_model(assignment)
+
+    async def _ask_model(self, assignment: Assignment | None = None) -> StopReason:
+        """Let the model work on what was said; `assignment` says how, where it is not as ever."""
+        session = self._session
+        chosen = None if assignment is None else assignment.chosen
+        host = self._host = await session.workbench.equip(chosen)
         await session.extensions.ready()
         await host.write_system_prompt()
 
         from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - for prompts only
 
         async with host.turn_slot():
-            if assignment.repetition is not None:
+            if assignment is not None and assignment.repetition is not None:
                 return await assignment.repetition.run(host)
-            if assignment.call is not None:
+            if assignment is not None and assignment.call is not None:
                 await make_call(host, *assignment.call)
             return await run_turn(host)
+
+    async def _has_unheard_words(self) -> bool:
+        """Whether the user said something that no model was asked about.
+
+        The agent may have had work of its own to do, or a last word to say, when they said it.
+        """
+        await self._session.settled()
+        return self._steered and self._session.context.has_unheard_words
 
     def _uncancel(self) -> None:
         """The cancellation is dealt with; what is left to write must not be cut off by it."""

@@ -66,6 +66,8 @@ class Turns:
             if turn.takes_words:
                 if withdrawn():
                     raise PromptCancelledError
+                if not message.local:
+                    turn.steered()
                 await session.emit(
                     msgspec.structs.replace(message, steering=True), *assignment.reply
                 )

@@ -2,14 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
 from acp_agent.events import Usage
 from acp_agent.models import exchange
-from acp_agent.models.base import CallStarted, Driver, Failed, Finished, TextDelta
-from acp_agent.models.exchange import _Body
+from acp_agent.models.base import (
+    CallStarted,
+    Driver,
+    Failed,
+    Finished,
+    StreamEvent,
+    TextDelta,
+)
+from acp_agent.models.exchange import Exchanges, _Body
+from acp_agent.models.providers import Provider
 from tests.support.model_asking import KEY, ask, driver_for, gather
 from tests.support.model_server import (
     Call,
@@ -335,6 +343,64 @@ async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None
         await asyncio.sleep(0)
     assert given < 3_000_000
     await body.close()
+
+
+async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None:
+    reading, let_go, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    class SlowToEnd:
+        async def aiter_bytes(self) -> AsyncIterator[bytes]:
+            reading.set()
+            try:
+                await asyncio.Event().wait()
+                yield b""
+            finally:
+                await let_go.wait()
+
+        async def aclose(self) -> None:
+            closed.set()
+
+    body = _Body(SlowToEnd())  # type: ignore[arg-type] # as much of a response as is used
+    await reading.wait()
+    closing = asyncio.create_task(body.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    let_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert closed.is_set()
+
+
+async def test_what_comes_behind_an_answer_is_given_up_when_its_driver_is_closed_at_once() -> None:
+    closed = asyncio.Event()
+
+    class Lingering:
+        headers: Mapping[str, str] = {}
+
+        async def aiter_bytes(self) -> AsyncIterator[bytes]:
+            yield b"data: the end\n\n"
+            await asyncio.Event().wait()
+
+        async def aclose(self) -> None:
+            closed.set()
+
+    class OneEvent:
+        answered = ended = False
+
+        def feed(self, data: bytes, events: list[StreamEvent]) -> None:
+            self.answered = self.ended = True
+
+        def end(self) -> list[StreamEvent]:
+            return [Finished(stop="end_turn")]
+
+    async def send() -> Lingering:
+        return Lingering()
+
+    exchanges = Exchanges(Provider(id="any", name="Any", api="openai", base_url=""))
+    async for _ in exchanges.stream(send, OneEvent(), model="any"):  # type: ignore[arg-type] # likewise
+        pass
+    await exchanges.aclose()
+    assert closed.is_set()
 
 
 async def test_a_slow_stream_comes_piece_by_piece(driver: Driver, server: ModelServer) -> None:

@@ -1,0 +1,246 @@
+"""What comes in the very moment in which something else ends, begins or is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.events import AgentText, AnyEvent, ConfigChanged, TitleChanged
+from acp_agent.ids import SessionId
+from acp_agent.session import shelf
+from acp_agent.session.background_tasks import BackgroundTasks
+from acp_agent.session.seat import Seat
+from acp_agent.session.store import SessionRecord
+from acp_agent.session.turn import Turn
+from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk
+
+COMPACTS = f'small_model = "{MODEL}"\ntitles = "words"\n'
+LONG = "word " * 1_500
+
+
+async def closed(desk: Desk, model_server: ModelServer) -> SessionId:
+    """A session with a conversation, in the store."""
+    model_server.add(answer("Hello."))
+    await desk.say("Hi")
+    await desk.manager.close(desk.session.session, desk.editor)
+    return desk.session.session
+
+
+async def say_then(desk: Desk, text: str, release: Stall) -> None:
+    """Say something into the turn that runs, let that go on, and wait for its end."""
+    running = desk.session.turn
+    turn = await desk.begin(text)
+    assert turn is running
+    release.release()
+    async with asyncio.timeout(10):
+        assert await turn.result() == "end_turn"
+
+
+# -- turns ---------------------------------------------------------------------------------------
+
+
+async def test_words_that_are_said_while_the_conversation_is_summed_up_are_answered(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=COMPACTS) as desk:
+        summing = Stall()
+        model_server.add(
+            answer(LONG), answer("They said", summing, " words."), answer("It is done.")
+        )
+        await desk.say(LONG)
+        await desk.begin("/compact")
+        await model_server.arrived(2)
+        await say_then(desk, "Now do it", summing)
+        assert "Now do it" in desk.words()[-1]
+        assert desk.editor.of(AgentText)[-1].text == "It is done."
+
+
+async def test_words_that_are_said_as_a_loop_says_its_last_word_are_answered(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.otherwise = answer("Done.")
+    show, saying = desk.editor.show, list[asyncio.Task[Turn]]()
+
+    async def shown(session: SessionId, events: Sequence[AnyEvent]) -> None:
+        await show(session, events)
+        if any(isinstance(event, AgentText) and "loop ended" in event.text for event in events):
+            saying.append(asyncio.create_task(desk.begin("One more thing")))
+            await asyncio.sleep(0)
+
+    desk.editor.show = shown  # type: ignore[method-assign]  # that is the point
+    await desk.say("/loop 2 Do it")
+    await (await saying[0]).result()
+    assert desk.words()[-1] == "One more thing"
+
+
+async def test_words_that_a_model_was_asked_about_are_not_asked_about_again(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    begun = Stall()
+    model_server.add(answer("I", begun, " see."), answer("Yes."))
+    await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    await say_then(desk, "Thank you", begun)
+    assert len(model_server.requests) == 2
+
+
+# -- editors -------------------------------------------------------------------------------------
+
+
+async def test_who_sits_down_in_the_last_moment_is_asked() -> None:
+    abandoned = list[str]()
+    seat = Seat(SessionId("s"), abandoned=lambda: abandoned.append("s"), patience=0)
+
+    async def question(_: object) -> str:
+        return "Yes"
+
+    asking = asyncio.create_task(seat._asked(question))
+    # In the round of the loop in which the wait begins; its time is over in the next one.
+    asyncio.get_running_loop().call_soon(seat.take, RecordingEditor())
+    assert await asking == "Yes"
+    assert not abandoned
+
+
+async def test_an_editor_that_comes_back_as_the_turn_ends_finds_the_session_open(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Half", stall, " and the rest"), answer("Here."))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    desk.manager.release(desk.editor)
+    session = await desk.manager.open(desk.session.session, str(desk.folder), [])
+
+    async def replayed() -> None:  # to the editor, which reads slowly
+        stall.release()
+        await turn.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    await replayed()
+    session.attach(desk.editor)
+    assert desk.manager.get(session.session, desk.editor) is session
+    assert await desk.say("Are you there?") == "end_turn"
+
+
+async def test_who_opened_a_session_and_leaves_again_closes_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    session, stall = desk.session, Stall()
+    model_server.add(answer("Half", stall, " and the rest"))
+    await desk.begin("Go")
+    desk.manager.release(desk.editor)
+    assert await desk.manager.open(session.session, str(desk.folder), []) is session
+    desk.manager.abandon(session)
+    stall.release()
+    async with asyncio.timeout(5):
+        while desk.manager.find(session.session) is not None:
+            await asyncio.sleep(0)
+
+
+# -- opening, closing, deleting ------------------------------------------------------------------
+
+
+async def test_two_who_open_a_session_in_the_same_moment_get_the_same_one(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    session = await closed(desk, model_server)
+    first, second = await asyncio.gather(
+        *(desk.manager.open(session, str(desk.folder), []) for _ in range(2))
+    )
+    assert first is second
+
+
+async def test_a_session_that_is_deleted_while_it_is_opened_is_gone(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, look = await closed(desk, model_server), desk.store.get
+    begun = asyncio.Event()
+
+    async def get(session_id: SessionId) -> SessionRecord:
+        begun.set()
+        return await look(session_id)
+
+    monkeypatch.setattr(desk.store, "get", get)
+    opening = asyncio.create_task(desk.manager.open(session, str(desk.folder), []))
+    await begun.wait()
+    await desk.manager.delete(session)
+    assert (await opening).closed
+    with pytest.raises(SessionNotFoundError):
+        await look(session)
+
+
+async def test_a_session_that_gets_a_title_while_it_is_opened_stays_open_and_shows_it(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, look = await closed(desk, model_server), desk.store.get
+    opened = asyncio.Event()
+
+    async def get(session_id: SessionId) -> SessionRecord:
+        record = await look(session_id)
+        await opened.wait()
+        return record
+
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.store, "get", get)
+        naming = asyncio.create_task(shelf.set_title(desk.manager, session, "Better"))
+        await asyncio.sleep(0)
+    (await desk.manager.open(session, str(desk.folder), [])).attach(desk.editor)
+    opened.set()
+    await naming
+    assert desk.manager.find(session) is not None
+    assert desk.editor.of(TitleChanged)[-1].title == "Better"
+
+
+async def test_a_session_that_failed_to_close_can_be_opened_again(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken() -> None:
+        raise OSError("a fault")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.session.workbench, "aclose", broken)
+        with pytest.raises(OSError, match="a fault"):
+            await closed(desk, model_server)
+    again = await desk.manager.open(desk.session.session, str(desk.folder), [])
+    assert again is not desk.session
+
+
+async def test_nothing_is_written_to_a_session_that_was_closed_meanwhile(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, chosen, gone = desk.session.settings.change, asyncio.Event(), asyncio.Event()
+
+    async def slowly(option: str, value: str) -> ConfigChanged:
+        event = await change(option, value)
+        chosen.set()
+        await gone.wait()
+        return event
+
+    monkeypatch.setattr(desk.session.settings, "change", slowly)
+    setting = asyncio.create_task(desk.session.set_option("mode", "full"))
+    await chosen.wait()
+    await desk.session.close()
+    before = await desk.journal()
+    gone.set()
+    with pytest.raises(SessionNotFoundError):
+        await setting
+    assert await desk.journal() == before
+
+
+async def test_work_that_is_dropped_before_it_begins_leaves_no_warning() -> None:
+    tasks = BackgroundTasks("a test")
+
+    async def work() -> None:
+        raise AssertionError("it never begins")
+
+    tasks.run(work())
+    tasks.cancel()
+    await tasks.wait()
+    gc.collect()  # where a coroutine that nobody awaited would be told of
