@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
+from acp_agent.workspace.checkpoints import git_repository
 from acp_agent.workspace.checkpoints.contract import Rules
+from tests.support.ordinary_user import shared_folder, without_root
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 
@@ -107,6 +109,69 @@ def test_what_the_user_excludes_is_left_out_from_then_on(
     assert kinds(kept.back(checkpoint)) == {"a": "modify"}
 
 
+@pytest.mark.parametrize("said_in", ["settings", "info/exclude", "above"])
+def test_a_file_that_was_left_out_by_what_is_no_part_of_the_checkpoint_is_not_deleted(
+    program: str, tmp_path: Path, said_in: str
+) -> None:
+    repository = tmp_path / "repository"
+    root = repository / "part"
+    put(root, {".env": "KEY=1", ".gitignore": "*.log\n", "a": "1"})
+    git(repository, "init", "-q")
+    file = repository / {"above": ".gitignore"}.get(said_in, ".git/info/exclude")
+    file.write_text("" if said_in == "settings" else "*.env\n")
+    rules = Rules(exclude=(".env",) if said_in == "settings" else ())
+    checkpoint = Checkpoints(tmp_path, root, rules).keep()
+    file.write_text("")
+    put(root, {"a": "2", "b": "by the agent"})
+    later = Checkpoints(tmp_path, root)  # a new agent, which keeps it from now on
+    later.count = 10
+    result = later.back(checkpoint)
+    assert (root / ".env").read_text() == "KEY=1"
+    assert kinds(result) == {"a": "modify", "b": "delete"}
+    assert skipped(result) == {".env": "it was left out then"}
+
+
+def test_what_is_in_a_repository_among_too_many_is_not_deleted(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_repository, "_NESTED_LIMIT", 2)
+    for name in ("one", "two", "three"):
+        put(root, {f"{name}/work": name})
+        git(root / name, "init", "-q")
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    checkpoint = kept.keep()
+    ((left_out, why),) = kept.left_out().items()
+    assert why == "folders"
+    put(root, {"a": "2"})  # with the next checkpoint there is room for the third repository
+    result = kept.back(checkpoint)
+    assert kinds(result) == {"a": "modify"}
+    assert list(skipped(result)) == [f"{left_out}work"]
+    assert (root / left_out / "work").exists()
+
+
+def test_what_could_not_be_read_then_is_not_deleted_when_it_can_be_read(program: str) -> None:
+    with shared_folder() as base, without_root():
+        root = base / "project"
+        put(root, {"known/x": "1", "a": "1"})
+        kept = Checkpoints(base, root)
+        kept.keep()
+        put(root, {"closed/work": "nowhere else", "a": "2"})
+        (root / "closed").chmod(0)
+        (root / "known").chmod(0)
+        checkpoint = kept.keep()
+        assert {"closed/"} < set(kept.left_out()) <= {"closed/", "known/", "known/x"}
+        assert set(kept.left_out().values()) == {"unreadable"}
+        (root / "closed").chmod(0o700)
+        (root / "known").chmod(0o700)
+        put(root, {"a": "3"})
+        result = kept.back(checkpoint)
+        assert kinds(result) == {"a": "modify"}
+        assert set(skipped(result)) == {"closed/work", "known/x"}
+        assert (root / "closed/work").exists()
+        assert (root / "known/x").exists()
+
+
 def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_rules(
     program: str, tmp_path: Path
 ) -> None:
@@ -126,11 +191,9 @@ def test_a_session_in_a_part_of_a_repository_keeps_that_part_by_the_repositorys_
     git(root, "init", "-q")  # a repository of its own, from now on with its own rules
     other = Checkpoints(tmp_path, root)
     other.count = 10
-    assert kinds(other.plan(checkpoint)) == {
-        "top": "delete",
-        "sub/any": "delete",
-        "x.log": "delete",
-    }
+    plan = other.plan(checkpoint)
+    assert kinds(plan) == {}
+    assert skipped(plan) == dict.fromkeys(["top", "sub/any", "x.log"], "it was left out then")
 
 
 def test_a_folder_that_the_repository_around_it_leaves_out_is_kept(

@@ -64,11 +64,24 @@ class Deadline:
 class LeftOut(Struct, frozen=True):
     """A file that is not kept, and why: too large, not to be read, a name that git does not take.
 
-    `folders` is a repository among too many others in the folder.
+    `folders` is a repository among too many others in the folder. A path that ends in a slash
+    stands for all that is in a folder.
     """
 
     path: bytes
     why: Reason
+
+
+class OuterRules(Struct, frozen=True, kw_only=True):
+    """What is left out by rules that lie outside of what is kept.
+
+    `below` is the folder's path in the project that it is a part of, empty where it is the whole.
+    `files` are folders of that project, from its top to the one above ours, each with the lines of
+    an ignore file that hold there.
+    """
+
+    below: bytes = b""
+    files: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -81,6 +94,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     tree: str
     left_out: tuple[LeftOut, ...] = ()
     private: frozenset[bytes] = frozenset()
+    outer: OuterRules = OuterRules()
 
 
 class Blob(Struct, frozen=True):
@@ -137,9 +151,9 @@ class Repository(Protocol):
         ...
 
     def ignored_under(
-        self, tree: str, paths: Sequence[bytes], deadline: Deadline
+        self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
-        """Those of the paths that the ignore files of a tree name."""
+        """Those of the paths that were left out by the rules that held for a snapshot."""
         ...
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
@@ -163,6 +177,11 @@ def is_plain(path: bytes) -> bool:
     """Whether a path stays in its folder, and is none of a repository's own files."""
     parts = path.split(b"/")
     return not any(part in {b"", b".", b".."} or part.lower() == b".git" for part in parts)
+
+
+def below(base: bytes, path: bytes) -> bytes:
+    """A path of a folder, relative to what that folder's own path is relative to."""
+    return base + b"/" + path if base and path else base or path
 
 
 def join(base: bytes, path: bytes) -> bytes:

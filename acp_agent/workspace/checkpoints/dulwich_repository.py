@@ -26,10 +26,16 @@ from acp_agent.workspace.checkpoints.contract import (
     LeftOut,
     Rules,
     Snapshot,
+    below,
     join,
 )
 from acp_agent.workspace.checkpoints.judge import Judge, is_private
-from acp_agent.workspace.checkpoints.place import exclusions, project_top
+from acp_agent.workspace.checkpoints.place import (
+    exclusions,
+    outer_rules,
+    project_top,
+    rules_at,
+)
 from acp_agent.workspace.checkpoints.shadow import Shadow
 
 _FILE = 0o100644
@@ -66,11 +72,12 @@ class DulwichRepository:
         shadow = self._shadow
         seen = self._seen()
         judge = Judge(shadow.root, shadow.data, rules)
+        ignores = self._ignores(shadow.root)
         now: dict[str, _Seen] = {}
         left_out: list[LeftOut] = []
         private: set[bytes] = set()
         began = time.time_ns()
-        for path in self._files(deadline):
+        for path in self._files(ignores, left_out, deadline):
             deadline.check()
             found = judge.judge(path)
             if isinstance(found, LeftOut):
@@ -103,6 +110,7 @@ class DulwichRepository:
             tree=tree.decode(),
             left_out=tuple(sorted(left_out, key=lambda one: one.path)),
             private=frozenset(private),
+            outer=outer_rules(shadow.root, ignores.top, ignores.lines),
         )
 
     def _seen(self) -> dict[str, _Seen]:
@@ -127,16 +135,23 @@ class DulwichRepository:
         self._store.add_object(blob)
         return _Seen(found.st_size, found.st_ctime_ns, found.st_ino, mode, blob.id.decode())
 
-    def _files(self, deadline: Deadline) -> Iterator[bytes]:
-        """The files and symlinks of the folder that no ignore file names."""
+    def _files(
+        self, ignores: _Ignores, left_out: list[LeftOut], deadline: Deadline
+    ) -> Iterator[bytes]:
+        """The files and symlinks of the folder that no ignore file names.
+
+        Folders that may not be read are added to `left_out`.
+        """
         root = os.fsencode(self._shadow.root)
-        ignores = self._ignores(self._shadow.root)
         folders = [b""]
         while folders:
             deadline.check()
             folder = folders.pop()
             try:
                 entries = list(os.scandir(join(root, folder) if folder else root))
+            except PermissionError:
+                left_out.append(LeftOut(folder + b"/", "unreadable"))
+                continue
             except OSError:
                 continue
             for entry in entries:
@@ -153,10 +168,10 @@ class DulwichRepository:
     def _ignores(self, root: Path) -> _Ignores:
         shadow = self._shadow
         top = project_top(root)
-        lines = exclusions(shadow.root, top, shadow.data, self._exclude).splitlines()
+        lines = exclusions(shadow.root, top, shadow.data, self._exclude)
         ignores = _Ignores(top, root, lines)
         if top != root and ignores(b"", is_folder=True):  # the repository around it is not its own
-            lines = exclusions(root, root, shadow.data, self._exclude).splitlines()
+            lines = exclusions(root, root, shadow.data, self._exclude)
             return _Ignores(root, root, lines)
         return ignores
 
@@ -200,17 +215,21 @@ class DulwichRepository:
                 raise WorkspaceError(f"the checkpoint has lost a file's content ({blob})") from None
 
     def ignored_under(
-        self, tree: str, paths: Sequence[bytes], deadline: Deadline
+        self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
-        """Those of the paths that the ignore files of a tree name."""
-        ignored = set(paths)
-        filters: list[tuple[bytes, IgnoreFilter]] = []
-        for path, blob in self._flat(tree, deadline).items():
-            if path.rpartition(b"/")[2] == b".gitignore" and blob.mode != LINK:
-                lines = next(self.contents([blob.id], deadline)).splitlines()
-                filters.append((path.rpartition(b"/")[0], IgnoreFilter(lines)))
+        """Those of the paths that were left out by the rules that held for a snapshot."""
+        inner = [
+            (path.rpartition(b"/")[0], next(self.contents([blob.id], deadline)))
+            for path, blob in self._flat(kept.tree, deadline).items()
+            if path.rpartition(b"/")[2] == b".gitignore" and blob.mode != LINK
+        ]
+        filters = [
+            (folder, IgnoreFilter(lines.splitlines()))
+            for folder, lines in rules_at(kept.outer, inner).items()
+        ]
         filters.sort(key=lambda one: len(one[0]), reverse=True)
-        return frozenset(path for path in ignored if _named(path, filters))
+        start = kept.outer.below
+        return frozenset(path for path in paths if _named(below(start, path), filters))
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """What the project's ignore files leave out at the moment, folders as one."""
@@ -260,8 +279,9 @@ class DulwichRepository:
 class _Ignores:
     """What the ignore files of a project say, and the exclusions before them."""
 
-    def __init__(self, top: Path, root: Path, lines: Sequence[bytes]) -> None:
-        own = IgnoreFilter(lines)
+    def __init__(self, top: Path, root: Path, lines: bytes) -> None:
+        self.top, self.lines = top, lines
+        own = IgnoreFilter(lines.splitlines())
         self._manager = IgnoreFilterManager(os.fspath(top), [own], ignorecase=False)
         self._prefix = "" if top == root else os.fspath(root.relative_to(top))
 
@@ -269,7 +289,10 @@ class _Ignores:
         """Whether a path of the session's folder is left out."""
         parts = [part for part in (self._prefix, os.fsdecode(path)) if part]
         name = "/".join(parts) + ("/" if is_folder else "")
-        return bool(self._manager.is_ignored(name))
+        try:
+            return bool(self._manager.is_ignored(name))
+        except PermissionError:
+            return False  # a folder that may not be read: who looks into it sees that
 
 
 def _named(path: bytes, filters: Sequence[tuple[bytes, IgnoreFilter]]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,12 +23,18 @@ from acp_agent.workspace.checkpoints.contract import (
     join,
 )
 from acp_agent.workspace.checkpoints.judge import Judge, is_private
-from acp_agent.workspace.checkpoints.place import exclusions, project_top
+from acp_agent.workspace.checkpoints.place import (
+    exclusions,
+    outer_rules,
+    project_top,
+    rules_at,
+)
 from acp_agent.workspace.checkpoints.sealed_git import SealedGit, end
 from acp_agent.workspace.checkpoints.shadow import Shadow
 
 _CHUNK = 20_000  # files that are hashed before what was done so far is written down
 _NESTED_LIMIT = 50  # repositories in the folder that are looked into
+_CLOSED = re.compile(rb"warning: could not open directory '(.+/)': Permission denied$")
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 
 
@@ -54,7 +61,7 @@ class GitRepository:
         self._top = project_top(shadow.root)
         self._exclude = tuple(exclude)
         self._program = program
-        self._looked = False
+        self._lines: bytes | None = None  # the exclusions, once they were looked at
         self._git = self._over(self._top)
 
     def _over(self, top: Path) -> SealedGit:
@@ -77,7 +84,7 @@ class GitRepository:
 
     def _look(self, deadline: Deadline) -> None:
         """See once which ignore files hold, and write down what else is left out."""
-        if self._looked:
+        if self._lines is not None:
             return
         shadow = self._shadow
         excluded = shadow.path / "info" / "exclude"
@@ -92,7 +99,7 @@ class GitRepository:
         if wanted != before:
             shadow.index.unlink(missing_ok=True)  # it may have what is to be left out now
             shadow.write(excluded, wanted)
-        self._looked = True
+        self._lines = wanted
 
     # -- keeping -----------------------------------------------------------------------------
 
@@ -135,18 +142,28 @@ class GitRepository:
             tree=tree,
             left_out=tuple(LeftOut(one.path[start:], one.why) for one in left_out),
             private=frozenset(path[start:] for path in private),
+            outer=outer_rules(self._shadow.root, self._top, self._lines or b""),
         )
 
     def _differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut]]:
-        """The files that are not as the index has them, and repositories that are not looked into.
+        """The files that are not as the index has them, and folders that are not looked into.
 
         Repositories in the folder count as ordinary folders, without what git keeps in them.
         """
-        found = _split(self._git.run(*_OTHERS, "--modified", *self._within, deadline=deadline))
+        warnings: list[bytes] = []
+        found = _split(
+            self._git.run(
+                *_OTHERS, "--modified", *self._within, deadline=deadline, warnings=warnings
+            )
+        )
         paths = [path for path in found if not path.endswith(b"/")]
         nested = [path for path in found if path.endswith(b"/")]
         looked = 0
-        left_out: list[LeftOut] = []
+        left_out = [
+            LeftOut(closed[1], "unreadable")
+            for line in warnings
+            if (closed := _CLOSED.match(line)) is not None
+        ]
         top = os.fsencode(self._top)
         none = self._shadow.path / "no-index"
         while nested:
@@ -249,35 +266,38 @@ class GitRepository:
             end(process)
 
     def ignored_under(
-        self, tree: str, paths: Sequence[bytes], deadline: Deadline
+        self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
-        """Those of the paths that the ignore files of a tree name."""
+        """Those of the paths that were left out by the rules that held for a snapshot."""
+        start = b"./" + (kept.outer.below + b"/" if kept.outer.below else b"")
         with tempfile.TemporaryDirectory(dir=self._shadow.path) as name:
             folder = os.fsencode(name)
-            self._put_ignore_files(tree, folder, deadline)
+            self._put_ignore_files(kept, folder, deadline)
             out = self._git.run(
                 "check-ignore",
                 "--no-index",
                 "-z",
                 "--stdin",
-                given=b"".join(b"./" + path + b"\0" for path in paths),
+                given=b"".join(start + path + b"\0" for path in paths),
                 work_tree=folder,
                 codes=(0, 1),
                 deadline=deadline,
             )
-        return frozenset(path.removeprefix(b"./") for path in _split(out))
+        return frozenset(path.removeprefix(start) for path in _split(out))
 
-    def _put_ignore_files(self, tree: str, folder: bytes, deadline: Deadline) -> None:
-        out = self._git.run("ls-tree", "-r", "-z", tree, deadline=deadline)
+    def _put_ignore_files(self, kept: Snapshot, folder: bytes, deadline: Deadline) -> None:
+        out = self._git.run("ls-tree", "-r", "-z", kept.tree, deadline=deadline)
         files: dict[bytes, str] = {}
         for line in _split(out):
             head, _, path = line.partition(b"\t")
             if path.rpartition(b"/")[2] == b".gitignore" and head.startswith(b"100"):
                 files[path] = head.split()[2].decode()
-        for path, data in zip(files, self.contents(files.values(), deadline), strict=True):
-            file = join(folder, path)
-            os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120 - bytes
-            with open(file, "wb") as written:  # noqa: PTH123 - bytes
+        contents = self.contents(files.values(), deadline)
+        inner = zip((path.rpartition(b"/")[0] for path in files), contents, strict=True)
+        for place, data in rules_at(kept.outer, inner).items():
+            where = join(folder, place)
+            os.makedirs(where, exist_ok=True)  # noqa: PTH103 - bytes
+            with open(join(where, b".gitignore"), "wb") as written:  # noqa: PTH123 - bytes
                 written.write(data)
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:

@@ -33,6 +33,8 @@ class Judge:
             return None
         try:
             found = os.lstat(absolute)
+        except PermissionError:
+            return LeftOut(path, "unreadable")
         except OSError:
             return None
         if stat.S_ISLNK(found.st_mode):
@@ -54,6 +56,8 @@ class Judge:
             if known:
                 try:
                     known = stat.S_ISDIR(os.lstat(join(self._top, folder)).st_mode)
+                except PermissionError:
+                    known = True  # what is in it may not be looked at either
                 except OSError:
                     known = False
             self._real[folder] = known

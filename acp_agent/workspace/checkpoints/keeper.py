@@ -255,13 +255,16 @@ def _plan(
     absent = {one.path: one for one in (*now.left_out, *target.left_out)}
     deleted = [change.path for change in changes if change.new is None]
     ignored: frozenset[bytes] = frozenset()
-    if deleted and any(change.path.endswith(b".gitignore") for change in changes):
-        ignored = repository.ignored_under(target.tree, deleted, deadline)
+    rules_changed = now.outer != target.outer
+    if deleted and (rules_changed or any(one.path.endswith(b".gitignore") for one in changes)):
+        ignored = repository.ignored_under(target, deleted, deadline)
+    folders = tuple(path for path in absent if path.endswith(b"/"))
     skipped: list[Skipped] = []
     planned: list[Change] = []
     for change in changes:
-        if change.path in absent:
-            skipped.append(Skipped(change.path, _why(absent[change.path], now)))
+        place = next((one for one in folders if change.path.startswith(one)), change.path)
+        if place in absent:
+            skipped.append(Skipped(change.path, _why(absent[place], now)))
         elif change.path in ignored:
             skipped.append(Skipped(change.path, _IGNORED_THEN))
         else:

@@ -90,6 +90,7 @@ class SealedGit:
         work_tree: bytes | None = None,
         index: Path | None = None,
         codes: Sequence[int] = (0,),
+        warnings: list[bytes] | None = None,
     ) -> bytes:
         """Run it to its end; what it printed.
 
@@ -100,6 +101,7 @@ class SealedGit:
             work_tree: another folder than its own.
             index: another list of files.
             codes: the exit statuses that are no failure.
+            warnings: is given the lines in which it complained and went on all the same.
 
         Raises:
             CheckpointTooSlowError: it took too long, and was ended.
@@ -114,6 +116,8 @@ class SealedGit:
         if process.returncode not in codes:
             lines = err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
             raise WorkspaceError(f"git {_name(arguments)} failed: {lines[0][:300]}")
+        if warnings is not None:
+            warnings.extend(err.splitlines())
         return out
 
     def _fed(

@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.posix import try_lock
-from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, Snapshot
+from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, OuterRules, Snapshot
 
 _CONFIG = """[core]
 \trepositoryformatversion = 0
@@ -53,12 +53,17 @@ _PAUSE = 0.01  # seconds between two tries to take the lock
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a checkpoint beside its tree. Paths are in hex: they may be any bytes."""
+    """What is known of a checkpoint beside its tree. Paths are in hex: they may be any bytes.
+
+    So are the lines of ignore files. Older records have none.
+    """
 
     tree: str
     at: float  # seconds since 1970
     left_out: tuple[tuple[str, str], ...] = ()
     private: tuple[str, ...] = ()
+    below: str = ""
+    outer: tuple[tuple[str, str], ...] = ()
 
     def snapshot(self) -> Snapshot:
         """The checkpoint as it was made."""
@@ -69,6 +74,12 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 for path, why in self.left_out
             ),
             private=frozenset(map(bytes.fromhex, self.private)),
+            outer=OuterRules(
+                below=bytes.fromhex(self.below),
+                files=tuple(
+                    (bytes.fromhex(folder), bytes.fromhex(text)) for folder, text in self.outer
+                ),
+            ),
         )
 
 
@@ -183,6 +194,8 @@ class Shadow:
             at=time.time(),
             left_out=tuple((one.path.hex(), one.why) for one in snapshot.left_out),
             private=tuple(sorted(path.hex() for path in snapshot.private)),
+            below=snapshot.outer.below.hex(),
+            outer=tuple((folder.hex(), text.hex()) for folder, text in snapshot.outer.files),
         )
         self._put(session, checkpoint, record)
 
