@@ -32,7 +32,7 @@ def answer_first_line(input_fd: int, output_fd: int) -> Opening:
     """Read up to the first line's end and answer it if it is a plain `initialize`."""
     buffer = b""
     while b"\n" not in buffer and len(buffer) < FIRST_LINE_LIMIT:
-        piece = os.read(input_fd, FIRST_LINE_LIMIT)
+        piece = _read(input_fd)
         if not piece:
             return Opening(buffer, None, ended=True)
         buffer += piece
@@ -80,9 +80,26 @@ def _is_named(info: object) -> bool:
     )
 
 
+def _read(input_fd: int) -> bytes:
+    """What comes next; empty at the end, of which a reset socket is one."""
+    while True:
+        try:
+            return os.read(input_fd, FIRST_LINE_LIMIT)
+        except BlockingIOError:  # whoever shares the open file made it non-blocking
+            from protocol.transports.readiness import wait_readable  # noqa: PLC0415 - rare
+
+            wait_readable(input_fd)
+        except OSError:
+            return b""
+
+
 def _write(output_fd: int, data: bytes) -> None:
-    try:
-        while data:
+    while data:
+        try:
             data = data[os.write(output_fd, data) :]
-    except BrokenPipeError:
-        return  # nobody listens any more; the connection notices by itself
+        except BlockingIOError:  # as for reading
+            from protocol.transports.readiness import wait_writable  # noqa: PLC0415 - rare
+
+            wait_writable(output_fd)
+        except OSError:
+            return  # nobody listens any more; the connection notices by itself

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal
 
 from acp_agent.errors import AcpAgentError
@@ -31,6 +31,7 @@ class ClientLink:
         core: the sessions of the process.
         trace: sees every line.
         local: whether the client is on this computer.
+        farewell: what is to be ended with the connection; see `Connection`.
     """
 
     def __init__(
@@ -40,11 +41,16 @@ class ClientLink:
         *,
         trace: Trace | None = None,
         local: bool = True,
+        farewell: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.core = core
         self.handshake = Handshake(self._speak, local=local)
         self.connection = Connection(
-            transport, Surface({}, {}), admit=self.handshake.admit, trace=trace
+            transport,
+            Surface({}, {}),
+            admit=self.handshake.admit,
+            trace=trace,
+            farewell=farewell,
         )
         self._surfaces: dict[int, Surface] = {}
         self._editors: list[ClientEditor] = []

@@ -46,30 +46,23 @@ def serve_stdio(
         model_flag: the model named on the command line.
         trace: sees every line.
     """
-    # Not `asyncio.run`, which waits for the threads.
-    asyncio.new_event_loop().run_until_complete(
-        _serve(
-            ClientLink(
-                StdioTransport(input_fd, output_fd, initial=opening.unread),
-                Core(paths, secrets=secrets, environ=environ, model_flag=model_flag),
-                trace=trace,
-            ),
-            opening,
-        )
+    core = Core(paths, secrets=secrets, environ=environ, model_flag=model_flag)
+    link = ClientLink(
+        StdioTransport(input_fd, output_fd, initial=opening.unread),
+        core,
+        trace=trace,
+        # While the client can still be told how its turns ended.
+        farewell=lambda: _close(core),
     )
+    # Not `asyncio.run`, which waits for the threads.
+    asyncio.new_event_loop().run_until_complete(_serve(link, opening))
 
 
 async def _serve(link: ClientLink, opening: Opening) -> None:
     if opening.params is not None:
         link.handshake.opened(opening.params)
-    serving = asyncio.create_task(link.run())
-    _on_signals(serving.cancel)
-    try:
-        await serving
-    except asyncio.CancelledError:
-        _log.info("ended by a signal")
-    finally:
-        await _close(link.core)
+    _on_signals(link.connection.stop)
+    await link.run()
 
 
 async def _close(core: Core) -> None:
@@ -80,8 +73,13 @@ async def _close(core: Core) -> None:
         _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
 
 
-def _on_signals(end: Callable[[], object]) -> None:
-    """Let SIGTERM and SIGINT end the serving."""
+def _on_signals(end: Callable[[], None]) -> None:
+    """Let SIGTERM and SIGINT end the serving; where it ends already they change nothing."""
     loop = asyncio.get_running_loop()
+
+    def came() -> None:
+        _log.info("ended by a signal")
+        end()
+
     for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), lambda *_: loop.call_soon_threadsafe(end))
+        signal.signal(getattr(signal, name), lambda *_: loop.call_soon_threadsafe(came))

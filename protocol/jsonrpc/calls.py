@@ -76,16 +76,21 @@ class Calls:
         """Whether the caller runs in a handler."""
         return asyncio.current_task() in self._running()
 
-    async def wind_up(self, linger: float, grace: float) -> None:
-        """End what runs: by itself in `linger` seconds, asked to in `grace`, or else cancelled."""
-        if linger and self._running():
-            await asyncio.wait(self._running(), timeout=linger)
+    async def settle(self, timeout: float) -> None:
+        """Wait until nothing runs, at most `timeout` seconds; whatever runs takes a step."""
+        await asyncio.sleep(0)  # a task that is cancelled before its first step answers nothing
+        if timeout and self._running():
+            await asyncio.wait(self._running(), timeout=timeout)
+
+    def cancel_all(self) -> None:
+        """Ask everything that runs to end."""
         for call in list(self._calls.values()):
             call.cancel()
         for task in self._tasks:
             task.cancel()
-        if self._running():
-            await asyncio.wait(self._running(), timeout=grace)
+
+    async def end(self) -> None:
+        """Cancel whatever still runs, though it was asked to end."""
         for task in self._running():
             task.cancel()
         if self._running():

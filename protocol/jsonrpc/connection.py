@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
@@ -29,6 +29,7 @@ from protocol.transports.base import Oversize, Transport
 P = TypeVar("P")
 R = TypeVar("R")
 
+_LAST_STEPS = 0.1  # seconds that handlers get whose grace is used up by the farewell
 _FLUSH = 1.0  # seconds that the peer gets to read what is queued at the end
 _LONGEST_NAME = 100  # characters of an unknown method's name that an error repeats
 
@@ -63,6 +64,8 @@ class Connection:
         linger: Seconds that running handlers get to answer by themselves after the peer closed
             its side.
         grace: Seconds that cancelled handlers get to end before `run` returns.
+        farewell: Awaited when handlers were asked to end, before they are waited for: what ends by
+            it can still say so. It keeps a time limit of its own, which counts as grace.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Connection:
         trace: Trace | None = None,
         linger: float = 0.25,
         grace: float = 2.0,
+        farewell: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._transport = transport
         self._surface = surface
@@ -81,6 +85,7 @@ class Connection:
         self._trace = trace
         self._linger = linger
         self._grace = grace
+        self._farewell = farewell
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
         self._answer: Answer = self._outbox.answer
@@ -152,9 +157,17 @@ class Connection:
         """Send a notification after everything sent before. Never waits; see `drain`."""
         self._outbox.notify(method.name, params)
 
+    def hurry(self) -> None:
+        """Let `drain` wait no more: a peer that does not read must not hold up the end."""
+        self._outbox.end_waiting()
+
     async def drain(self) -> None:
         """Wait while the peer is far behind in reading; at once when it is not, or is gone."""
         await self._outbox.drain()
+
+    def stop(self) -> None:
+        """Read nothing more, as if the peer had closed its side; `run` returns soon."""
+        self._transport.close()
 
     async def close(self) -> None:
         """End the connection from this side; returns when `run` is done."""
@@ -281,11 +294,22 @@ class Connection:
 
     async def _wind_up(self) -> None:
         self._transport.close()
-        self._outbox.end_waiting()
+        self.hurry()
         self._requests.end()
-        waits = not self._closing and not self._transport.gone
-        await self._calls.wind_up(self._linger if waits else 0.0, self._grace)
-        await self._outbox.flush(_FLUSH)
+        loop = asyncio.get_running_loop()
+        try:
+            # A peer that is gone reads no answer, but what it asked for last is begun.
+            await self._calls.settle(0.0 if self._closing else self._linger)
+            self._calls.cancel_all()
+            deadline = loop.time() + self._grace
+            if self._farewell is not None:
+                await self._farewell()
+            await self._calls.settle(max(_LAST_STEPS, deadline - loop.time()))
+        finally:
+            # Whoever is cancelled for good is answered at once; nothing may come after that.
+            self._outbox.end_notifying()
+            await self._calls.end()
+            await self._outbox.flush(_FLUSH)
 
 
 def _decode(params: Raw, method: Method[P, Any]) -> P:

@@ -35,6 +35,7 @@ class Outbox:
         self._last: tuple[str, object] | None = None  # the last line, where it is a notification
         self._drained: asyncio.Future[None] | None = None
         self._ending = False
+        self._only_responses = False
         transport.on_idle = self._pump
 
     @property
@@ -62,6 +63,8 @@ class Outbox:
 
     def notify(self, method: str, params: object) -> None:
         """Queue a notification."""
+        if self._only_responses:
+            return
         if not self._lines and not self._transport.waiting:
             self._pass_on(messages.notification(method, params))
             return
@@ -86,6 +89,10 @@ class Outbox:
         """Let `drain` wait no more: a peer that does not read must not hold up the end."""
         self._ending = True
         self._wake()
+
+    def end_notifying(self) -> None:
+        """Send no notification any more; responses still go out."""
+        self._only_responses = True
 
     async def flush(self, timeout: float) -> bool:
         """Pass everything on, waiting at most `timeout` seconds; whether it worked."""

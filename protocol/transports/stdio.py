@@ -19,6 +19,7 @@ from protocol.transports.readiness import wait_readable
 
 _PIECE = 64 * 1024  # bytes asked for at once; what a pipe holds
 _AHEAD = 16  # pieces that may be ahead of `read_message` before reading pauses
+_LAST_WORDS = 0.25  # seconds in which a peer that reads no more is still listened to
 
 
 class StdioTransport:
@@ -63,7 +64,10 @@ class StdioTransport:
         return self._writer.queued
 
     async def read_message(self) -> bytes | Oversize | None:
-        """The next line; None after the last one, after `close`, and when the peer is gone."""
+        """The next line; None after the last one, after `close`, and when the peer is gone.
+
+        What a peer wrote before it died is read up to its end.
+        """
         while not self._messages:
             self._make_room()
             if self._ended:
@@ -93,7 +97,8 @@ class StdioTransport:
 
     def _idle(self) -> None:
         if self._writer.gone:
-            self._end()
+            # Mostly it has closed its side as well, and what is in the pipe ends by itself.
+            asyncio.get_running_loop().call_later(_LAST_WORDS, self._end)
         if self.on_idle is not None:
             self.on_idle()
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import signal
+import sqlite3
 import sys
+import termios
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.server.server_session import DEMO, OpenSession
+from tests.server.v2_session import OpenV2, states
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.cold  # the end of a process is that of the real command
 
@@ -28,6 +34,7 @@ async def end(running: AgentProcess, how: str) -> None:
         case "end of input":
             await running.close_stdin()
         case name:
+            running.oracle.leaving()
             running.process.send_signal(signal.Signals[name])
 
 
@@ -171,8 +178,7 @@ async def test_a_client_that_reads_no_more_ends_the_agent_even_with_its_input_op
     await running.expect_update(session, "agent_message_chunk")
     running.cut_off = True  # what follows is not read any more, so it cannot be judged
     running.may_read.clear()
-    transport = running.process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]  # no public way to close a child's output
-    transport.close()
+    running.pipe(1).close()
     stall.release()
     await ended_within(running, BUSY_SECONDS)
 
@@ -205,6 +211,80 @@ async def test_a_host_that_vanished_with_all_its_pipes_is_no_failure(
     )
     running.cut_off = True
     for descriptor in (1, 2):
-        running.process._transport.get_pipe_transport(descriptor).close()  # type: ignore[attr-defined]  # no public way
+        running.pipe(descriptor).close()
     await running.close_stdin()
     assert await running.wait(timeout=BUSY_SECONDS) == 0
+
+
+@pytest.mark.covers("T6", "T8", "P3")
+@pytest.mark.parametrize("first", WAYS)
+async def test_a_signal_while_the_agent_ends_already_hides_no_call_s_end(
+    opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path, first: str
+) -> None:
+    command = "echo $$ > number; exec sleep 300"
+    model_server.add(answer(Call("shell", {"command": command})))
+    running, session = await opened()
+    prompt = running.post_prompt(session, "run")
+    number = workspace_repo / "number"
+    await until(lambda: number.exists() and number.read_text())
+    with closing(sqlite3.connect(home / "acp-agent" / "sessions.db")) as other:
+        other.execute("BEGIN IMMEDIATE")  # so that the turn cannot have ended yet
+        await end(running, first)
+        await until(lambda: not Path(f"/proc/{number.read_text().strip()}").exists())
+        await end(running, "SIGTERM")
+        other.rollback()
+    await ended_within(running, BUSY_SECONDS)
+    await running._settle()
+    (answered,) = (message for message in running.messages if message.get("id") == prompt)
+    assert answered["result"]["stopReason"] == "cancelled"
+    assert running.updates(session, "tool_call_update")[-1]["status"] == "failed"
+
+
+@pytest.mark.covers("T6", "T8")
+async def test_a_client_of_version_2_that_still_reads_is_told_how_its_turn_ended(
+    opened_v2: OpenV2, model_server: ModelServer
+) -> None:
+    model_server.add(answer(Call("shell", {"command": "echo begun; sleep 300"})))
+    client, session = await opened_v2()
+    await client.said(client.post_prompt(session, "Go"))
+    await client.expect_update(session, "terminal_output_chunk")
+    await end(client.wire, "SIGTERM")
+    await ended_within(client.wire, BUSY_SECONDS)
+    await client.wire._settle()
+    assert states(client, session) == ["running", "idle: cancelled"]
+    assert [call["status"] for call in client.view(session).calls.values()] == ["cancelled"]
+
+
+@pytest.mark.covers("T8")
+async def test_what_a_client_said_right_before_it_died_is_in_the_conversation(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.otherwise = answer("Heard.", Stall())
+    running, session = await opened()
+    running.cut_off = True
+    running.may_read.clear()
+    running.pipe(1).close()
+    running.post("session/list", {})  # by whose answer the agent finds out
+    running.post_prompt(session, "My last words: " + "x" * 1_000_000)
+    await running.close_stdin()
+    await ended_within(running, BUSY_SECONDS)
+    again, _ = await opened()
+    load = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await again.request("session/load", load)
+    (said,) = again.updates(session, "user_message_chunk")
+    assert said["content"]["text"].startswith("My last words: ")
+
+
+@pytest.mark.covers("T3")
+async def test_a_host_whose_pipes_do_not_block_is_served(home: Path, workspace_repo: Path) -> None:
+    unblock = "import os, sys; os.set_blocking(0, False); os.set_blocking(1, False); "
+    run = "os.execv(sys.executable, [sys.executable, '-m', 'acp_agent', *sys.argv[1:]])"
+    async with await AgentProcess.start(
+        *DEMO, home=home, command=(sys.executable, "-c", unblock + run)
+    ) as running:
+        await running.send(b" ")  # the first line has only begun
+        descriptor = running.pipe(0).get_extra_info("pipe").fileno()
+        await until(lambda: not fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)).strip(b"\0"))
+        await running.initialize()
+        session = await running.new_session(workspace_repo)
+        assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
