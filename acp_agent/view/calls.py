@@ -180,6 +180,7 @@ class Calls:
                 case _:
                     pass  # a terminal: what was written in it is not in the journal
         told = story.told.removeprefix(output.rstrip("\n")).strip()
+        step.besides = bool(output) and len(told) < len(story.told.strip())
         if told and not any(told in text for text in shown):
             step.result = clean.text(told)
 

@@ -12,6 +12,7 @@ from acp_agent.view.spending import Request, Spend
 from acp_agent.view.steps import (
     AgentSaid,
     AgentThought,
+    Compaction,
     Note,
     Plan,
     Rewind,
@@ -96,8 +97,9 @@ class Sections:
         """A further step; `message` is the id of the user's message that it shows."""
         section = self.now
         section.steps.append(step)
-        # Notices, titles and settings are none of what a conversation is taken back by.
-        if not (section.local or isinstance(step, Note | Rewind)):
+        # Notices, titles and settings are none of what a conversation is taken back by. Of a
+        # command that the agent answers by itself a summary is.
+        if isinstance(step, Compaction) or not (section.local or isinstance(step, Note | Rewind)):
             self._line.add(len(self._said), message)
             self._said.append(step)
 

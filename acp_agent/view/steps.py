@@ -139,6 +139,7 @@ class Call(Step, kw_only=True):
     diffs: list[Diff] = field(default_factory=list)
     output: str = ""
     result: str = ""  # what the model was told that is not shown otherwise
+    besides: bool = False  # the result without the output, which the model was told whole
     pictures: list[Picture] = field(default_factory=list)
     pictures_told: str = ""
     exit_code: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.events import AnyEvent, Rewound, TitleChanged
+from acp_agent.events import AnyEvent, CompactionChanged, Rewound, TitleChanged
 from tests.view.made_page import answered, begun, data_of, ended, one, page_of, said, words_of
 
 
@@ -49,6 +49,21 @@ def test_turns_after_the_point_are_taken_back_and_the_command_is_not() -> None:
     )
     assert one(step, "a:not(.at)")["href"] == "#message-u2"
     assert "undone" in dom.select("nav li")[1]["class"]
+
+
+def test_a_summary_that_was_taken_back_says_so_also_where_a_command_made_it() -> None:
+    summed_up = CompactionChanged(compaction="comp_1", status="completed", summary="# All")
+    compact = [
+        begun("turn_3"),
+        said("/compact", message="msg_u3", local=True),
+        summed_up,
+        ended("turn_3"),
+    ]
+    events = [*turn(1), *turn(2), *compact]
+    assert "undone" not in one(page_of(*events), ".compaction")["class"]
+    dom = page_of(*events, *command(4, BACK))
+    assert "taken back" in words_of(one(dom, ".compaction summary"))
+    assert "undone" not in one(dom, "#message-u3")["class"]  # the command itself was none of it
 
 
 def test_going_back_to_before_the_rewind_brings_everything_back() -> None:

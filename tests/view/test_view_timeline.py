@@ -427,6 +427,29 @@ def test_a_session_without_anything_says_so() -> None:
     assert dom.select(".plots") == []
 
 
+def test_of_a_long_output_it_is_shown_what_the_model_was_told_in_its_place() -> None:
+    output = "".join(f"line {number}\n" for number in range(100))
+    dom = page_of(
+        begun(), called("make", kind="execute"), ToolOutput(call=CALL, text=output),
+        ToolEnded(call=CALL, exit_code=0, result="line 0\n[… 98 lines …]\nline 99"),
+        ended(),
+    )  # fmt: skip
+    told = [words_of(summary) for summary in dom.select(".call details > summary")]
+    assert "What the model was told" in told
+    assert "What the model was told besides the output" not in told
+
+
+def test_a_request_beside_the_conversation_is_told_as_that() -> None:
+    beside = ModelAnswered(
+        message=MessageId("msg_title"),
+        model="openai/small",
+        usage=Usage(input=10, output=2),
+        discarded=True,  # as such requests are: the model is not sent them again
+    )
+    dom = page_of(begun(), said("Hi"), asked(), took(Usage(input=5), 0.1), beside, ended())
+    assert words_of(one(dom, ".requests em")) == "beside the conversation"
+
+
 def test_the_agents_own_answers_are_no_requests_to_a_model() -> None:
     dom = page_of(
         begun(), said("/help", local=True), answered("Commands:", "msg_own"),
