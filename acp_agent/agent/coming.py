@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from acp_agent.content import ImageBlock
 from acp_agent.events import (
     BackgroundCommandChanged,
+    NoticeShown,
     PromptRepeated,
     ToolEnded,
     UserMessage,
@@ -76,6 +77,10 @@ class Coming:
         """A prompt is asked once more."""
         parts = (*self._take_news(), UserText(event.text))
         self._words.append((UserSide(parts), event.message, True))
+
+    def noted(self, event: NoticeShown) -> None:
+        """Something is to be known of the conversation itself."""
+        self._words.append((UserSide((UserText(event.for_model),)), event.message, False))
 
     def heard(self, event: BackgroundCommandChanged) -> None:
         """Something became of a background command that no call tells of."""

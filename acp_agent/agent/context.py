@@ -28,6 +28,7 @@ from acp_agent.events import (
     LoopNoticed,
     ModelAnswered,
     ModelAsked,
+    NoticeShown,
     PicturesDescribed,
     PromptRepeated,
     Rewound,
@@ -222,6 +223,9 @@ class Context:
                 self._view.amend(event.of, event.text)
             case LoopNoticed() if event.note:
                 self._view.amend(event.call, event.note)
+            case NoticeShown() if event.for_model:
+                self._coming.noted(event)
+                self._settle()
             case _:
                 pass
 

@@ -86,8 +86,14 @@ class TitleChanged(Event, frozen=True, kw_only=True, tag="title_changed"):
 
 
 class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
-    """Something that the user should know and the model need not."""
+    """Something that the user should know and the model need not.
+
+    With a `message`, its id there, it is a part of the conversation and no passing news, and the
+    model is told what `for_model` says: so it is where a part of the journal cannot be read.
+    """
 
     severity: Severity
     title: str
     description: str = ""
+    message: MessageId | None = None
+    for_model: str = ""

@@ -32,6 +32,7 @@ from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.fork_point import ForkPoint
 from acp_agent.session.interruption import interruption, lost_commands
 from acp_agent.session.store import StoredEvent, UnknownEvent
+from acp_agent.session.store_records import known_events
 from acp_agent.session.titles import fork_title
 
 
@@ -69,7 +70,7 @@ class Beginning:
         if point is not None:
             stored = stored[: point.length([item.event for item in stored])]
         self.copied = stored[: sound_length([item.event for item in stored])]
-        known = _known(self.copied)
+        known = known_events(self.copied)
         self.added: list[AnyEvent] = [*lost_commands(known)]  # they run for the source alone
         cut = interruption(known)
         if cut is not None:
@@ -88,11 +89,7 @@ class Beginning:
 
     def events(self) -> list[AnyEvent]:
         """All of it, without what only a newer version of the program knows."""
-        return [*_known(self.copied), *self.added]
-
-
-def _known(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
-    return [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+        return [*known_events(self.copied), *self.added]
 
 
 def _folders(events: Sequence[AnyEvent]) -> tuple[str, tuple[str, ...]]:
@@ -100,7 +97,7 @@ def _folders(events: Sequence[AnyEvent]) -> tuple[str, tuple[str, ...]]:
     for event in reversed(events):
         if isinstance(event, SessionStarted | DirectoriesChanged):
             return event.cwd, event.directories
-    raise AssertionError("every session begins with its start")
+    return "", ()  # the beginning is damaged
 
 
 def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:

@@ -13,7 +13,7 @@ from acp_agent.ids import SessionId, new_session_id
 from acp_agent.session.interruption import closing, lost_commands
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store import UnknownEvent
+from acp_agent.session.store_records import known_events
 
 if TYPE_CHECKING:
     from acp_agent.session.fork_point import ForkPoint
@@ -65,8 +65,7 @@ async def reopen(services: Services, session_id: SessionId) -> Session:
     record = await services.store.get(session_id)
     lease = services.store.lease(session_id)
     try:
-        stored = await services.store.read_all(session_id)
-        known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+        known = known_events(await services.store.read_all(session_id))
         cut = [*lost_commands(known), *closing(known)]
         await services.store.append(session_id, cut)
         known += cut

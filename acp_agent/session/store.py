@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeVar
 
-from acp_agent.errors import InvalidInputError, SessionError, StoreDamagedError
+from acp_agent.errors import InvalidInputError, SessionError
 from acp_agent.events import AnyEvent, SessionStarted
 from acp_agent.ids import SessionId
 from acp_agent.session import store_rows as rows
@@ -120,7 +120,6 @@ class Store:
             SessionError: the id is taken.
             SessionNotFoundError: there is no such source.
             InvalidInputError: an event cannot be kept.
-            StoreDamagedError: an event of the source is missing.
             StoreError: it could not be written; there is no new session then.
         """
         source = _known_text(source)
@@ -152,23 +151,28 @@ class Store:
     ) -> AsyncIterator[list[StoredEvent]]:
         """The events of a session behind place `after`, in batches, as they are at this moment.
 
+        In the place of what is missing or broken stand `store_damage.DamagedEvent`s.
+
         Raises:
             SessionNotFoundError: there is no such session, or it was deleted meanwhile.
-            StoreDamagedError: an event is missing or broken.
             StoreError: they could not be read.
         """
         session_id = _known_text(session_id)
         after = max(after, 0)
+        from acp_agent.session import store_reading  # noqa: PLC0415 - a new session reads nothing
+
         key, last = await self._worker.do(lambda db: rows.extent(db, session_id))
         while after < last:
             start = after
-            batch = await self._worker.do(lambda db: rows.read(db, key, start, last))  # noqa: B023 - awaited here
+            batch = await self._worker.do(
+                lambda db: store_reading.read(db, key, start, last)  # noqa: B023 - awaited here
+            )
             if not batch:
                 await self._worker.do(lambda db: rows.extent(db, session_id))
-                raise StoreDamagedError(
-                    f"the journal {self.path} has lost events of the session {session_id}; run "
-                    "`acp-agent doctor`"
-                )
+                from acp_agent.session.store_damage import missing  # noqa: PLC0415 - rarely needed
+
+                yield [missing(after + 1, last)]
+                return
             yield batch
             after = batch[-1].seq
 
@@ -187,7 +191,9 @@ class Store:
             StoreError: it could not be read.
         """
         session_id = _known_text(session_id)
-        return await self._worker.do(lambda db: rows.get(db, session_id))
+        from acp_agent.session import store_reading  # noqa: PLC0415 - see `read`
+
+        return await self._worker.do(lambda db: store_reading.get(db, session_id))
 
     async def list(
         self,
@@ -218,8 +224,10 @@ class Store:
             raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
         before = position_of(cursor)
         folder = None if cwd is None else repaired(cwd)
+        from acp_agent.session import store_reading  # noqa: PLC0415 - see `read`
+
         found = await self._worker.do(
-            lambda db: rows.page(
+            lambda db: store_reading.page(
                 db,
                 cwd=folder,
                 before=before,

@@ -13,7 +13,8 @@ from acp_agent.session.store_records import SessionRecord
 
 _Position = tuple[Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)], str]
 
-START = ((1 << 63) - 1, "")  # before every session
+# Before every session: SQLite sorts bytes behind all times, and behind what is in the place of one.
+START = (b"\xff", "")
 
 
 def cursor_after(record: SessionRecord) -> str:
@@ -22,7 +23,7 @@ def cursor_after(record: SessionRecord) -> str:
     return base64.urlsafe_b64encode(position).decode()
 
 
-def position_of(cursor: str | None) -> tuple[int, str]:
+def position_of(cursor: str | None) -> tuple[int | bytes, str]:
     """The place in the list (`updated_at`, id) that a cursor stands for.
 
     Raises:

@@ -30,7 +30,8 @@ def damaged(path: Path, why: str) -> StoreDamagedError:
     """The error for a journal that cannot be trusted, with the way out."""
     return StoreDamagedError(
         f"the journal {path} is damaged ({_one_line(why)}) and was left as it is; run "
-        "`acp-agent doctor`, or move the file away to start with an empty one"
+        "`acp-agent sessions repair`, which keeps it under another name and takes out of it what "
+        "can be read"
     )
 
 

@@ -141,7 +141,7 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
     if found.application_id != APPLICATION_ID:
         raise StoreDamagedError(
             f"{path} is not a journal of acp-agent and was left as it is; move it away, or let "
-            "the journal have another place"
+            "the journal have another place; if it was one, run `acp-agent sessions repair`"
         )
     if found.version > version:
         raise StoreNewerError(

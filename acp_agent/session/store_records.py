@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -57,3 +58,20 @@ class StoredEvent(Struct, frozen=True, gc=False):
     seq: int
     at: int
     event: AnyEvent | UnknownEvent
+
+
+def known_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
+    """The events, mended where something cannot be read; see `acp_agent.session.mending`."""
+    known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
+    if len(known) == len(stored):
+        return known
+    return [item.event for item in readable(stored) if not isinstance(item.event, UnknownEvent)]
+
+
+def readable(stored: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+    """The same with their places and times."""
+    if not any(isinstance(item.event, UnknownEvent) for item in stored):
+        return stored
+    from acp_agent.session.mending import mended  # noqa: PLC0415 - rarely needed
+
+    return mended(stored)

@@ -1,32 +1,17 @@
-"""The journal's statements. Each function runs inside the transaction of its caller."""
+"""The statements that change the journal; each runs inside the transaction of its caller."""
 
 from __future__ import annotations
 
 import sqlite3
 
-import msgspec
-
 from acp_agent.errors import SessionError, SessionNotFoundError, StoreDamagedError
 from acp_agent.ids import SessionId
-from acp_agent.session.store_codec import decode_event
 from acp_agent.session.store_entry import Entry
-from acp_agent.session.store_records import (
-    ArchiveFilter,
-    SessionRecord,
-    StoredEvent,
-)
+from acp_agent.session.store_failures import primary_code
 
 SEQ_BITS = 32  # an event's place is its session's key, shifted by these, and its number there
-
-BATCH_EVENTS = 1000
-BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
-
-_RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
-_ARCHIVED: dict[ArchiveFilter, str] = {
-    "exclude": " AND NOT archived",
-    "include": "",
-    "only": " AND archived",
-}
+_LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger one is a damaged one
+_LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; what is added must fit in behind it
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
@@ -36,7 +21,13 @@ def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
         SessionError: there is a session with this id.
     """
     key = _new_session(connection, session_id, entry, len(entry.bodies))
-    _insert(connection, key, 0, entry)
+    try:
+        _insert(connection, key, 0, entry)
+    except sqlite3.IntegrityError:
+        # The table of sessions has lost its last ones; their events are still there.
+        behind = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
+        key = _move(connection, key, behind[0] + 1)
+        _insert(connection, key, 0, entry)
 
 
 def fork(
@@ -51,17 +42,15 @@ def fork(
     Raises:
         SessionNotFoundError: there is no such source.
         SessionError: there is a session with the new id.
-        StoreDamagedError: an event of the source is missing.
     """
     first = extent(connection, source)[0] << SEQ_BITS
     key = _new_session(connection, session_id, entry, last + len(entry.bodies))
-    copied = connection.execute(
+    connection.execute(
+        # Damaged events are copied as they are, and missing ones are missing in the copy, too.
         "INSERT INTO events (place, at, body)"
         " SELECT place - ? + ?, at, body FROM events WHERE place > ? AND place <= ?",
         (first, key << SEQ_BITS, first, first + last),
-    ).rowcount
-    if copied != last:
-        raise StoreDamagedError(f"{last - copied} events of the session {source} are missing")
+    )
     _insert(connection, key, last, entry)
 
 
@@ -86,7 +75,16 @@ def _new_session(
     except sqlite3.IntegrityError as error:
         raise SessionError(f"a session with the id {session_id} exists already") from error
     assert key is not None
+    if key >= _LARGEST_KEY:  # the one before it is damaged
+        sound = connection.execute("SELECT max(key) FROM sessions WHERE key < ?", (_LARGEST_KEY,))
+        return _move(connection, key, (sound.fetchone()[0] or 0) + 1)
     return key
+
+
+def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
+    """Give a session that has no events yet another key."""
+    connection.execute("UPDATE sessions SET key = ? WHERE key = ?", (free, key))
+    return free
 
 
 def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
@@ -94,6 +92,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
 
     Raises:
         SessionNotFoundError: there is no such session.
+        StoreDamagedError: there is no room behind its last event.
     """
     row = connection.execute(
         "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
@@ -101,7 +100,20 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
     if row is None:
         raise SessionNotFoundError(session_id)
     key, last = row
-    _insert(connection, key, last, entry)
+    if type(last) is not int or not 0 <= last < _LARGEST_SEQ:
+        last = _last_seq(connection, key)
+    before = connection.total_changes
+    try:
+        _insert(connection, key, last, entry)
+    except sqlite3.IntegrityError:
+        # `last_seq` is damaged: there are events behind it. What is here of ours is taken back.
+        place = (key << SEQ_BITS) + last
+        done = min(connection.total_changes - before, len(entry.bodies))
+        connection.execute(
+            "DELETE FROM events WHERE place > ? AND place <= ?", (place, place + done)
+        )
+        last = _last_seq(connection, key)
+        _insert(connection, key, last, entry)
     connection.execute(
         "UPDATE sessions SET last_seq = ?, updated_at = max(updated_at, ?), turns = turns + ?,"
         " cwd = coalesce(?, cwd), directories = coalesce(?, directories),"
@@ -128,7 +140,8 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -
     )
     if entry.usage:
         connection.executemany(
-            "INSERT INTO usage SELECT ?, id, cwd, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ?",
+            "INSERT INTO usage SELECT ?, id, coalesce(cwd, ''), ?, ?, ?, ?, ?, ?, ?"
+            " FROM sessions WHERE key = ?",
             [(at, *row, key) for row in entry.usage],
         )
 
@@ -153,55 +166,35 @@ def extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, 
 
     Raises:
         SessionNotFoundError: there is no such session.
+        StoreDamagedError: the places of its events make no sense.
     """
     row = connection.execute(
         "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
     ).fetchone()
     if row is None:
         raise SessionNotFoundError(session_id)
-    return row[0], row[1]
+    key, last = row
+    try:
+        there = _last_seq(connection, key)
+    except sqlite3.DatabaseError as error:
+        if primary_code(error) != sqlite3.SQLITE_CORRUPT:
+            raise
+        there = 0
+    sound = type(last) is int and 0 <= last < _LARGEST_SEQ
+    return key, max(there, last) if sound else there
 
 
-def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
-    """A batch of events, those that follow place `after`, up to place `last`.
-
-    Raises:
-        StoreDamagedError: a place is missing, or what stands there is not an event.
-    """
-    events: list[StoredEvent] = []
-    size = 0
+def _last_seq(connection: sqlite3.Connection, key: int) -> int:
+    """The place of the last event that is there, 0 where none is; it may not be `last_seq`."""
     first = key << SEQ_BITS
-    rows = connection.execute(
-        "SELECT place, at, CAST(body AS BLOB) FROM events WHERE place > ? AND place <= ?"
-        " ORDER BY place LIMIT ?",
-        (first + after, first + last, BATCH_EVENTS),
-    )
-    for place, at, body in rows:
-        seq = place - first
-        after += 1
-        if seq != after:
-            raise StoreDamagedError(f"event {after} of a session is missing")
-        events.append(StoredEvent(seq, at, decode_event(body)))
-        size += len(body)
-        if size >= BATCH_BYTES:
-            rows.close()
-            break
-    return events
-
-
-def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
-    """What is known of a session.
-
-    Raises:
-        SessionNotFoundError: there is no such session.
-    """
-    row = connection.execute(
-        f"SELECT {_RECORD} FROM sessions WHERE id = ?",  # noqa: S608 - a constant of this module
-        (session_id,),
-    ).fetchone()
-    if row is None:
-        raise SessionNotFoundError(session_id)
-    return _record(row)
+    place = connection.execute(
+        "SELECT max(place) FROM events WHERE place > ? AND place < ?",
+        (first, first + (1 << SEQ_BITS)),
+    ).fetchone()[0]
+    last = 0 if place is None else int(place) - first
+    if last >= _LARGEST_SEQ:
+        raise StoreDamagedError("an event stands where none can be")
+    return last
 
 
 def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: bool) -> None:
@@ -215,39 +208,6 @@ def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: 
     ).rowcount
     if not changed:
         raise SessionNotFoundError(session_id)
-
-
-def page(
-    connection: sqlite3.Connection,
-    *,
-    cwd: str | None,
-    before: tuple[int, str],
-    limit: int,
-    min_turns: int,
-    archived: ArchiveFilter,
-) -> list[SessionRecord]:
-    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id)."""
-    rows = connection.execute(
-        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
-        " WHERE (updated_at, id) < (?, ?) AND turns >= ? AND (? IS NULL OR cwd = ?)"
-        f"{_ARCHIVED[archived]} ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (*before, min_turns, cwd, cwd, limit),
-    )
-    return [_record(row) for row in rows]
-
-
-def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> SessionRecord:
-    session_id, cwd, directories, title, created_at, updated_at, turns, archived = row
-    return SessionRecord(
-        id=SessionId(session_id),
-        cwd=cwd,
-        directories=msgspec.json.decode(directories, type=tuple[str, ...]),
-        title=title,
-        created_at=created_at,
-        updated_at=updated_at,
-        turns=turns,
-        archived=bool(archived),
-    )
 
 
 def check(connection: sqlite3.Connection) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.errors import SessionError, SessionNotFoundError, StoreDamagedError
+from acp_agent.errors import SessionError, SessionNotFoundError
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -21,6 +21,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import MessageId, SessionId, TurnId, new_message_id, new_session_id
 from acp_agent.session.store import Store
+from acp_agent.session.store_damage import DamagedEvent
 
 FIRST: list[AnyEvent] = [
     SessionStarted(cwd="/project", directories=("/more",)),
@@ -103,11 +104,22 @@ async def test_a_fork_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None
         await store.fork(source, source, events, [])
     with pytest.raises(SessionNotFoundError):
         await store.fork(new_session_id(), new_session_id(), events, [])
+    await store.close()
+
+
+async def test_a_fork_has_the_damage_of_its_source_as_it_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    store = await Store.open(path)
+    source = await source_of(store)
     with sqlite3.connect(path) as database:
+        database.execute("UPDATE events SET body = '{' WHERE body LIKE '%user_message%'")
         database.execute("DELETE FROM events WHERE body LIKE '%agent_text%'")
+    events = await store.read_all(source)
+    why = [item.event.why for item in events if isinstance(item.event, DamagedEvent)]
+    assert set(why) == {"broken", "missing"}
     fork = new_session_id()
-    with pytest.raises(StoreDamagedError, match="missing"):
-        await store.fork(fork, source, events, OWN)
-    with pytest.raises(SessionNotFoundError):
-        await store.get(fork)
+    await store.fork(fork, source, events, OWN)
+    copied = await store.read_all(fork)
+    assert copied[: len(events)] == events
+    assert [item.event for item in copied[len(events) :]] == OWN
     await store.close()

@@ -17,6 +17,7 @@ from acp_agent.errors import StoreDamagedError, StoreError, StoreNewerError
 from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import MessageId, SessionId, new_session_id
 from acp_agent.session.store import Store
+from acp_agent.session.store_damage import DamagedEvent
 from acp_agent.session.store_open import open_database
 from acp_agent.session.store_schema import MIGRATIONS, Identity
 
@@ -163,7 +164,7 @@ async def test_a_truncated_journal_is_refused_and_stays_byte_for_byte(
     await make_journal(path)
     path.write_bytes(path.read_bytes()[:keep])
     before = files(tmp_path)
-    with pytest.raises(StoreDamagedError, match=r"damaged.*doctor.*move the file away"):
+    with pytest.raises(StoreDamagedError, match=r"damaged.*acp-agent sessions repair"):
         await Store.open(path)
     assert files(tmp_path) == before
 
@@ -182,7 +183,7 @@ async def test_a_journal_of_a_newer_version_is_refused_and_stays_byte_for_byte(
     assert files(tmp_path) == before
 
 
-async def test_damage_behind_the_first_page_is_said_when_it_is_met_and_the_rest_is_read(
+async def test_pages_that_are_damaged_take_nothing_along_that_stands_on_others(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.db"
@@ -192,8 +193,14 @@ async def test_damage_behind_the_first_page_is_said_when_it_is_met_and_the_rest_
         content[page * 4_096 : (page + 1) * 4_096] = b"\xaa" * 4_096
     path.write_bytes(content)
     store = await Store.open(path)
-    with pytest.raises(StoreDamagedError, match=r"doctor.*move the file away"):
-        await store.read_all(session)
+    events = await store.read_all(session)
+    lost = [item.seq for item in events if isinstance(item.event, DamagedEvent)]
+    assert [item.seq for item in events] == list(range(1, 2_002))
+    assert 300 < len(lost) < 800  # of 40 pages, with a dozen events each
+    assert {item.event.text for item in events if isinstance(item.event, AgentText)} == {
+        "word " * 40
+    }
+    assert await store.read_all(session) == events
     assert len((await store.list(with_empty=True)).sessions) == 1
     assert await store.check()
     await store.close()

@@ -177,6 +177,9 @@ class Projector:
         ]
 
     def _notice(self, event: NoticeShown) -> Sequence[acp.SessionUpdate]:
+        if event.message is not None and not self._client.notices:
+            text = _text(f"_{event.title} {event.description}_")
+            return [acp.AgentMessageChunk(content=text, message_id=event.message)]
         return [self._note(event.severity, event.title, event.description)]
 
     def _note(self, severity: str, title: str, description: str) -> acp.SessionUpdate:

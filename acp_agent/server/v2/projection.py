@@ -186,6 +186,9 @@ def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
 
 
 def _notice(event: NoticeShown) -> Sequence[acp.SessionUpdate]:
+    if event.message is not None:  # a replay has no notices
+        note = text(f"_{event.title} {event.description}_")
+        return [acp.AgentMessage(message_id=event.message, content=[note])]
     description = event.description or None
     return [acp.Notice(severity=event.severity, title=event.title, description=description)]
 
