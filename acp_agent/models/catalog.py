@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -159,7 +158,9 @@ def _info(entry: _Entry, day: str) -> ModelInfo:
 
 
 def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
-    levels = info.thought_levels if change.thought_levels is None else _levels(info, change)
+    levels = info.thought_levels
+    if change.thought_levels is not None:
+        levels = tuple(change.thought_levels)
     reasoning = info.reasoning
     if levels and reasoning == "none":
         # A model of the user's own: the control that most services understand.
@@ -186,14 +187,6 @@ def _dialect(info: ModelInfo, change: ModelConfig) -> ToolDialect | None:
     if dialect is None and change.tools is False:
         return "fenced"
     return dialect
-
-
-def _levels(info: ModelInfo, change: ModelConfig) -> tuple[ThoughtLevel, ...]:
-    try:
-        return msgspec.convert(change.thought_levels, tuple[ThoughtLevel, ...])
-    except msgspec.ValidationError:
-        allowed = ", ".join(get_args(ThoughtLevel))
-        raise ConfigError(f'models."{info.ref}": thought_levels may hold only {allowed}.') from None
 
 
 def _price(given: PriceConfig) -> Price:

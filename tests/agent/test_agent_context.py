@@ -293,9 +293,9 @@ def test_every_later_list_of_messages_begins_with_the_earlier_one(cut: int) -> N
 
 def test_words_are_unheard_until_a_model_is_asked_whatever_comes_of_that() -> None:
     context = fed(said("Go"), asked(), text("I see."), answered())
-    assert not context.has_unheard_words
+    before = context.has_unheard_words
     context.feed([said("Thank you", steering=True)])
-    assert context.has_unheard_words
+    assert (before, context.has_unheard_words) == (False, True)
     context.feed([asked("b"), answered("b")])
     assert context.has_unanswered_words  # the model had nothing to say
     assert not context.has_unheard_words

@@ -415,7 +415,7 @@ class Elicits(Server):
 
     def call(self, name: str, arguments: Json, params: Json) -> Json | None:
         if name == "visit":
-            asked = {"mode": "url", "message": "Log in", "elicitationId": "e1"}
+            asked: Json = {"mode": "url", "message": "Log in", "elicitationId": "e1"}
             answer = self.ask("elicitation/create", asked | {"url": "https://example.org/login"})
             self.notify("notifications/elicitation/complete", {"elicitationId": "e1"})
             return text(f"page: {answer['result']['action']}")
@@ -430,8 +430,8 @@ class Elicits(Server):
             return text("unlocked")
         if name == "odd":
             nested = {"type": "object", "properties": {"a": {"type": "array", "items": 7}}}
-            asked = {"mode": "form", "message": "?", "requestedSchema": nested}
-            return text(f"form: {self.ask('elicitation/create', asked).get('result')}")
+            odd: Json = {"mode": "form", "message": "?", "requestedSchema": nested}
+            return text(f"form: {self.ask('elicitation/create', odd).get('result')}")
         field = {"type": "string", "title": "User password" if name == "password" else "Your name"}
         schema = {"type": "object", "properties": {"value": field}, "required": ["value"]}
         asked = {"mode": "form", "message": "Please tell me", "requestedSchema": schema}

@@ -163,6 +163,7 @@ async def test_a_change_of_the_tools_is_heard_by_the_session_that_listens(
     await running.prompt(session, "hi")
     assert offered(model_server) == [f"mcp__Project_tools__{name}" for name in sorted(editor.tools)]
     await until(lambda: editor.listening is not None, within=20)
+    assert editor.listening is not None
     editor.tools = ["new"]
     meta = {"io.modelcontextprotocol/subscriptionId": editor.listening["requestId"]}
     editor.tell(editor.listening, "notifications/tools/list_changed", {"_meta": meta})

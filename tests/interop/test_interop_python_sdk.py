@@ -13,48 +13,36 @@ from typing import Any
 from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
 from acp.client.connection import ClientSideConnection
 from acp.schema import (
-    AllowedOutcome,
     ClientCapabilities,
-    DeniedOutcome,
     FileSystemCapabilities,
     ReadTextFileResponse,
-    RequestPermissionResponse,
     WriteTextFileResponse,
 )
 
 from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.relay import judge, relay_command
+from tests.support.sdk_client import PlainClient
 
 ROOT = str(Path(__file__).resolve().parents[2])
 DEMO = ("--model", "demo/demo")
 
 
-class SdkClient:
-    """The client's side, as the SDK calls it."""
+class SdkClient(PlainClient):
+    """The client's side, as the SDK calls it: it reads and writes files."""
 
     def __init__(self, press: str) -> None:
-        self.press = press
-        self.updates: list[Any] = []
-        self.asked: list[Any] = []
+        super().__init__(press)
         self.written: dict[str, str] = {}
         self.changed = asyncio.Event()
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        self.updates.append(update)
+        await super().session_update(session_id, update)
         self.changed.set()
 
-    async def request_permission(
-        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
-    ) -> RequestPermissionResponse:
-        self.asked.append(tool_call)
-        for option in options:
-            if option.kind == self.press:
-                chosen = AllowedOutcome(outcome="selected", option_id=option.option_id)
-                return RequestPermissionResponse(outcome=chosen)
-        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-
-    async def read_text_file(self, session_id: str, path: str, **_: Any) -> ReadTextFileResponse:
+    async def read_text_file(
+        self, session_id: str, path: str, *_: Any, **__: Any
+    ) -> ReadTextFileResponse:
         return ReadTextFileResponse(content=Path(path).read_text())
 
     async def write_text_file(
@@ -63,15 +51,6 @@ class SdkClient:
         self.written[path] = content
         Path(path).write_text(content)
         return WriteTextFileResponse()
-
-    def on_connect(self, conn: Any) -> None:
-        pass
-
-    def of(self, kind: str) -> list[Any]:
-        return [update for update in self.updates if update.session_update == kind]
-
-    def text(self) -> str:
-        return "".join(update.content.text for update in self.of("agent_message_chunk"))
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(20):
@@ -110,8 +89,8 @@ async def test_an_edit_is_asked_about_shown_as_a_diff_and_made_through_the_clien
 ) -> None:
     async with connected(home, *DEMO, files=True) as (client, agent):
         session = await agent.new_session(cwd=str(workspace_repo), mcp_servers=[])
-        words = [text_block("replace Hello with Goodbye in greeting.py")]
-        result = await agent.prompt(session_id=session.session_id, prompt=words)
+        words = text_block("replace Hello with Goodbye in greeting.py")
+        result = await agent.prompt(session_id=session.session_id, prompt=[words])
         assert result.stop_reason == "end_turn"
         path = str(workspace_repo / "greeting.py")
         assert list(client.written) == [path]
@@ -135,8 +114,8 @@ async def test_a_refusal_leaves_the_file_and_the_turn_goes_on(
     before = (workspace_repo / "greeting.py").read_text()
     async with connected(home, *DEMO, press="reject_once") as (client, agent):
         session = await agent.new_session(cwd=str(workspace_repo), mcp_servers=[])
-        words = [text_block("replace Hello with Goodbye in greeting.py")]
-        result = await agent.prompt(session_id=session.session_id, prompt=words)
+        words = text_block("replace Hello with Goodbye in greeting.py")
+        result = await agent.prompt(session_id=session.session_id, prompt=[words])
         assert result.stop_reason == "end_turn"
         assert len(client.asked) == 1
         assert client.of("tool_call_update")[-1].status == "failed"

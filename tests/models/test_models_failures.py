@@ -1,11 +1,13 @@
 """What is said of a failure, word by word."""
 
+import httpx2
 import msgspec
 import pytest
 from msgspec import structs
 
 from acp_agent.models import failures
 from acp_agent.models.providers import Provider
+from tests.support.model_server import ModelServer
 
 PROVIDER = Provider(
     id="deepseek",
@@ -127,6 +129,21 @@ def test_a_limit_of_tokens_a_minute_is_no_overflow_in_a_stream_either() -> None:
 def test_the_time_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
     failed = failures.from_status(PROVIDER, 429, headers, b"", model="m")
     assert failed.retry_after == seconds
+
+
+@pytest.mark.parametrize("key", ["two-lines-of\na-secret", "schlüssel-123456"])
+async def test_a_key_that_no_header_can_carry_is_not_quoted_nor_tried_again(key: str) -> None:
+    async with ModelServer() as server, httpx2.AsyncClient() as client:
+        with pytest.raises((httpx2.HTTPError, ValueError)) as raised:
+            await client.get(server.url, headers={"Authorization": f"Bearer {key}"})
+    broken = structs.replace(PROVIDER, key=key)
+    failed = failures.from_exception(broken, raised.value, model="m", begun=False)
+    assert failed.kind not in failures.RETRYABLE
+    assert "secret" not in failed.message
+    assert failed.message == (
+        "DeepSeek cannot be asked: its key or one of its headers has line breaks or unusual "
+        "characters. Set DEEPSEEK_API_KEY again, or run `acp-agent login deepseek`."
+    )
 
 
 def test_an_error_that_nobody_foresaw_is_told_and_not_raised() -> None:

@@ -57,7 +57,7 @@ def provider(found: Models, name: str) -> Provider:
     ],
 )
 async def test_a_key_in_the_environment_is_enough(variable: str, name: str, address: str) -> None:
-    found = models(**{variable: "k"})
+    found = models(None, **{variable: "k"})
     chosen = await found.choose(None, None)
     assert chosen.provider == name
     assert chosen.ref in {info.ref for info in found.available()}
@@ -76,7 +76,7 @@ async def test_the_order_of_choice_is_flag_session_configuration_first_key() -> 
     assert (await by_variable.choose(None, stored)).ref == "openai/gpt-4.1"
     assert (await found.choose(None, stored)).ref == stored
     assert (await found.choose(None, None)).ref == "deepseek/deepseek-flash"
-    assert (await models(**keys).choose(None, None)).provider == "openai"
+    assert (await models(None, **keys).choose(None, None)).provider == "openai"
 
 
 async def test_without_any_model_the_error_says_how_to_get_one() -> None:
@@ -144,13 +144,41 @@ def test_the_configuration_changes_what_is_known_of_a_model() -> None:
     ("config", "word"),
     [
         (Config(models={"gpt-5": ModelConfig()}), "provider/model"),
-        (Config(models={"openai/x": ModelConfig(thought_levels=["lots"])}), "thought_levels"),
         (Config(providers={"mine": ProviderConfig(api="openai")}), "base_url"),
     ],
 )
 def test_a_wrong_configuration_is_refused_with_what_to_write(config: Config, word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         models(config)
+
+
+async def test_a_variable_that_holds_no_key_is_named_and_does_not_stand_in_the_way() -> None:
+    broken = {"OPENAI_API_KEY": "two-lines-of\na-secret"}
+    found = models(None, **broken, ANTHROPIC_API_KEY="k")
+    assert (await found.choose(None, None)).provider == "anthropic"
+    for named in (None, "openai/gpt-5.2"):
+        with pytest.raises(ConfigError) as raised:
+            await models(None, **broken).choose(named, None)
+        assert str(raised.value) == (
+            "OpenAI cannot be used yet: OPENAI_API_KEY has line breaks or unusual characters, "
+            "which no key has; set it again."
+        )
+
+
+@pytest.mark.parametrize(
+    "address", ["foo", "http://", "ftp://host/v1", "http://[::1", "http://host:99999/v1"]
+)
+async def test_what_is_no_address_is_named_where_it_stands(address: str) -> None:
+    told = "is no address; write one like https://host/v1."
+    for named in (None, "openai/gpt-5.2"):
+        with pytest.raises(ConfigError) as raised:
+            await models(None, OPENAI_API_KEY="k", OPENAI_BASE_URL=address).choose(named, None)
+        assert str(raised.value) == f"OpenAI cannot be used yet: OPENAI_BASE_URL {told}"
+    own = Config(providers={"company": ProviderConfig(api="openai", base_url=address)})
+    with pytest.raises(ConfigError) as raised:
+        await models(own).choose("company/coder", None)
+    said = f"company cannot be used yet: base_url in [providers.company] {told}"
+    assert str(raised.value) == said
 
 
 async def test_an_own_provider_is_used_with_its_address_key_and_headers() -> None:

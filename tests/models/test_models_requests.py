@@ -28,7 +28,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.providers import Dialect, Provider
+from acp_agent.models.providers import Api, Dialect, Provider
 from tests.support.model_asking import ask
 
 PICTURE = ImageBlock(data="aGk=", mime_type="image/png")
@@ -64,25 +64,25 @@ HISTORY: list[Message] = [
 ]
 
 
-def provider(api: str, **dialect: Any) -> Provider:
+def provider(api: Api, **dialect: Any) -> Provider:
     return Provider(
         id=api, name=api, api=api, base_url="http://127.0.0.1:1", dialect=Dialect(**dialect)
-    )  # type: ignore[arg-type] # one of the two words
+    )
 
 
-def body(api: str, request: ModelRequest, **dialect: Any) -> bytes:
-    writer = anthropic_request if api == "anthropic" else openai_request
-    return writer.body(provider(api, **dialect), request)
+def body(api: Api, request: ModelRequest, **dialect: Any) -> bytes:
+    write = anthropic_request.body if api == "anthropic" else openai_request.body
+    return write(provider(api, **dialect), request)
 
 
-def decoded(api: str, request: ModelRequest, **dialect: Any) -> Any:
+def decoded(api: Api, request: ModelRequest, **dialect: Any) -> Any:
     import json
 
     return json.loads(body(api, request, **dialect))
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_every_request_begins_with_the_one_before_it(api: str) -> None:
+def test_every_request_begins_with_the_one_before_it(api: Api) -> None:
     bodies = [
         body(api, ask(*HISTORY[:count], provider=api, tools=[TOOL], model_vision=True))
         for count in range(1, len(HISTORY) + 1)
@@ -94,13 +94,13 @@ def test_every_request_begins_with_the_one_before_it(api: str) -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_the_same_request_is_the_same_bytes(api: str) -> None:
+def test_the_same_request_is_the_same_bytes(api: Api) -> None:
     request = ask(*HISTORY, provider=api, tools=[TOOL])
     assert body(api, request) == body(api, request)
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_what_never_changes_in_a_session_stands_before_the_messages(api: str) -> None:
+def test_what_never_changes_in_a_session_stands_before_the_messages(api: Api) -> None:
     sent = body(api, ask(*HISTORY, provider=api, tools=[TOOL]))
     assert sent.index(b'"tools"') < sent.index(b'"messages"') < sent.index(b"Look at a.py")
     assert sent.index(b"Be brief.") < sent.index(b"Look at a.py")
@@ -126,7 +126,7 @@ def test_arguments_that_are_no_json_object_are_sent_inside_one() -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_a_model_that_cannot_see_gets_words_for_pictures(api: str) -> None:
+def test_a_model_that_cannot_see_gets_words_for_pictures(api: Api) -> None:
     sent = body(api, ask(*HISTORY[:3], provider=api, model_vision=False))
     assert b"aGk=" not in sent
     assert b"cannot see pictures" in sent
@@ -192,7 +192,7 @@ def test_a_signature_goes_back_with_its_call() -> None:
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
-def test_an_answer_of_reasoning_alone_is_left_out(api: str) -> None:
+def test_an_answer_of_reasoning_alone_is_left_out(api: Api) -> None:
     request = ask(HISTORY[0], ModelSide((SEALED,)), HISTORY[3], provider=api)
     assert "assistant" not in {m["role"] for m in decoded(api, request)["messages"]}
 
@@ -236,7 +236,7 @@ LEVELS: tuple[ThoughtLevel, ...] = ("off", "low", "high", "max")
     ],
 )  # fmt: skip
 def test_how_much_to_reason_is_said_in_the_models_own_way(
-    api: str, control: str, level: str | None, sent: dict[str, Any]
+    api: Api, control: str, level: str | None, sent: dict[str, Any]
 ) -> None:
     request = ask(
         provider=api,
@@ -251,7 +251,7 @@ def test_how_much_to_reason_is_said_in_the_models_own_way(
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic", "openai_responses", "gemini"])
-def test_a_temperature_is_said_only_where_the_user_set_one(api: str) -> None:
+def test_a_temperature_is_said_only_where_the_user_set_one(api: Api) -> None:
     def sent(**model: Any) -> Any:
         request = ask(provider=api, **model)
         match api:

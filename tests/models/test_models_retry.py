@@ -1,7 +1,8 @@
 """Trying again: what is tried, how long is waited, and what the user sees."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
+from types import AsyncGeneratorType
 
 import pytest
 
@@ -203,12 +204,12 @@ async def test_closing_closes_the_connection(driver: Driver, server: ModelServer
 async def test_closing_closes_the_drivers_stream_before_it_returns(
     driver: Driver, server: ModelServer
 ) -> None:
-    made: list[AsyncGenerator[Sequence[StreamEvent]]] = []
+    made: list[AsyncGeneratorType[Sequence[StreamEvent]]] = []
 
     class Watched(Driver):
         def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
             stream = driver.stream(request)
-            assert isinstance(stream, AsyncGenerator)
+            assert isinstance(stream, AsyncGeneratorType)
             made.append(stream)
             return made[-1]
 

@@ -20,7 +20,8 @@ def last_diff(updates: list[dict[str, Any]]) -> dict[str, Any]:
     """The diff that an edit shows at its end."""
     call = next(call for call in calls_of(updates).values() if call[0]["kind"] == "edit")
     parts = [part for update in call for part in update.get("content") or ()]
-    return [part for part in parts if part["type"] == "diff"][-1]
+    diffs: list[dict[str, Any]] = [part for part in parts if part["type"] == "diff"]
+    return diffs[-1]
 
 
 @pytest.mark.covers("P4")

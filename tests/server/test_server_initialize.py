@@ -122,7 +122,8 @@ async def test_a_version_that_is_none_is_refused_by_name_and_the_next_try_works(
 
 @pytest.mark.covers("I1", "T4")
 async def test_a_missing_version_is_refused_by_name(fresh: AgentProcess) -> None:
-    for params in ({}, {"clientCapabilities": {}}, None):
+    without: tuple[dict[str, Any] | None, ...] = ({}, {"clientCapabilities": {}}, None)
+    for params in without:
         with pytest.raises(AnswerError) as caught:
             await fresh.request("initialize", params)
         assert caught.value.code == -32602
@@ -192,9 +193,8 @@ async def test_odd_but_harmless_clients_are_served(agent: StartAgent, workspace_
         running = await agent(*DEMO)
         for _ in range(2):
             await running.request("initialize", {"protocolVersion": 1} | client)
-        await running.new_session(workspace_repo)
-    session = await running.new_session(workspace_repo)
-    assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
+        session = await running.new_session(workspace_repo)
+        assert (await running.prompt(session, "hello"))["stopReason"] == "end_turn"
 
 
 @pytest.mark.covers("I6", "T4")

@@ -37,7 +37,7 @@ async def test_a_folder_that_cannot_be_used_is_refused_and_named(
     known = await running.new_session(workspace_repo)
     file = workspace_repo / "README.md"
     for method, more in STARTS:
-        params = dict.fromkeys(more, known) | {"mcpServers": []}
+        params: dict[str, Any] = dict.fromkeys(more, known) | {"mcpServers": []}
         for cwd in ("relative/path", "", str(workspace_repo / "missing"), str(file), "/\0"):
             error = await refused(running, method, params | {"cwd": cwd})
             assert error.code == -32602
@@ -103,9 +103,9 @@ async def test_mcp_servers_that_fail_are_told_of_and_hold_nothing_up(
     assert kinds == ["available_commands_update"]
     for _ in range(2):
         await running.prompt(session, "hi")
-    told = [update["content"]["text"] for update in running.updates(session) if "content" in update]
-    assert all("could not be connected" in text for text in told[:2])
-    assert told[2:] == ["Hello.", "Hello."]
+    said = [update["content"]["text"] for update in running.updates(session) if "content" in update]
+    assert all("could not be connected" in text for text in said[:2])
+    assert said[2:] == ["Hello.", "Hello."]
 
 
 @pytest.mark.covers("S1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from tests.server.server_session import DEMO, OPENAI, OpenSession, messages
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor
+from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, answer
 
 pytestmark = pytest.mark.cold  # what is imported on the way must be imported
@@ -67,7 +68,7 @@ async def test_no_environment_of_the_interpreter_breaks_a_line(
     agent: StartAgent, model_server: ModelServer, workspace_repo: Path, environ: Mapping[str, str]
 ) -> None:
     model_server.add(answer("Grüße, 世界 🎉\u2028\u0085 end"))
-    running = await agent(*OPENAI, environ=model_server.environ("openai") | environ)
+    running = await agent(*OPENAI, environ=model_server.environ("openai") | dict(environ))
     await running.initialize()
     session = await running.new_session(workspace_repo)
     await running.prompt(session, "Grüße, 世界 🎉")
@@ -86,6 +87,11 @@ async def test_ids_of_every_kind_come_back_as_they_were(
             {"jsonrpc": "2.0", "id": request, "method": "session/list", "params": {}}
         )
         assert await running.result(request) == {"sessions": []}
+
+
+def error_behind(running: AgentProcess, count: int) -> Callable[[Json], bool]:
+    """Whether a message is an error, and not one of the first `count` messages."""
+    return lambda message: "error" in message and message in running.messages[count:]
 
 
 @pytest.mark.covers("T3", "T4")
@@ -107,9 +113,7 @@ async def test_broken_lines_in_the_middle_of_a_turn_cost_an_error_each_and_nothi
     ):
         count = len(running.messages)
         await running.send(line)
-        error = await running.expect(
-            lambda m, count=count: "error" in m and m in running.messages[count:]
-        )
+        error = await running.expect(error_behind(running, count))
         assert (error["id"], error["error"]["code"]) == (None, code)
     for method, code in (
         ("session/unheard_of", -32601),

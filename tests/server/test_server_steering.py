@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_session import READ, OpenSession, messages
+from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.wire_client import AnswerError
@@ -118,7 +119,7 @@ async def test_a_replay_shows_what_was_said_in_the_middle_of_the_turn(
 async def test_words_that_come_while_the_user_is_asked_are_sent_with_the_result(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
-    running = None
+    running: AgentProcess | None = None
     editor = Editor()
 
     async def speak_first(request: dict[str, object]) -> dict[str, object]:

@@ -13,7 +13,6 @@ from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage
 from acp_agent.ids import MessageId
 from acp_agent.session.budget import NO_PRICE, dollars, midnight
 from acp_agent.session.session import Session
-from tests.support.model_script import Usage as Took
 from tests.support.model_server import Answer, Call, ModelServer, answer
 from tests.support.open_session import MODEL, Desk, open_desk
 
@@ -22,7 +21,7 @@ READ = Call("list", {"path": "."})
 
 def took(*steps: str | Call, sent: int = 1_000, answered: int = 100) -> Answer:
     """An answer that took so many tokens."""
-    return answer(*steps, usage=Took(input=sent, output=answered))
+    return answer(*steps, usage=Usage(input=sent, output=answered))
 
 
 def spoken(desk: Desk) -> str:

@@ -71,7 +71,8 @@ async def test_many_skills_and_agents_take_a_bounded_part_of_every_request(
         folder.mkdir(parents=True)
         text = f"---\nname: {folder.name}\ndescription: {'What it does. ' * 70}\n---\nDo it."
         (folder / "SKILL.md").write_text(text)
-    wrong = [Call("skill", {"skill": "no" * 9_000}), Call("task", TASK.arguments | {"agent": "no"})]
+    nobody = {"agent": "no", "title": "Find it", "task": "Where is it?"}
+    wrong = [Call("skill", {"skill": "no" * 9_000}), Call("task", nobody)]
     model_server.add(answer(*wrong), answer("Done."))
     await desk.say("Go")
     tools = {

@@ -12,6 +12,7 @@ from acp_agent.errors import InvalidInputError, StoreError
 from acp_agent.events import AgentText, AnyEvent, SessionStarted, TitleChanged, ToolOutput
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.journal import Journal
+from acp_agent.session.store import UnknownEvent
 from tests.support.open_session import FaultyStore
 
 SESSION = SessionId("sess_1")
@@ -45,15 +46,16 @@ class Bench:
         self.bursts.append(len(events))
         self.shown.extend(events)
 
-    async def kept(self) -> list[AnyEvent]:
+    async def kept(self) -> list[AnyEvent | UnknownEvent]:
         stored = await self.store.read_all(SESSION)
-        return [item.event for item in stored][1:]  # type: ignore[misc]  # none is unknown
+        return [item.event for item in stored][1:]
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     store = await FaultyStore.open(tmp_path / "sessions.db")
     await store.create(SESSION, [SessionStarted(cwd="/a")])
+    assert isinstance(store, FaultyStore)
     yield Bench(store)
     await store.close()
 

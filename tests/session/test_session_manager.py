@@ -142,7 +142,8 @@ async def test_a_session_that_cannot_be_read_is_free_again(
         patch.setattr(desk.services.store, "read_all", fail)
         with pytest.raises(StoreError):
             await desk.manager.open(opened(desk), str(desk.folder), [])
-    assert await desk.manager.open(opened(desk), str(desk.folder), [])
+    reopened = await desk.manager.open(opened(desk), str(desk.folder), [])
+    assert reopened.session == opened(desk)
 
 
 async def test_opening_while_it_is_being_closed_waits_and_opens_it_anew(

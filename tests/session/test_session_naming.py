@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.events import ModelAnswered, TitleChanged, TurnEnded
-from acp_agent.models.base import Failed
+from acp_agent.models.base import Failed, ModelRequest
 from tests.agent.counting_model import CountingModel, use
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, open_desk
@@ -73,7 +73,12 @@ async def test_a_title_that_the_user_gave_meanwhile_is_not_replaced(
     async with open_desk(tmp_path, model_server, config=CONFIG) as desk:
         model = naming(desk, monkeypatch, "Mend the retry limit")
         own = TitleChanged(title="My own", by="user")
-        model.summing = lambda request: [desk.session.write(own), "Mend the retry limit"][1]  # type: ignore[return-value]  # the second
+
+        def meanwhile(request: ModelRequest) -> str:
+            desk.session.write(own)
+            return "Mend the retry limit"
+
+        model.summing = meanwhile
         await desk.say("Mend it.")
         await background_done(desk)
         assert model.summed_up

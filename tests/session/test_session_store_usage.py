@@ -24,7 +24,9 @@ async def test_what_is_written_is_counted_in_the_same_moment(tmp_path: Path) -> 
     store = await Store.open(tmp_path / "journal.db", clock=lambda: 5 * QUARTER + 7)
     session = new_session_id()
     await store.create(session, [SessionStarted(cwd="/w")])
-    await store.append(session, [answered(0.25), answered(), ModelAnswered(message="x", model="")])
+    await store.append(
+        session, [answered(0.25), answered(), ModelAnswered(message=MessageId("x"), model="")]
+    )
     await store.append(session, [answered(0.5), answered()])
     unpriced, other, priced = sorted(await store.usage_since(0), key=lambda row: row.requests)
     assert (priced.at, priced.project, priced.model) == (5 * QUARTER, "/w", "a/b")

@@ -53,7 +53,7 @@ def test_turns_after_the_point_are_taken_back_and_the_command_is_not() -> None:
 
 def test_a_summary_that_was_taken_back_says_so_also_where_a_command_made_it() -> None:
     summed_up = CompactionChanged(compaction="comp_1", status="completed", summary="# All")
-    compact = [
+    compact: list[AnyEvent] = [
         begun("turn_3"),
         said("/compact", message="msg_u3", local=True),
         summed_up,

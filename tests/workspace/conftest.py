@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from acp_agent.workspace.checkpoints import keeper as keepers
 from tests.support.web_site import Server
 from tests.workspace.checkpoint_folder import Checkpoints
 
@@ -23,7 +23,7 @@ async def server() -> AsyncIterator[Server]:
 def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Which of the two keeps the files."""
     if request.param == "dulwich":
-        monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
+        monkeypatch.setattr(shutil, "which", lambda name: None)
     return str(request.param)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.workspace.checkpoints import keeper as keepers
 from acp_agent.workspace.checkpoints.contract import Deadline
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
@@ -119,9 +119,9 @@ def test_any_name_that_a_file_can_have_is_kept(kept: Checkpoints, root: Path) ->
         b"x" * 250,
     ]
     for name in names:
-        path = os.path.join(os.fsencode(root), name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
+        place = os.path.join(os.fsencode(root), name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as file:
             file.write(name)
     before, checkpoint = picture(root), kept.keep()
     assert len(before) == len(names)
@@ -245,8 +245,8 @@ def test_a_checkpoint_that_is_kept_no_more_is_told(kept: Checkpoints, root: Path
 def test_without_git_and_dulwich_it_is_told_what_to_install(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
-    monkeypatch.setattr(keepers.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(WorkspaceError, match="install it"):
         Checkpoints(tmp_path, root).keep()
 
@@ -257,7 +257,7 @@ def test_with_git_there_again_the_same_checkpoints_are_there(
     put(root, {"a": "1", "sub/b": "1"})
     before = picture(root)
     with monkeypatch.context() as patch:
-        patch.setattr(keepers.shutil, "which", lambda name: None)
+        patch.setattr(shutil, "which", lambda name: None)
         checkpoint = Checkpoints(tmp_path, root).keep()
     put(root, {"a": "2", "c": "2"})
     kept = Checkpoints(tmp_path, root)
@@ -293,7 +293,7 @@ def test_any_state_comes_back_from_any_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if without:
-        monkeypatch.setattr(keepers.shutil, "which", lambda name: None)
+        monkeypatch.setattr(shutil, "which", lambda name: None)
     base = tmp_path_factory.mktemp("any")
     root = base / "project"
     root.mkdir()

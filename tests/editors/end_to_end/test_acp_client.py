@@ -24,7 +24,7 @@ def test_a_turn_asks_and_makes_the_edit(tmp_path: Path) -> None:
     (project / "greeting.txt").write_text("hello\n")
     with servers.code_server(home) as server:
         node, entry = servers._installed()
-        folders = ["--user-data-dir", home / "data", "--extensions-dir", home / "extensions"]
+        folders = [f"--user-data-dir={home / 'data'}", f"--extensions-dir={home / 'extensions'}"]
         subprocess.run(
             [node, entry, *folders, "--install-extension", extension],
             env=user_environment(home), check=True, capture_output=True, timeout=120,

@@ -9,14 +9,14 @@ import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
-from acp.schema import ClientCapabilities, DeniedOutcome, RequestPermissionResponse
+from acp.schema import ClientCapabilities
 
 from acp_agent import __version__
 from tests.editors.end_to_end.others_sources import cache
+from tests.support.sdk_client import PlainClient
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "acp-agent-server"
@@ -98,23 +98,6 @@ def test_the_source_distribution_has_what_the_wheel_is_built_of_alone(built: Pat
     assert [name for name in names if "/tests/" in name or "node_modules" in name] == []
 
 
-class Visitor:
-    """A client of the official SDK that allows nothing and remembers what it is told."""
-
-    def __init__(self) -> None:
-        self.said = ""
-
-    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        if update.session_update == "agent_message_chunk":
-            self.said += update.content.text
-
-    async def request_permission(self, **_: Any) -> RequestPermissionResponse:
-        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-
-    def on_connect(self, connection: Any) -> None:
-        return
-
-
 def ours(folder: Path) -> list[str]:
     """What of the package lies below a folder where it is installed."""
     names = {
@@ -141,7 +124,7 @@ async def is_used(command: Sequence[str], home: Path) -> None:
     """Shake hands from an empty home, choose the demo, and have a turn; then the other commands."""
     says_its_version(command, home)
     environ = environment(home)
-    visitor = Visitor()
+    visitor = PlainClient()
     async with spawn_agent_process(visitor, command[0], *command[1:], env=environ, cwd=home) as (
         connection,
         _,
@@ -155,7 +138,7 @@ async def is_used(command: Sequence[str], home: Path) -> None:
             session_id=session.session_id, prompt=[text_block("Who are you?")]
         )
         assert turn.stop_reason == "end_turn"
-        assert visitor.said
+        assert visitor.text()
     for arguments, expected in (
         (["version"], f"acp-agent {__version__}"),
         (["run", "--model", "demo/demo", "hello"], ""),
@@ -244,7 +227,7 @@ async def test_uvx_runs_it_as_the_registrys_clients_do(
 ) -> None:
     packages = ["--python", sys.executable, "--find-links", str(built), "--no-cache"]
     command = [str(tools / "uvx"), *packages, f"acp-agent-server@{__version__}"]
-    visitor, home = Visitor(), home_in(tmp_path)
+    visitor, home = PlainClient(), home_in(tmp_path)
     async with spawn_agent_process(
         visitor, command[0], *command[1:], env=environment(home), cwd=home
     ) as (connection, _):

@@ -23,7 +23,7 @@ class Frames:
             client_side=True,
             validate_outbound_headers=False,
             normalize_outbound_headers=False,
-            header_encoding="ascii",
+            header_encoding=None,
         )
         self.http = h2.connection.H2Connection(config)
         self.http.initiate_connection()
@@ -54,7 +54,7 @@ class Frames:
         """The status of a request, or how else it ended."""
         for event in self.events():
             if isinstance(event, h2.events.ResponseReceived) and event.stream_id == stream:
-                return int(dict(event.headers or [])[":status"])
+                return int(dict(event.headers or [])[b":status"])
             if isinstance(event, h2.events.StreamReset) and event.stream_id == stream:
                 return "reset"
             if isinstance(event, h2.events.ConnectionTerminated):

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 import websockets
 from websockets.asyncio.client import connect
+from websockets.typing import Origin
 
 from tests.server.remote.conftest import StartListening
 from tests.server.remote.http_messages import BOTH, INITIALIZE, JSON, reason
@@ -155,9 +156,10 @@ async def test_a_page_of_an_allowed_origin_may_use_it(lenient: RemoteAgent, vers
     assert (await begin(lenient, version, Origin=PAGE)).status_code == 401
     other = await begin(lenient, version, Origin=PAGE + ".evil", **lenient.authorization)
     assert other.status_code == 403
+    page = Origin(PAGE)
     async with connect(
-        lenient.websocket_url, origin=PAGE, additional_headers=lenient.authorization
-    ):  # type: ignore[arg-type] # an origin is a str
+        lenient.websocket_url, origin=page, additional_headers=lenient.authorization
+    ):
         pass
 
 
@@ -179,7 +181,7 @@ async def test_a_browser_may_ask_for_an_allowed_origin_before_it_sends(
 
 async def test_an_allowed_host_is_answered_to(lenient: RemoteAgent) -> None:
     for host in ("agent.example", "Agent.Example:8443"):
-        assert (await begin(lenient, Host=host, **lenient.authorization)).is_success
+        assert (await begin(lenient, 2, Host=host, **lenient.authorization)).is_success
 
 
 async def test_a_token_that_was_made_is_printed_and_one_that_was_given_is_not(
@@ -209,7 +211,7 @@ async def test_a_token_comes_from_a_file_too(listening: StartListening, tmp_path
     agent = listening(*DEMO, "--token-file", str(file), token=None)
     assert (await begin(agent)).status_code == 401
     agent.token = "the-token-of-the-file"
-    assert (await begin(agent, **agent.authorization)).is_success
+    assert (await begin(agent, 2, **agent.authorization)).is_success
 
 
 async def test_without_a_token_this_computer_is_let_in_but_no_page(

@@ -145,7 +145,7 @@ async def test_a_connection_has_no_more_sessions_than_allowed(
 ) -> None:
     agent = listening(*DEMO, "--max-sessions", "2")
     for open_client in (websocket_client, http_client):
-        async with open_client(agent) as client:  # type: ignore[operator] # either is one
+        async with open_client(agent) as client:
             await client.initialize()
             params = {"cwd": str(project), "mcpServers": []}
             asked = [client.post("session/new", params) for _ in range(4)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -292,10 +291,11 @@ async def test_an_answer_in_another_session_than_the_question_is_400_and_not_tak
         client.editor.well_behaved = False
         answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        async def wait(_: Any) -> Any:
+        async def wait(line: str) -> str:
             await answered
+            return ""
 
-        client.editor.dispatch = wait  # type: ignore[method-assign] # it answers nothing by itself
+        client.editor.dispatch = wait  # type: ignore[method-assign]  # it answers nothing by itself
         await client.initialize()
         session = await client.new_session(project)
         prompt = client.post_prompt(session, "$ touch made.txt")
@@ -329,13 +329,9 @@ async def test_headers_that_name_things_once_are_refused_when_they_come_twice(
             headers = [*(JSON | mine | remote.authorization).items(), (name, value)]
             if name == SESSION:
                 headers.append((name, "sess_2"))
-            bare = {
-                "http1": version == 1,
-                "http2": version == 2,
-                "trust_env": False,
-                "verify": False,
-            }
-            async with httpx2.AsyncClient(**bare) as plain:
+            async with httpx2.AsyncClient(
+                http1=version == 1, http2=version == 2, trust_env=False, verify=False
+            ) as plain:
                 response = await plain.post(
                     remote.url, content=request("session/list", {}), headers=headers
                 )

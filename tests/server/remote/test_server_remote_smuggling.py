@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import h2.events
@@ -47,8 +47,8 @@ def statuses(answer: bytes) -> list[int]:
 
 
 @pytest.fixture(autouse=True)
-async def _the_next_client_is_served(remote: RemoteAgent) -> None:
-    yield  # type: ignore[misc] # a fixture in two parts
+async def _the_next_client_is_served(remote: RemoteAgent) -> AsyncIterator[None]:
+    yield
     async with websocket_client(remote) as client:
         await client.initialize()
 

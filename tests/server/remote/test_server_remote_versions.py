@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,9 @@ async def test_a_turn_of_version_2_is_driven_with_its_permission(
 async def test_batches_are_taken_on_a_websocket_in_version_2_and_refused_in_version_1(
     remote: RemoteAgent,
 ) -> None:
-    batch = [{"jsonrpc": "2.0", "id": n, "method": "session/list", "params": {}} for n in (71, 72)]
+    batch: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": n, "method": "session/list", "params": {}} for n in (71, 72)
+    ]
     async with websocket_client(remote, editor=EditorV2()) as wire:
         await V2Client(wire).initialize()
         await wire.send(batch)
