@@ -24,7 +24,7 @@ from acp_agent.server.remote.limits import Limits
 from acp_agent.server.remote.link import RemoteLink
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take
-TURN_SECONDS = 1.0  # of that, what turns get to say how they ended
+TURN_SECONDS = 3.0  # of that, what turns get to say how they ended
 
 _log = logging.getLogger(__name__)
 
@@ -132,9 +132,9 @@ async def _serve(
     server.close()
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
+            connections.hurry()
             closing = asyncio.create_task(core.close())
-            # Turns say that they were cancelled. One whose client reads nothing cannot, and waits
-            # for it until the connection ends.
+            # Turns say that they were cancelled, and how their calls ended.
             await asyncio.wait({closing}, timeout=TURN_SECONDS)
             await connections.close()
             await closing

@@ -81,11 +81,19 @@ class Mailbox:
             self._held = deque(one for one in self._held if not one[1])
             self._size = sum(len(one[0]) for one in self._held)
 
+    def take_back(self, line: bytes) -> None:
+        """Forget a message, no update, where it still waits."""
+        if (line, False) in self._held:
+            self._held.remove((line, False))
+            self._size -= len(line)
+
     def open(self, stream: EventStream) -> None:
         """Use a stream from now on; the one before it ends."""
         before, self.stream = self.stream, stream
         self.stalled_since = None
         if before is not None:
+            # What the old one holds back may never be read: its client went over to another.
+            self.lost = self.lost or before.waiting
             before.on_lost = before.on_idle = None
             before.end()
         while self._held:

@@ -117,6 +117,7 @@ class StreamableHttpTransport:
 
     async def flush(self, timeout: float) -> bool:
         """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        await asyncio.sleep(0)  # lets streams that do not lag write what this pass of the loop made
         if not self._gone and self.queued:
             self._flushed = asyncio.Event()
             try:
@@ -166,8 +167,9 @@ class StreamableHttpTransport:
         return self._questions.get(raw_id, (None,))[0]
 
     def answered(self, raw_id: bytes) -> None:
-        """The client answered a request of ours."""
-        self._questions.pop(raw_id, None)
+        """The client answered a request of ours, which it need not see again."""
+        session, line = self._questions.pop(raw_id, (None, b""))
+        self._box(session).take_back(line)
 
     def must_load(self, session: str) -> bool:
         """Whether the client missed updates of a session, so that it has to load it again."""
@@ -204,9 +206,13 @@ class StreamableHttpTransport:
         if session is not None:
             self._carried.pop(session, None)
         box = self._box(session)
+        replaces = box.stream is not None
         stream.on_idle = self._idle
         stream.on_lost = lambda: self._lost(session, box, stream)
         box.open(stream)
+        if replaces:  # mostly the old one is lost, and the client was the first to notice
+            self._ask_again(session, box)
+            self._idle()  # nobody waits any more for who read the old one
 
     def keep_alive(self, now: float, stall: float) -> None:
         """Send a comment on every stream, and cut those whose client read nothing for `stall` s."""
@@ -251,11 +257,14 @@ class StreamableHttpTransport:
         box.stream = None
         box.lost = box.lost or stream.waiting or stream.queued > 0
         self.touched = asyncio.get_running_loop().time()
-        # Whether a question reached the client nobody knows, and a turn may wait for its answer.
+        self._ask_again(session, box)
+        self._idle()
+
+    def _ask_again(self, session: str | None, box: Mailbox) -> None:
+        """Send questions once more: nobody knows whether they were read, and turns wait."""
         for asked_in, line in self._questions.values():
             if self.carrier(asked_in) == session:
                 box.put(line, update=False)
-        self._idle()
 
     def _box(self, session: str | None) -> Mailbox:
         session = self.carrier(session)
@@ -279,7 +288,8 @@ class StreamableHttpTransport:
         session = params.session_id if isinstance(params.session_id, str) else None
         if message.method == _WITHDRAW and params.request_id is not UNSET:
             # To where the question went, which nobody needs to see again.
-            session, _ = self._questions.pop(bytes(params.request_id), (session, b""))
+            session, asked = self._questions.pop(bytes(params.request_id), (session, b""))
+            self._box(session).take_back(asked)
         if raw_id is not None:
             self._questions[raw_id] = (session, line)
         self._box(session).put(line, update=raw_id is None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from protocol.jsonrpc.outbox import Outbox
 from protocol.transports.streamable_http import StreamableHttpTransport
 
 
@@ -45,6 +46,25 @@ class Events:
     def messages(self) -> list[Any]:
         found = [part for part in self.data.split(b"\n\n") if part.startswith(b"data: ")]
         return [json.loads(part.removeprefix(b"data: ")) for part in found]
+
+
+class Gathering(Events):
+    """One that passes on together what one pass of the loop wrote, as the real ones do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces = b""
+
+    @property
+    def queued(self) -> int:
+        return len(self._pieces)
+
+    def write(self, data: bytes) -> None:
+        self._pieces += data
+        asyncio.get_running_loop().call_soon(self._pass_on)
+
+    def _pass_on(self) -> None:
+        self.data, self._pieces = self.data + self._pieces, b""
 
 
 def line(**message: Any) -> bytes:
@@ -154,6 +174,64 @@ async def test_a_lost_stream_costs_no_question_and_says_that_updates_may_be_miss
     assert transport.must_load("s")
     transport.open_stream("s", second)
     assert [m["id"] for m in second.messages] == [9]
+
+
+async def test_a_stream_that_takes_the_place_of_one_that_nobody_reads_gets_what_waited() -> None:
+    transport = StreamableHttpTransport()
+    outbox = Outbox(transport, None)
+    dead, alive = Events(), Events()
+    transport.open_stream("s", dead)
+    question = {"id": 9, "method": "session/request_permission", "params": {"sessionId": "s"}}
+    outbox.send(line(**question))
+    dead.waiting = True
+    for text in "abc":
+        outbox.send(update("s", text))
+    transport.open_stream("s", alive)
+    await asyncio.sleep(0)
+    outbox.send(update("s", "d"))
+    assert alive.messages[0]["id"] == 9
+    assert [m["params"]["text"] for m in alive.messages[1:]] == ["a", "b", "c", "d"]
+    assert transport.must_load("s"), "nobody knows what of the old stream was read"
+
+
+async def test_a_stream_that_takes_the_place_of_one_that_is_read_costs_no_loading() -> None:
+    transport = StreamableHttpTransport()
+    first, second = Events(), Events()
+    transport.open_stream("s", first)
+    transport.write(update("s", "a"))
+    transport.open_stream("s", second)
+    transport.write(update("s", "b"))
+    assert first.state == "ended"
+    assert [m["params"]["text"] for m in second.messages] == ["b"]
+    assert not transport.must_load("s")
+
+
+@pytest.mark.parametrize("how", ["answered", "withdrawn"])
+async def test_a_question_that_is_settled_while_no_stream_is_open_is_not_asked_again(
+    how: str,
+) -> None:
+    transport = StreamableHttpTransport()
+    first, second = Events(), Events()
+    transport.open_stream("s", first)
+    transport.write(line(id=9, method="session/request_permission", params={"sessionId": "s"}))
+    first.cut()
+    if how == "answered":
+        transport.answered(b"9")
+    else:
+        transport.write(line(method="$/cancel_request", params={"requestId": 9}))
+    transport.open_stream("s", second)
+    left = [m["method"] for m in second.messages]
+    assert left == ([] if how == "answered" else ["$/cancel_request"])
+
+
+async def test_nobody_waits_for_streams_that_are_not_behind() -> None:
+    transport = StreamableHttpTransport()
+    stream = Gathering()
+    transport.open_stream("s", stream)
+    transport.write(update("s", "a"))
+    async with asyncio.timeout(10):
+        assert await transport.flush(60)
+    assert [m["params"]["text"] for m in stream.messages] == ["a"]
 
 
 async def test_a_question_that_was_withdrawn_is_not_asked_again() -> None:

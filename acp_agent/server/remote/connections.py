@@ -98,9 +98,15 @@ class Connections:
         self._all.pop(connection.id, None)
         connection.transport.close()
 
+    def hurry(self) -> None:
+        """Let no turn wait any more for a client that does not read."""
+        for one in self._all.values():
+            one.link.connection.hurry()
+
     async def close(self) -> None:
-        """End all, and wait until they have."""
+        """End all, and wait until they have. Nobody comes back, so nothing is left to anybody."""
         for one in list(self._all.values()):
+            one.transport.on_over = None
             self.end(one, GOING_AWAY, "the agent is being ended")
         await asyncio.gather(*self._tasks, return_exceptions=True)
 

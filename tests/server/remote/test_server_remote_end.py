@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import websockets
 from websockets.asyncio.client import connect
 
+from acp_agent.server.remote.connections import Connections
+from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.link import RemoteLink
+from protocol.transports.base import Transport
 from tests.server.remote.conftest import StartListening
 from tests.server.remote.http_messages import BOTH, EVENTS, connected
 from tests.server.remote.remote_agent import DEMO
@@ -45,6 +51,42 @@ async def test_a_signal_ends_turns_says_goodbye_and_keeps_what_was_said(
         params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
         await client.request("session/load", params, checked=True)
         assert "The first words" in client.text(session)
+
+
+class Link:
+    """A client's link that serves it until nothing more is read."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.handshake = SimpleNamespace(agreed=True)
+        self.happened: list[str] = []
+        self._transport = transport
+
+    async def run(self) -> None:
+        assert await self._transport.read_message() is None
+        await asyncio.sleep(0)  # what it was asked is answered
+        self.happened.append("answered")
+
+    def leave(self) -> None:
+        self.happened.append("left")
+
+
+@pytest.mark.covers("T6", "T8")
+@pytest.mark.parametrize("who", ["client", "agent"])
+async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends(who: str) -> None:
+    """Whoever has left a session is told no more of it, and so not how its calls ended."""
+    links: list[Link] = []
+
+    def make(transport: Transport, *, local: bool) -> RemoteLink:
+        links.append(Link(transport))
+        return cast("RemoteLink", links[-1])
+
+    connections = Connections(make, Limits())
+    connection, _ = connections.over_http(local=True)
+    await asyncio.sleep(0)  # it is served
+    if who == "client":
+        connections.end(connection)
+    await connections.close()
+    assert links[0].happened == (["left", "answered"] if who == "client" else ["answered"])
 
 
 @BOTH

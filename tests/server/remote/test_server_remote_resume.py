@@ -22,8 +22,9 @@ from tests.server.remote.remote_clients import (
     http_client,
     websocket_client,
 )
+from tests.support.counted_steps import Counted, until_still
 from tests.support.editor import Editor, Offer
-from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2
 
@@ -164,6 +165,30 @@ async def test_a_stream_that_was_closed_is_opened_again_and_brings_what_waited(
         await client.open(session)
         assert (await client.result(prompt))["stopReason"] == "end_turn"
         assert client.text(session) == "One, two."
+
+
+@pytest.mark.covers("T9")
+async def test_a_stream_opened_anew_brings_a_turn_on_that_waited_for_the_reader_of_the_old_one(
+    listening: StartListening, model_server: ModelServer, project: Path
+) -> None:
+    steps = Counted([*(Text("word " * 400) for _ in range(6000)), Text("The end.")])
+    model_server.add(Answer(steps=steps))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    async with http_client(agent, joins=True) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        await client.open(session)
+        client.may_receive.clear()
+        prompt = client.post_prompt(session, "Talk.")
+        await until_still(steps)  # the buffers of the system are full
+        unread = client.streams.pop(session)
+        client.may_receive = asyncio.Event()
+        client.may_receive.set()
+        await client.open(session)
+        assert (await client.result(prompt))["stopReason"] == "end_turn"
+        assert client.text(session).endswith("The end.")
+        unread.cancel()
+        await asyncio.gather(unread, return_exceptions=True)
 
 
 async def test_a_question_asked_while_no_stream_is_open_is_not_lost(
