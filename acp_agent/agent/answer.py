@@ -30,6 +30,7 @@ from acp_agent.models.base import (
     Failed,
     FellBack,
     Finished,
+    Message,
     ModelInfo,
     ModelRequest,
     Retrying,
@@ -53,10 +54,11 @@ class ProposedCall(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A complete answer: how it stopped, and the calls in it."""
+    """A complete answer: how it stopped, the calls in it, and what the model was asked last."""
 
     stop: str
     calls: Sequence[ProposedCall]
+    asked: Message | None
 
 
 class _Writer:
@@ -66,6 +68,7 @@ class _Writer:
         self._host = host
         self.model = model  # the one that answers
         self.message = new_message_id()
+        self.latest: Message | None = None  # of what the model is asked
         self._done: list[CallDone] = []
         self.finished: Finished | None = None
         self.failed: Failed | None = None
@@ -220,7 +223,7 @@ async def ask_model(host: TurnHost) -> Answer:
             f"{model.provider} ended its answer without saying so; ask again",
             provider=model.provider,
         )
-    return Answer(stop=writer.finished.stop, calls=writer.calls)
+    return Answer(stop=writer.finished.stop, calls=writer.calls, asked=writer.latest)
 
 
 async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
@@ -232,6 +235,7 @@ async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
     # From here to the event that says so nothing may come in between: what the user says before
     # that event counts as asked, so it has to be in the request.
     await host.settled()
+    writer.latest = host.context.latest
     request = ModelRequest(
         model=model,
         system=host.context.system_prompt or "",

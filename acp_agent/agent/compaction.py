@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from acp_agent.agent.count import next_request, room_of
+from acp_agent.agent.count import room_of
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.keepsakes import KEPT, Keepsakes, completed, keepsakes
-from acp_agent.agent.side_requests import ask_aside, count_side_request
+from acp_agent.agent.side_requests import ask_aside
 from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens
 from acp_agent.agent.view import Entry, View, cut_message
 from acp_agent.errors import AcpAgentError, ModelError, StoreError
@@ -160,9 +160,7 @@ class _Compaction:
             ),
             thought_level=_least_thought(model),
         )
-        answer = await ask_aside(host, request, show=self._show)
-        await count_side_request(host, model, answer.usage, next_request(host, host.model))
-        return answer.text
+        return await ask_aside(host, request, show=self._show)
 
     async def _show(self, text: str) -> None:
         shown = scrub(text, self._host.secrets)

@@ -188,8 +188,21 @@ class TurnHost(Protocol):
         """Add a request's cost; gives the session's total in US dollars, None where unknown."""
         ...
 
-    async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
+    async def out_of_budget(self) -> str | None:
         """Why no further request may be made to the model, in words for the user; None: it may.
+
+        Raises:
+            StoreError: what was spent could not be read.
+        """
+        ...
+
+    def within_budget(
+        self, aside: ModelRequest | None = None
+    ) -> AbstractAsyncContextManager[str | None]:
+        """A place for a request within the budgets, to be kept until what it took is counted.
+
+        It gives why there is none, in words for the user, and None where there is. Requests that
+        may exceed a budget together are made one after the other.
 
         Args:
             aside: a request beside the conversation; None: the next one of the conversation.

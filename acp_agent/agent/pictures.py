@@ -11,9 +11,8 @@ from importlib.resources import files
 
 import msgspec
 
-from acp_agent.agent.count import next_request
 from acp_agent.agent.host import TurnHost
-from acp_agent.agent.side_requests import ask_aside, count_side_request
+from acp_agent.agent.side_requests import ask_aside
 from acp_agent.content import ImageBlock
 from acp_agent.errors import AcpAgentError, StoreError
 from acp_agent.events import NoticeShown, PicturesDescribed
@@ -68,9 +67,7 @@ async def _describe(
             UserSide((*map(UserImage, pictures), UserText(f"{count}. What is to be seen?"))),
         ),
     )
-    answer = await ask_aside(host, request)
-    await count_side_request(host, seer, answer.usage, next_request(host, model))
-    told = scrub(answer.text, host.secrets)
+    told = scrub(await ask_aside(host, request), host.secrets)
     text = f"[{count}, described by another model:]\n{told}"
     await host.emit(PicturesDescribed(of=of, text=text, model=seer.ref))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from acp_agent.agent.answer import ProposedCall, ask_model, make_ready
+from acp_agent.agent.answer import Answer, ProposedCall, ask_model, make_ready
 from acp_agent.agent.calls import CallRunner
 from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
@@ -59,15 +59,9 @@ async def run_turn(host: TurnHost) -> StopReason:
         StoreError: the journal could not be written.
     """
     for _ in range(host.limits.model_requests):
-        spent = await host.out_of_budget()
-        if spent is None:
-            await make_ready(host)
-            spent = await host.out_of_budget()
-        if spent is not None:
-            await host.emit(*spoken(host.words.told(spent)))
+        answer = await _answer(host)
+        if answer is None:
             break
-        asked = host.context.latest
-        answer = await ask_model(host)
         await host.warn_of_budget()
         if answer.stop == "refusal":
             return "refusal"
@@ -75,7 +69,7 @@ async def run_turn(host: TurnHost) -> StopReason:
         await host.settled()
         if waits_for_user and not host.context.has_unanswered_words:
             return "end_turn"
-        came_to_nothing = not answer.calls and host.context.latest == asked
+        came_to_nothing = not answer.calls and host.context.latest == answer.asked
         if came_to_nothing or not host.context.awaits_answer:
             return "max_tokens" if answer.stop == "max_tokens" else "end_turn"
         if answer.calls:
@@ -83,3 +77,16 @@ async def run_turn(host: TurnHost) -> StopReason:
             if ending is not None:
                 return ending
     return "max_turn_requests"
+
+
+async def _answer(host: TurnHost) -> Answer | None:
+    """The model's next answer; None where a budget has no room for it, which the user is told."""
+    refused = await host.out_of_budget()
+    if refused is None:
+        await make_ready(host)
+        async with host.within_budget() as why:
+            if why is None:
+                return await ask_model(host)
+            refused = why
+    await host.emit(*spoken(host.words.told(refused)))
+    return None

@@ -7,6 +7,8 @@ made count at today's; those without any known price count as tokens only.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -25,6 +27,9 @@ SCOPES: tuple[Scope, ...] = ("turn", "session", "day")
 UNITS: tuple[Unit, ...] = ("tokens", "cost")
 OPTION = "budget."  # what the options of a session begin with that change its budgets
 NONE = "none"
+# What an answer counts as while it is not known, where a model may give as many. Most are shorter
+# by far, and what models may give at most would let hardly two requests be made side by side.
+ANSWER_TOKENS = 8_000
 
 NO_PRICE = (
     "There is no known price for some of these requests: budgets of money do not see them, budgets "
@@ -86,6 +91,37 @@ class Budget:
                     spent.add_price(services.models.cost_now(model_ref, usage))
                 return spent
 
+    @asynccontextmanager
+    async def place(
+        self, model: ModelInfo, asked: int, *, aside: bool = False
+    ) -> AsyncIterator[str | None]:
+        """A place for a request among those under way; gives why there is none, as `refusal` does.
+
+        Agents work side by side. A request that fits into the budgets by itself, but perhaps not
+        with what those under way take, waits until one of them has ended.
+        """
+        session, under_way = self._session.session, self._session.services.under_way
+        more = self._estimate(model, asked, aside=aside)
+        while True:
+            limits, ended = self.limits, under_way.ended
+            so_far = await self._spent_of(limits)
+            if under_way.ended != ended:
+                continue  # what one took that ended meanwhile may be missing
+            why = self._refused(limits, so_far, more)
+            if why is not None:
+                yield why
+                return
+            others = {
+                scope: under_way.most(None if scope == "day" else session) for scope in so_far
+            }
+            if all(_fits(limit, so_far, others, more) for limit in limits):
+                break
+            await under_way.change()
+        answered = min(model.max_output, ANSWER_TOKENS)
+        price = cost(model, Usage(output=answered)) or 0.0
+        with under_way.made(session, Spending(more.tokens + answered, more.cost + price)):
+            yield None
+
     async def refusal(self, model: ModelInfo, asked: int, *, aside: bool = False) -> str | None:
         """Why no request of about `asked` tokens may be made to a model; None where one may.
 
@@ -99,21 +135,26 @@ class Budget:
         """
         limits = self.limits
         so_far = await self._spent_of(limits)
+        return self._refused(limits, so_far, self._estimate(model, asked, aside=aside))
+
+    def _refused(
+        self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending], more: Spending
+    ) -> str | None:
+        """Why a request that takes at least `more` may not be made."""
         if self._warned is None:
             # Whoever spent it before was warned then, in this session at least.
             self._warned = set()
             self._due([limit for limit in limits if limit.scope == "session"], so_far)
         for limit in limits:
-            spent = limit.of(so_far[limit.scope])
-            more = limit.of(self._estimate(model, asked, aside=aside))
+            spent, asked = limit.of(so_far[limit.scope]), limit.of(more)
             of = _SAYS[limit.scope]
             share = f"{limit.shown(spent)} of {limit.shown(limit.most)}"
             if spent >= limit.most:
                 why = f"The budget {of} is used up: {share}."
-            elif spent + more > limit.most:
+            elif spent + asked > limit.most:
                 why = (
                     f"The next request would exceed the budget {of}: it takes about "
-                    f"{limit.shown(more)}, and {share} are spent."
+                    f"{limit.shown(asked)}, and {share} are spent."
                 )
             else:
                 continue
@@ -140,7 +181,7 @@ class Budget:
         """What was spent, as far as there are budgets for it."""
         return {scope: await self.spent(scope) for scope in {limit.scope for limit in limits}}
 
-    def _due(self, limits: list[Limit], so_far: dict[Scope, Spending]) -> list[str]:
+    def _due(self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending]) -> list[str]:
         """The warnings that are due, which count as given from here on."""
         if self._warned is None:
             self._warned = set()
@@ -166,6 +207,17 @@ class Budget:
             cached = min(asked, last.input)
         usage = Usage(input=asked, cache_read=cached)
         return Spending(tokens=asked, cost=cost(model, usage) or 0.0)
+
+
+def _fits(
+    limit: Limit,
+    so_far: Mapping[Scope, Spending],
+    others: Mapping[Scope, Spending],
+    more: Spending,
+) -> bool:
+    """Whether a budget has room for a request beside those under way, if there are any."""
+    beside = limit.of(others[limit.scope])
+    return not beside or limit.of(so_far[limit.scope]) + beside + limit.of(more) <= limit.most
 
 
 def midnight(now: datetime | None = None) -> int:

@@ -24,10 +24,11 @@ from acp_agent.events import (
     SubagentChanged,
     ToolCalled,
     ToolEnded,
+    Usage,
     UsageReported,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.models.base import AnswerText, ModelSide
+from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
 from acp_agent.permissions.contract import Ask, Choice
 from acp_agent.session.child_activity import ChildActivity
 from acp_agent.session.chosen import Chosen
@@ -151,23 +152,38 @@ class ChildHost(SessionHost):
         """Nobody can wish that of a child."""
         return None
 
+    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
+        """Add a request's cost to the child's, and to the session's."""
+        price = self.owner.services.models.cost(model, usage)
+        self.owner.state.charge(price)
+        if price is not None:
+            self._cost = (self._cost or 0.0) + price
+        return self._cost
+
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the parent's journal, as the child's; what users are told is theirs."""
-        await self.owner.emit(*map(self.of_the_child, events))
+        told = [*map(self.of_the_child, events)]
+        # All of it before the wait: who is stopped in that has to have kept it.
         for event in events:
-            match event:
-                case UsageReported() if event.cost is not None:
-                    more = event.cost - (self._cost or 0.0)
-                    self._cost = event.cost
-                    await self.owner.children.paid(self._parent, more)
-                case ToolCalled():
-                    await self._activity.called(event)
-                case BackgroundCommandChanged():
-                    self._commands[event.call] = event
-                case ToolEnded():
-                    await self._activity.ended(event)
-                case _:
-                    pass
+            if isinstance(event, UsageReported) and event.cost is not None:
+                told.append(self._parents_usage())
+            elif isinstance(event, BackgroundCommandChanged):
+                self._commands[event.call] = event
+        await self.owner.emit(*told)
+        for event in events:
+            if isinstance(event, ToolCalled):
+                await self._activity.called(event)
+            elif isinstance(event, ToolEnded):
+                await self._activity.ended(event)
+
+    def _parents_usage(self) -> UsageReported:
+        """What the session costs now."""
+        from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
+
+        parent = self._parent
+        return UsageReported(
+            used=next_request(parent, parent.model), size=parent.model.window, cost=parent.cost
+        )
 
     def of_the_child(self, event: AnyEvent) -> AnyEvent:
         """An event of the child as the parent's journal has it."""

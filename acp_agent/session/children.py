@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from acp_agent.events import AnyEvent, ChildWorked, UsageReported
+from acp_agent.events import AnyEvent, ChildWorked
 from acp_agent.ids import CallId, SessionId
 
 if TYPE_CHECKING:
     from acp_agent.session.child import ChildHost
-    from acp_agent.session.turn_host import SessionHost
 
 
 class Children:
@@ -20,7 +18,6 @@ class Children:
 
     def __init__(self) -> None:
         self._running: dict[SessionId, ChildHost] = {}
-        self._paying = asyncio.Lock()
 
     @contextmanager
     def running(self, host: ChildHost) -> Iterator[None]:
@@ -51,16 +48,3 @@ class Children:
     def stop_command(self, call: CallId) -> bool:
         """End the command that a call of a child's runs. False: none runs."""
         return any(host.open_calls.stop_command(call) for host in self._running.values())
-
-    async def paid(self, parent: SessionHost, cost: float) -> None:
-        """A child's request cost so much, in US dollars: tell what the session costs now."""
-        from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
-
-        async with self._paying:  # children work side by side
-            await parent.emit(
-                UsageReported(
-                    used=next_request(parent, parent.model),
-                    size=parent.model.window,
-                    cost=(parent.cost or 0.0) + cost,
-                )
-            )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from acp_agent.agent.count import next_request
-from acp_agent.agent.side_requests import ask_aside, count_side_request
+from acp_agent.agent.side_requests import ask_aside
 from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError, ModelError
 from acp_agent.events import TitleChanged, UserMessage
@@ -49,9 +48,8 @@ async def name(session: Session, host: SessionHost, first: UserMessage, title: s
             answer = await ask_aside(host, request)
     except TimeoutError:
         raise ModelError("a title took too long", provider=small.provider) from None
-    await count_side_request(host, small, answer.usage, next_request(host, host.model))
     await session.settled()  # with a title that somebody gave a moment ago
-    better = _tidy(scrub(answer.text, host.secrets))
+    better = _tidy(scrub(answer, host.secrets))
     if better and session.state.title == title:
         await session.emit(TitleChanged(title=better))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.config.language import choose_language
 from acp_agent.config.types import Config
@@ -16,6 +16,7 @@ from acp_agent.models.registry import Models
 from acp_agent.permissions.contract import Gate
 from acp_agent.session.account import Account
 from acp_agent.session.slots import Slots
+from acp_agent.session.spending import UnderWay
 from acp_agent.session.store import Store
 
 
@@ -33,7 +34,8 @@ class Services(Struct, frozen=True, kw_only=True):
     `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
     session keeps outputs too long for the model, `checkpoints` the one of files as they were before
     they were changed; `user_folder` is where the user's own AGENTS.md, skills and agents are.
-    `turn_slots` and `call_slots` are what turns and calls of all sessions share.
+    `turn_slots` and `call_slots` are what turns and calls of all sessions share, `under_way` the
+    requests that they are making.
     """
 
     store: Store
@@ -48,6 +50,7 @@ class Services(Struct, frozen=True, kw_only=True):
     user_folder: Path
     turn_slots: Slots
     call_slots: Slots
+    under_way: UnderWay = field(default_factory=UnderWay)
 
     @property
     def home(self) -> Path:

@@ -1,8 +1,13 @@
-"""What was spent so far."""
+"""What was spent so far, and what is being spent."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from acp_agent.events import Usage
+from acp_agent.ids import SessionId
 
 
 class Spending:
@@ -30,3 +35,42 @@ class Spending:
             self.unpriced += 1
         else:
             self.cost += price
+
+
+class UnderWay:
+    """The requests that are being made, of all sessions of a process, with what they may take.
+
+    Attributes:
+        ended: how many have ended so far.
+    """
+
+    def __init__(self) -> None:
+        self.ended = 0
+        self._requests: dict[object, tuple[SessionId, Spending]] = {}
+        self._change = asyncio.Event()  # set, and another put in its place, when a request ends
+
+    @contextmanager
+    def made(self, session: SessionId, most: Spending) -> Iterator[None]:
+        """A request is made for as long as this lasts; it takes `most`, as far as can be told."""
+        request = object()
+        self._requests[request] = session, most
+        try:
+            yield
+        finally:
+            del self._requests[request]
+            self.ended += 1
+            self._change.set()
+            self._change = asyncio.Event()
+
+    def most(self, session: SessionId | None = None) -> Spending:
+        """What all of them may take together, or those of one session."""
+        total = Spending()
+        for whose, most in self._requests.values():
+            if session in {None, whose}:
+                total.tokens += most.tokens
+                total.cost += most.cost
+        return total
+
+    async def change(self) -> None:
+        """Wait until one has ended."""
+        await self._change.wait()

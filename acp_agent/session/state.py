@@ -84,7 +84,7 @@ class SessionState:
                 case TitleChanged():
                     self.title = event.title
                 case UsageReported() if event.cost is not None:
-                    self.cost = event.cost
+                    self.cost = max(self.cost or 0.0, event.cost)
                 case TurnStarted():
                     self.turn_is_open = True
                     self.turn_usage = None
@@ -113,6 +113,16 @@ class SessionState:
                     pass
         if self.turns:  # there are no calls before
             self.loops.take(events)
+
+    def charge(self, price: float | None) -> float | None:
+        """Add what a request cost; gives the cost of all of them, which is to be written next.
+
+        It counts from here on: of two requests that end in the same moment the second is told with
+        the first, which may not be written yet.
+        """
+        if price is not None:
+            self.cost = (self.cost or 0.0) + price
+        return self.cost
 
     def _spend(self, event: ModelAnswered) -> None:
         """Count a request; one whose price was not known then counts with that of today."""

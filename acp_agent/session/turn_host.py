@@ -175,21 +175,34 @@ class SessionHost:
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the session's."""
-        cost, before = self.owner.services.models.cost(model, usage), self.cost
-        return before if cost is None else (before or 0.0) + cost
+        return self.owner.state.charge(self.owner.services.models.cost(model, usage))
 
-    async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
+    async def out_of_budget(self) -> str | None:
         """Why no further request may be made to the model; None: it may."""
         budget = self.owner.workbench.budget
         if not budget.limits:
             return None
-        if aside is not None:
-            from acp_agent.agent.tokens import request_tokens  # noqa: PLC0415 - for prompts only
-
-            return await budget.refusal(aside.model, request_tokens(aside), aside=True)
         from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
 
         return await budget.refusal(self.model, next_request(self, self.model))
+
+    @asynccontextmanager
+    async def within_budget(self, aside: ModelRequest | None = None) -> AsyncIterator[str | None]:
+        """A place for a request within the budgets; gives why there is none."""
+        budget = self.owner.workbench.budget
+        if not budget.limits:
+            yield None
+            return
+        if aside is not None:
+            from acp_agent.agent.tokens import request_tokens  # noqa: PLC0415 - for prompts only
+
+            place = budget.place(aside.model, request_tokens(aside), aside=True)
+        else:
+            from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
+
+            place = budget.place(self.model, next_request(self, self.model))
+        async with place as why:
+            yield why
 
     async def warn_of_budget(self) -> None:
         """Let the user know of budgets that are nearly used up."""

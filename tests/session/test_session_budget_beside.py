@@ -1,0 +1,127 @@
+"""Requests that are made side by side, and what they may spend together."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from acp_agent.content import TextBlock
+from acp_agent.events import ChildWorked, ModelAsked, SubagentChanged, Usage, UsageReported
+from tests.session.test_session_budget import budget, took
+from tests.session.test_session_children import TASK, write_agent
+from tests.session.test_session_children_beside import works
+from tests.session.test_session_children_stopped import a_child, once_shown
+from tests.support.model_server import ModelServer, Stall, answer
+from tests.support.open_session import MODEL, Desk, open_desk
+
+AGENTS = 4
+EACH = 5_100  # tokens that a request of an agent takes
+
+
+def agents_at_work(desk: Desk, server: ModelServer, *, until: Stall | None = None) -> None:
+    """A model that gives all agents a task at once, each of which takes one request."""
+    write_agent(desk.folder)
+    usage = Usage(input=EACH - 100, output=100)
+    found = answer(*([] if until is None else [until]), "Found.", usage=usage)
+    server.otherwise = works(found, parent=took(*[TASK] * AGENTS))
+
+
+async def test_agents_side_by_side_do_not_spend_more_than_one_after_the_other(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    most = 12_000
+    async with open_desk(tmp_path, model_server, config=budget(turn_tokens=most)) as desk:
+        agents_at_work(desk, model_server)
+        assert await desk.say("Go, parent") == "max_turn_requests"
+        assert len(model_server.requests) == 3
+        assert desk.session.state.spent.tokens == 1_100 + 2 * EACH
+        idle = [one for one in desk.editor.of(SubagentChanged) if one.state == "idle"]
+        reasons = sorted(one.stop_reason or "" for one in idle)
+        assert reasons == ["end_turn", "end_turn", "max_turn_requests", "max_turn_requests"]
+
+
+async def test_agents_whose_requests_surely_fit_together_do_not_wait_for_each_other(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(turn_tokens=100_000)) as desk:
+        stall = Stall()
+        agents_at_work(desk, model_server, until=stall)
+        turn = await desk.begin("Go, parent")
+        await model_server.arrived(1 + AGENTS)
+        stall.release()
+        assert await turn.result() == "end_turn"
+
+
+async def test_an_agent_that_is_stopped_makes_room_for_the_next(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(turn_tokens=12_000)) as desk:
+        stall = Stall()
+        agents_at_work(desk, model_server, until=stall)
+        turn = await desk.begin("Go, parent")
+        await model_server.arrived(2)
+        did = desk.editor.of(ChildWorked)
+        (asks,) = {one.session for one in did if isinstance(one.did, ModelAsked)}
+        assert desk.session.cancel_child(asks)
+        await model_server.arrived(3)
+        stall.release()
+        assert await turn.result() == "max_turn_requests"
+        assert len(model_server.requests) == 4
+
+
+async def test_sessions_that_ask_in_the_same_moment_share_what_is_left_of_the_day(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(day_tokens=9_000)) as desk:
+        model_server.otherwise = took("Done.", sent=8_000)
+        other = await desk.manager.create(str(desk.folder), [], desk.editor)
+
+        async def say() -> str:
+            said = await other.prompt((TextBlock(text="Go"),), cancelled=lambda: False)
+            return await said.turn.result()
+
+        ends = await asyncio.gather(desk.say("Go"), say())
+        assert sorted(ends) == ["end_turn", "max_turn_requests"]
+        assert len(model_server.requests) == 1
+
+
+async def test_a_side_request_counts_though_its_answer_is_of_no_use(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = f'small_model = "{MODEL}"\ntitles = "words"\n'
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        usage = Usage(input=3_000, output=200)
+        refused = answer("I will not.", stop="content_filter", usage=usage)
+        model_server.add(took("word " * 1_500), refused)
+        await desk.say("word " * 1_500)
+        await desk.say("/compact")
+        assert desk.session.state.spent.tokens == 1_100 + 3_200
+
+
+async def test_requests_that_end_in_the_same_moment_are_all_part_of_the_cost(desk: Desk) -> None:
+    host = await desk.session.workbench.equip()
+    usage = Usage(input=1_000_000)  # $1
+    desk.store.held = asyncio.Event()  # what was written first is not there yet
+
+    async def ends() -> None:
+        await host.emit(UsageReported(used=1, size=2, cost=host.charge(host.model, usage)))
+
+    ending = asyncio.gather(ends(), ends(), ends())
+    await asyncio.sleep(0)
+    desk.store.held.set()
+    await ending
+    assert desk.session.state.cost == pytest.approx(3.0)
+
+
+async def test_what_an_agent_cost_that_is_stopped_with_its_answer_is_part_of_the_cost(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    model_server.add(took(TASK), took("4711."))
+    once_shown(desk, a_child(UsageReported), desk.session.cancel)
+    turn = await desk.begin("Go")
+    assert await turn.result() == "cancelled"
+    assert desk.session.state.cost == pytest.approx(desk.session.state.spent.cost)
+    assert desk.session.state.cost == pytest.approx(0.004)
