@@ -102,7 +102,11 @@ def from_page(provider: Provider, body: bytes, *, model: str) -> Failed:
     """The failure that a page tells of where a stream was to come, though the status is 200."""
     problem = _problem(body)
     if not problem.message:
-        return malformed(provider, "it sent a page where a stream of events was to come")
+        what = (
+            "it sent a page where a stream of events was to come; check its address "
+            f"{provider.address}, which often ends in /v1"
+        )
+        return malformed(provider, what)
     return from_event(provider, msgspec.to_builtins(problem), model=model)
 
 
@@ -136,6 +140,8 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
         if isinstance(cause, httpx2.TimeoutException):
             kind: FailureKind = "timeout"
             return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
+        if _is_unsendable(cause):
+            return unsendable(provider)
         if isinstance(cause, httpx2.TransportError):
             if begun:
                 return cut(provider.name)
@@ -152,6 +158,16 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
     said = f"{type(error).__name__}: {error}"
     return Failed(
         kind="bad_request", message=_line(provider, "bad_request", None, said, model=model)
+    )
+
+
+def unsendable(provider: Provider) -> Failed:
+    """A header has what no header can carry. It may be the key: neither is ever quoted."""
+    again = f"Set {provider.key_env[0]} again, or run" if provider.key_env else "Run"
+    return Failed(
+        kind="bad_request",
+        message=f"{provider.name} cannot be asked: its key or one of its headers has line breaks "
+        f"or unusual characters. {again} `acp-agent login {provider.id}`.",
     )
 
 
@@ -260,6 +276,14 @@ def _clean(provider: Provider, said: str) -> str:
             line = line.replace(secret, "***")
     line = _LIKE_A_KEY.sub("***", line).rstrip(".")
     return line if len(line) <= _DETAIL_LIMIT else f"{line[:_DETAIL_LIMIT]}…"
+
+
+def _is_unsendable(error: BaseException) -> bool:
+    """Whether a request's header could not be written: not as ASCII, or not by HTTP's rules."""
+    import httpx2  # noqa: PLC0415 - as above
+
+    illegal = isinstance(error, httpx2.LocalProtocolError) and "Illegal header" in str(error)
+    return illegal or (isinstance(error, UnicodeEncodeError) and error.encoding == "ascii")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

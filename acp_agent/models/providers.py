@@ -181,18 +181,25 @@ def _provider(
     project = given.project or _first(environ, preset.project_env)
     home = preset.base_urls.get(region or "", preset.base_url).rstrip("/")
     home = home.replace("{region}", region) if region else home
-    base_url = _first(environ, names + preset.base_url_env) or given.base_url or home
+    variable = next((name for name in names + preset.base_url_env if environ.get(name)), None)
+    base_url = environ[variable] if variable is not None else given.base_url or home
     base_url = base_url.rstrip("/")
     # The whole default dialect may be wrong for another service behind OpenAI's name.
     moved = base_url != home
-    host = urlsplit(base_url).hostname or ""
+    host = _host(base_url) if base_url else ""
+    wrong = None
+    if host is None:
+        place = variable or f"base_url in [providers.{preset.id}]"
+        wrong = f"{place} is no address; write one like https://host/v1"
+        base_url = ""
+    key = secrets.get(preset.id, key_env) or None
     ambient = preset.ambient_key and given != ProviderConfig()
     return Provider(
         id=preset.id,
         name=preset.name,
         api=given.api or _api_at(preset, base_url, moved=moved),
         base_url="" if "{" in base_url else base_url,
-        key=secrets.get(preset.id, key_env) or None,
+        key=key,
         key_env=key_env,
         key_required=preset.key_required and not ambient and not (moved and host in _LOOPBACK),
         default_model=preset.default_model,
@@ -202,8 +209,33 @@ def _provider(
         region=region,
         project=project,
         api_version=given.api_version or _first(environ, preset.api_version_env),
-        lacks=_lacking(preset, base_url, region, project),
+        lacks=wrong
+        or _wrong_key(preset.id, key, key_env, environ)
+        or _lacking(preset, base_url, region, project),
     )
+
+
+def _host(base_url: str) -> str | None:
+    """The host of an address; None where it is no address of HTTP."""
+    try:
+        parts = urlsplit(base_url)
+        valid = parts.scheme in {"http", "https"} and (parts.port is None or parts.port > 0)
+    except ValueError:  # half a bracket, a port that is none
+        return None
+    return parts.hostname if valid and base_url.isprintable() else None
+
+
+def _wrong_key(
+    provider: str, key: str | None, key_env: Sequence[str], environ: Mapping[str, str]
+) -> str | None:
+    """What to do about a key that no header can carry (RFC 9110, section 5.5); never the key."""
+    if key is None or (key.isascii() and key.isprintable()):
+        return None
+    unlike = "has line breaks or unusual characters, which no key has"
+    variable = next((name for name in key_env if environ.get(name, "").strip()), None)
+    if variable is not None:
+        return f"{variable} {unlike}; set it again"
+    return f"the key that is kept for it {unlike}; run `acp-agent login {provider}`"
 
 
 def _first(environ: Mapping[str, str], names: Sequence[str]) -> str | None:
@@ -245,6 +277,11 @@ def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
     for ref in config.fallback:
         if canonical(ref.partition("/")[0]) not in providers:
             raise ConfigError(f"fallback: there is no provider for {ref!r}.")
+
+
+def not_yet(provider: Provider) -> str:
+    """What is told of a provider that lacks something which must be configured."""
+    return f"{provider.name} cannot be used yet: {provider.lacks}."
 
 
 def no_key(provider: Provider) -> str:

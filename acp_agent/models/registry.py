@@ -19,6 +19,7 @@ from acp_agent.models.providers import (
     check_fallbacks,
     load_providers,
     no_key,
+    not_yet,
     presets,
 )
 
@@ -130,7 +131,7 @@ class Models:
                 field="model",
             )
         if provider.lacks is not None and not provider.disabled:
-            raise ConfigError(f"{provider.name} cannot be used yet: {provider.lacks}.")
+            raise ConfigError(not_yet(provider))
         if not provider.usable:
             raise AuthRequiredError(no_key(provider))
         return provider
@@ -232,6 +233,7 @@ class Models:
         Raises:
             InvalidInputError: the one that was asked for does not exist.
             AuthRequiredError: it lacks a key, or none was asked for and none can be used.
+            ConfigError: it lacks something else, or the only one that has a key does.
         """
         asked = flag or self._environ.get(MODEL_VARIABLE) or stored or self._config.model
         if asked and canonical(asked.strip().rstrip("/")) == LOCAL:
@@ -258,6 +260,8 @@ class Models:
                     f"{provider.name} has a key, but it is not known which models it has: name one "
                     f'in the configuration, model = "{provider.id}/NAME".'
                 )
+            if provider.key is not None and provider.lacks is not None and not provider.disabled:
+                raise ConfigError(not_yet(provider))
         raise AuthRequiredError(_NO_MODEL)
 
     def driver(self, info: ModelInfo) -> Driver:
