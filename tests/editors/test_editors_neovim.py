@@ -178,6 +178,23 @@ def test_the_chat_keeps_its_part_of_a_screen_that_changes(opened: Opened) -> Non
         assert resized(50) == [19, 30, 30]
 
 
+def test_a_saved_session_of_neovims_comes_back_without_what_was_the_chat(
+    opened: Opened, workspace_repo: Path, home: Path
+) -> None:
+    with opened(command=STRANGE) as nvim:
+        nvim.command("mksession s.vim")
+    arguments = ["-S", "s.vim"]
+    with Neovim.start(
+        cwd=workspace_repo, environ=environment(home), arguments=arguments
+    ) as restored:
+        restored.type("<CR>")  # Neovim tells of every buffer that is no file
+        restored.wait_for("def greet")
+        assert restored.lua("return #vim.api.nvim_list_wins()") == 1
+        assert (
+            "acp-agent://" not in restored.request("nvim_exec2", "ls!", {"output": True})["output"]
+        )
+
+
 def test_hostile_text_is_inert_on_the_screen(opened: Opened, workspace_repo: Path) -> None:
     with opened(command=STRANGE) as nvim:
         nvim.type("ihostile<Esc><CR>")

@@ -43,6 +43,13 @@ end
 vim.api.nvim_create_autocmd("ColorScheme", { group = group, callback = highlight })
 highlight()
 
+vim.api.nvim_create_autocmd("SessionLoadPost", {
+  group = group,
+  callback = function()
+    require("acp_agent.chat.names").forget_restored()
+  end,
+})
+
 vim.api.nvim_create_autocmd("VimLeavePre", {
   group = group,
   callback = function()

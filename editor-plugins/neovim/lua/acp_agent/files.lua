@@ -27,10 +27,10 @@ function M.buffer(path)
   return nil
 end
 
---- The text of a buffer, its lines ended by LF.
+--- The text of a buffer, its lines ended by LF, without the byte order mark that it may be saved with.
 ---@param buf integer
 ---@return string
-function M.buffer_text(buf)
+local function lines_of(buf)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   if #lines == 1 and lines[1] == "" then -- no line at all, or an empty one
     local bytes = vim.api.nvim_buf_call(buf, vim.fn.wordcount).bytes
@@ -38,6 +38,13 @@ function M.buffer_text(buf)
   end
   local ended = vim.bo[buf].endofline or (vim.bo[buf].fixendofline and not vim.bo[buf].binary)
   return table.concat(lines, "\n") .. (ended and "\n" or "")
+end
+
+--- The text of a buffer, its lines ended by LF.
+---@param buf integer
+---@return string
+function M.buffer_text(buf)
+  return (vim.bo[buf].bomb and utf8.MARK or "") .. lines_of(buf)
 end
 
 ---@param path string
@@ -126,8 +133,10 @@ end
 ---@param buf integer
 ---@param text string
 function M.set_buffer_text(buf, text)
+  local mark
+  mark, text = utf8.split_mark(text)
   local ended = text == "" or text:sub(-1) == "\n"
-  local current = M.buffer_text(buf)
+  local current = lines_of(buf)
   if vim.bo[buf].fileformat == "dos" then
     text = text:gsub("\r\n", "\n")
   end
@@ -151,6 +160,7 @@ function M.set_buffer_text(buf, text)
     end
   end
   break_undo(buf)
+  vim.bo[buf].bomb = vim.bo[buf].bomb or mark ~= ""
   vim.bo[buf].endofline = ended
   if not ended then
     vim.bo[buf].fixendofline = false

@@ -129,4 +129,19 @@ function M.split_incomplete(text)
   return text, ""
 end
 
+local MARK = "\239\187\191" -- the byte order mark, U+FEFF
+
+--- Splits the byte order mark off a text: it says how a file is written, and is no part of what it says.
+---@param text string
+---@return string mark "" where there is none
+---@return string rest
+function M.split_mark(text)
+  if vim.startswith(text, MARK) then
+    return MARK, text:sub(#MARK + 1)
+  end
+  return "", text
+end
+
+M.MARK = MARK
+
 return M

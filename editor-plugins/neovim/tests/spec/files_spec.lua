@@ -90,6 +90,28 @@ it("any text comes back as it was written, through a buffer and without one", fu
   end
 end)
 
+it("a byte order mark stays the only one, whoever writes it, and is no part of a buffer", function()
+  local path, mark = t.folder() .. "/f", "\239\187\191"
+  for _, eol in ipairs({ "\n", "\r\n" }) do
+    local before = table.concat({ mark .. "one", "two", "" }, eol)
+    for _, after in ipairs({ mark .. "ONE\ntwo\n", "ONE\ntwo\n" }) do
+      t.write(path, before)
+      local buf = buffer(path)
+      t.same(files.read(path), before)
+      t.same(files.write(path, after, {}), nil)
+      t.same(t.read(path), (before:gsub("one", "ONE")))
+      t.same(vim.api.nvim_buf_get_lines(buf, 0, -1, false), { "ONE", "two" })
+      vim.api.nvim_buf_set_lines(buf, 0, 1, false, { "typed" })
+      t.same(files.read(path), mark .. "typed\ntwo\n")
+      vim.api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+  local new = vim.fn.bufadd(t.folder() .. "/new")
+  vim.fn.bufload(new)
+  t.same(files.write(vim.api.nvim_buf_get_name(new), mark .. "a\n"), nil)
+  t.same(t.read(vim.api.nvim_buf_get_name(new)), mark .. "a\n")
+end)
+
 it("unsaved changes that the writer has not seen are not overwritten", function()
   local folder = t.folder()
   local path = folder .. "/a.txt"

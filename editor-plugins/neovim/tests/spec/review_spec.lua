@@ -37,6 +37,16 @@ it("a rejected hunk is left out of what the agent writes through the editor", fu
   t.same(t.read(path), PARTLY)
 end)
 
+it("a byte order mark that a diff leaves out is no change, and stays", function()
+  local session, ask, path = asked()
+  t.write(path, "\239\187\191" .. OLD)
+  vim.fn.bufload(vim.fn.bufadd(path))
+  reject_then_accept(ask)
+  assert(not (t.told[#t.told] or ""):find("changed since", 1, true), t.told[#t.told])
+  t.over(session)
+  t.same(t.read(path), "\239\187\191" .. PARTLY)
+end)
+
 it("a rejected hunk is taken back from what the agent wrote to the disk by itself", function()
   local session, ask, path = asked("disk")
   reject_then_accept(ask)
@@ -69,6 +79,24 @@ it("all hunks accepted is a yes, none is a no", function()
   t.over(session)
   t.has(t.text(session), '"optionId": "no"')
   t.same(t.read(path), OLD)
+end)
+
+it("a window of the review that was closed is there again for the next file", function()
+  local session = t.session()
+  local content = {}
+  for index, name in ipairs({ "a", "b" }) do
+    content[index] = { type = "diff", path = session.cwd .. "/" .. name, oldText = "1\n", newText = "2\n" }
+  end
+  for _, closed in ipairs({ "left", "right" }) do
+    local open = review.of_edit(session, require("acp_agent.transcript.tools").diffs(content))
+    vim.api.nvim_win_close(open[closed], true)
+    vim.api.nvim_feedkeys("a", "x", false)
+    t.same(vim.api.nvim_win_get_buf(open.left), open.old)
+    t.same(vim.api.nvim_win_get_buf(open.right), open.new)
+    t.same(#vim.api.nvim_tabpage_list_wins(0), 2)
+    vim.api.nvim_feedkeys("a", "x", false)
+    t.same(#vim.api.nvim_list_tabpages(), 1, closed)
+  end
 end)
 
 it("leaving the review leaves the question open", function()

@@ -60,6 +60,21 @@ it("a chat that has a tab of its own is closed with its tab", function()
   t.same({ windows(), vim.api.nvim_buf_get_name(0) }, { 1, "" }, "the last window of all")
 end)
 
+it("the last window of all but those that float is closed like one that is alone", function()
+  local chat = opened()
+  local float = vim.api.nvim_open_win(
+    vim.api.nvim_create_buf(false, true),
+    false,
+    { relative = "editor", row = 1, col = 1, width = 5, height = 1 }
+  )
+  vim.api.nvim_win_close(vim.fn.win_getid(1), true)
+  require("acp_agent").run("close")
+  t.same(chat:window(), nil)
+  t.same(vim.api.nvim_buf_get_name(0), "")
+  t.same(vim.api.nvim_win_is_valid(float), true)
+  vim.api.nvim_win_close(float, true)
+end)
+
 it("the help is shown where its tags were never made", function()
   opened()
   require("acp_agent").run("help")

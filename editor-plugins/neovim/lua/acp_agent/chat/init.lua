@@ -2,6 +2,7 @@
 
 local config = require("acp_agent.config")
 local markdown = require("acp_agent.chat.markdown")
+local names = require("acp_agent.chat.names")
 local windows = require("acp_agent.chat.windows")
 
 ---@class acp_agent.Chat
@@ -19,7 +20,6 @@ local M = {}
 
 ---@type table<integer, acp_agent.Chat> by the number of either buffer
 local by_buffer = {}
-local made = 0
 
 --- The chat that a buffer belongs to.
 ---@param buf integer
@@ -59,8 +59,7 @@ function M.get(session)
   if existing then
     return existing
   end
-  made = made + 1
-  local name = ("acp-agent://%s/%d"):format(session.client.name:gsub("[^%w_-]", "-"), made)
+  local name = names.new(session.client.name)
   local self = setmetatable({ session = session }, Chat)
   self.buf = scratch(name, "acp-agent")
   vim.bo[self.buf].modifiable = false
@@ -195,7 +194,7 @@ function Chat:close()
   self.prompt:close()
   local win = self:window()
   if win then
-    if #vim.api.nvim_tabpage_list_wins(0) + #vim.api.nvim_list_tabpages() == 2 then -- the last window
+    if #windows.standing() + #vim.api.nvim_list_tabpages() == 2 then -- the last window
       vim.cmd.enew()
     else
       vim.api.nvim_win_close(win, true)

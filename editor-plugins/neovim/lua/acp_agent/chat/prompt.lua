@@ -50,7 +50,7 @@ end
 ---@param tab? integer in this tab by default
 function Prompt:close(tab)
   local win = windows.of(self.buf, tab)
-  if win and #vim.api.nvim_tabpage_list_wins(tab or 0) > 1 then
+  if win and #windows.standing(tab) > 1 then
     vim.api.nvim_win_close(win, true)
   end
 end

@@ -17,6 +17,15 @@ function M.of(buf, tab)
   return nil
 end
 
+--- The windows of a tab but those that float above others, which cannot be left alone.
+---@param tab? integer this one by default
+---@return integer[]
+function M.standing(tab)
+  return vim.tbl_filter(function(win)
+    return vim.api.nvim_win_get_config(win).relative == ""
+  end, vim.api.nvim_tabpage_list_wins(tab or 0))
+end
+
 --- Sets options of a window for the buffer that it shows.
 ---@param win integer
 ---@param options table<string, any>

@@ -8,6 +8,7 @@ local config = require("acp_agent.config")
 local diff = require("acp_agent.diff")
 local files = require("acp_agent.files")
 local paths = require("acp_agent.paths")
+local utf8 = require("acp_agent.utf8")
 
 ---@class acp_agent.Edit
 ---@field call string
@@ -19,6 +20,13 @@ local paths = require("acp_agent.paths")
 
 local M = {}
 
+--- A text without its byte order mark, which a diff may leave out.
+---@param text string
+---@return string
+local function plain(text)
+  return (select(2, utf8.split_mark(text)))
+end
+
 --- An ask was answered with yes: its diffs are what the user agreed to.
 ---@param ask acp_agent.Ask
 ---@param accepted? table<integer, table<integer, boolean>> by file and hunk; nil: all
@@ -27,7 +35,7 @@ function M.allowed(ask, accepted)
   for index, file in ipairs(ask.diffs) do
     local path = paths.resolve(file.path, ask.session.roots)
     if path then
-      local edit = { call = ask.call, old = file.old, new = file.new, applied = false }
+      local edit = { call = ask.call, old = plain(file.old), new = plain(file.new), applied = false }
       local chosen = accepted and accepted[index]
       for hunk = 1, chosen and #file.hunks or 0 do
         if not chosen[hunk] then
@@ -50,21 +58,22 @@ function M.wanted(session, path, content)
   if not edit then
     return content
   end
-  if content == edit.new and not edit.applied then
-    local current = files.read(path)
-    if current and current ~= edit.old and current ~= edit.new then
+  local mark, wanted = utf8.split_mark(content)
+  if wanted == edit.new and not edit.applied then
+    local current = plain(files.read(path) or edit.old)
+    if current ~= edit.old and current ~= edit.new then
       return nil, path .. " changed since its diff was shown to the user; read it again"
     end
   end
   if not edit.accepted then
     return content
   end
-  local text = diff.take_back(edit.old, edit.new, content, edit.accepted)
+  local text = diff.take_back(edit.old, edit.new, wanted, edit.accepted)
   if not text then
     return nil, "the user rejected parts of this edit, which cannot be told apart in " .. path
   end
   edit.applied = true
-  return text
+  return mark .. text
 end
 
 --- What the agent wanted to write was not written.
@@ -101,10 +110,12 @@ end
 ---@param accepted table<integer, boolean>
 ---@return string? problem
 function M.take_back(path, old, new, accepted)
-  local current, why = files.read(path)
-  if not current then
+  local seen, why = files.read(path)
+  if not seen then
     return why.message
   end
+  local mark, current = utf8.split_mark(seen)
+  old, new = plain(old), plain(new)
   if current == old then
     return nil -- it was never written
   end
@@ -114,7 +125,7 @@ function M.take_back(path, old, new, accepted)
   elseif text == current then
     return nil
   end
-  local problem = files.write(path, text, { save = config.current.files.save, seen = current })
+  local problem = files.write(path, mark .. text, { save = config.current.files.save, seen = seen })
   return problem and problem.message
 end
 

@@ -4,6 +4,7 @@ local files = require("acp_agent.files")
 local paths = require("acp_agent.paths")
 local inert = require("acp_agent.inert")
 local ui = require("acp_agent.ui")
+local utf8 = require("acp_agent.utf8")
 
 local namespace = vim.api.nvim_create_namespace("acp_agent.review")
 
@@ -45,6 +46,29 @@ local function scratch(name, text, path)
   return buf
 end
 
+--- Shows both buffers, in windows that are there or, where the user closed one, in a new one.
+---@private
+function Review:open_windows()
+  local function is_open(win)
+    return win and vim.api.nvim_win_is_valid(win)
+  end
+  if not is_open(self.left) and not is_open(self.right) then
+    vim.cmd("tab split")
+    self.tab = vim.api.nvim_get_current_tabpage()
+    self.left = vim.api.nvim_get_current_win()
+  end
+  if is_open(self.left) then
+    vim.api.nvim_win_set_buf(self.left, self.old)
+  else
+    self.left = vim.api.nvim_open_win(self.old, true, { split = "left", win = self.right })
+  end
+  if is_open(self.right) then
+    vim.api.nvim_win_set_buf(self.right, self.new)
+  else
+    self.right = vim.api.nvim_open_win(self.new, true, { split = "right", win = self.left })
+  end
+end
+
 local shown = 0
 
 ---@private
@@ -55,17 +79,7 @@ function Review:show()
   local name = ("acp-agent://review/%d/%s"):format(shown, vim.fs.basename(path))
   self.old = scratch(name .. "/before", file.old, file.path)
   self.new = scratch(name .. "/after", file.new, file.path)
-  if not (self.tab and vim.api.nvim_tabpage_is_valid(self.tab)) then
-    vim.cmd("tab split")
-    self.tab = vim.api.nvim_get_current_tabpage()
-    self.left = vim.api.nvim_get_current_win()
-  end
-  vim.api.nvim_win_set_buf(self.left, self.old)
-  if self.right and vim.api.nvim_win_is_valid(self.right) then
-    vim.api.nvim_win_set_buf(self.right, self.new)
-  else
-    self.right = vim.api.nvim_open_win(self.new, true, { split = "right", win = self.left })
-  end
+  self:open_windows()
   for _, win in ipairs({ self.left, self.right }) do
     vim.wo[win][0].winfixwidth = false
     vim.wo[win][0].number = true
@@ -85,8 +99,9 @@ function Review:show()
       end,
     })
   end
-  local current = self:current()
-  self.changed = current ~= (self.ask and file.old or file.new)
+  local _, current = utf8.split_mark(self:current())
+  local _, expected = utf8.split_mark(self.ask and file.old or file.new)
+  self.changed = current ~= expected
   if self.changed then
     ui.notify(vim.fs.basename(path) .. " changed since this diff was made", "warning")
   end
@@ -114,6 +129,9 @@ local STATES = {
 
 ---@private
 function Review:draw()
+  if not vim.api.nvim_buf_is_valid(self.new) then
+    return -- the user closed its window; the next file has one again
+  end
   local file, decided = self.files[self.at], self.decided[self.at]
   vim.api.nvim_buf_clear_namespace(self.new, namespace, 0, -1)
   local count = vim.api.nvim_buf_line_count(self.new)
