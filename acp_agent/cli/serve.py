@@ -9,6 +9,7 @@ from typing import NoReturn
 from acp_agent.cli.flags import read_flags
 from acp_agent.errors import AcpAgentError
 from acp_agent.server.first_line import Opening, answer_first_line
+from acp_agent.session import start_up
 from protocol.transports.claim import claim_stdio
 
 
@@ -24,6 +25,7 @@ def serve(argv: list[str]) -> int:
 
     Returns the exit status, or ends the process with it.
     """
+    start_up.begins()
     if any(word.partition("=")[0] == "--listen" for word in argv):
         from acp_agent.cli.listen import listen  # noqa: PLC0415 - where it is asked for
 

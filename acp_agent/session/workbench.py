@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from acp_agent.models.base import Driver, ModelInfo
+from acp_agent.session import start_up
 from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.turn_host import SessionHost
 
@@ -71,8 +72,11 @@ class Workbench:
             return
         self._warm = True
         await asyncio.sleep(WARM_UP_SECONDS)
-        await self._tools.get()
-        await self.driver(self._session.model)
+        try:
+            await self._tools.get()
+            await self.driver(self._session.model)
+        finally:
+            start_up.is_over()
 
     @cached_property
     def budget(self) -> Budget:

@@ -1,0 +1,87 @@
+"""What a process starts with stays, and Python's collector of cycles does not look through it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_agent.session import start_up, workbench as workbench_module
+from tests.support.agent_process import environment
+from tests.support.open_session import Desk
+
+USUAL = gc.get_threshold()
+
+AGENT = """
+import gc, os
+from acp_agent.cli.serve import serve
+gc.callbacks.append(lambda phase, info: os.write(2, b"The collector looked. "))
+serve(["--model", "demo/demo"])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    """Leave this process's collector as it was."""
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*USUAL)
+
+
+def test_the_collector_does_not_look_before_a_session_is_open(tmp_path: Path) -> None:
+    requests = [
+        ("initialize", {"protocolVersion": 1, "clientCapabilities": {}}),
+        ("session/new", {"cwd": str(tmp_path), "mcpServers": []}),
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
+        for number, (method, params) in enumerate(requests)
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", AGENT],
+        input="".join(lines),
+        env=environment(tmp_path / "home"),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert '"sessionId"' in done.stdout
+    assert done.stderr == ""
+
+
+def test_afterwards_it_looks_as_usual_at_what_is_new() -> None:
+    start_up.begins()
+    made_before: list[list[int]] = [[] for _ in range(3)]
+    start_up.is_over()
+    assert gc.get_threshold() == USUAL
+    assert not any(one is made_before for one in gc.get_objects())
+    made_since: list[object] = []
+    assert any(one is made_since for one in gc.get_objects())
+
+
+def test_what_was_made_since_is_not_left_aside_by_the_next_session_that_is_ready() -> None:
+    start_up.begins()
+    start_up.is_over()
+    made_since: list[object] = []
+    start_up.is_over()
+    assert any(one is made_since for one in gc.get_objects())
+
+
+async def test_start_up_is_over_when_the_first_prompt_could_run(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
+    start_up.begins()
+    assert gc.get_threshold() != USUAL
+    desk.session.opened([])
+    async with asyncio.timeout(10):
+        while desk.session._background:
+            await asyncio.sleep(0)
+    assert gc.get_threshold() == USUAL
