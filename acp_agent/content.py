@@ -1,7 +1,8 @@
 """Blocks of content that a user sends, an agent shows, and a tool returns.
 
 The shapes are those of the Model Context Protocol's content blocks, which the Agent Client Protocol
-shares, so that what an editor sends is kept and given back as it was.
+shares, so that what an editor sends is kept and given back as it was. All are trees, and many: the
+collector need not look for cycles through them (`gc`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ JsonObject = dict[str, Any]  # what came as JSON and is only passed on
 
 
 class _Block(
-    Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True, rename="camel"
+    Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    omit_defaults=True,
+    rename="camel",
+    gc=False,
 ):
     annotations: JsonObject | None = None
     meta: JsonObject | None = field(name="_meta", default=None)
@@ -52,7 +59,9 @@ class ResourceLinkBlock(_Block, frozen=True, kw_only=True, tag="resource_link"):
     size: int | None = None
 
 
-class ResourceContents(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ResourceContents(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False
+):
     """The body of an embedded resource: `text`, or base64 `blob`."""
 
     uri: str
@@ -71,14 +80,14 @@ class ResourceBlock(_Block, frozen=True, kw_only=True, tag="resource"):
 ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceLinkBlock | ResourceBlock
 
 
-class ContentPart(Struct, frozen=True, tag_field="type", tag="content"):
+class ContentPart(Struct, frozen=True, tag_field="type", tag="content", gc=False):
     """A content block as part of what a tool call shows."""
 
     content: ContentBlock
 
 
 class DiffPart(
-    Struct, frozen=True, tag_field="type", tag="diff", omit_defaults=True, rename="camel"
+    Struct, frozen=True, tag_field="type", tag="diff", omit_defaults=True, rename="camel", gc=False
 ):
     """A changed file: its absolute path, its whole old text (None: it is new) and its new text."""
 
@@ -87,7 +96,7 @@ class DiffPart(
     old_text: str | None = None
 
 
-class TerminalPart(Struct, frozen=True, tag_field="type", tag="terminal", rename="camel"):
+class TerminalPart(Struct, frozen=True, tag_field="type", tag="terminal", rename="camel", gc=False):
     """A live terminal of the editor's."""
 
     terminal_id: str
@@ -101,7 +110,7 @@ def text_part(text: str) -> ContentPart:
     return ContentPart(TextBlock(text=text))
 
 
-class Location(Struct, frozen=True, omit_defaults=True):
+class Location(Struct, frozen=True, omit_defaults=True, gc=False):
     """A place in a file: absolute path and, where known, a line counted from 1."""
 
     path: str

@@ -3,7 +3,7 @@
 A turn hands a driver a `ModelRequest` and reads batches of `StreamEvent`s. A stream never raises
 into the turn: its last event is `Finished` or `Failed`, and nothing follows it. A batch holds all
 that one read of the socket gave, so that a fast stream costs one journal write a read, not one a
-word.
+word. Messages are trees, and a session has thousands: the collector need not look at them (`gc`).
 """
 
 from __future__ import annotations
@@ -81,19 +81,19 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
         return f"{self.provider}/{self.id}"
 
 
-class UserText(Struct, frozen=True, tag_field="kind", tag="text"):
+class UserText(Struct, frozen=True, tag_field="kind", tag="text", gc=False):
     """Text that the user's side says."""
 
     text: str
 
 
-class UserImage(Struct, frozen=True, tag_field="kind", tag="image"):
+class UserImage(Struct, frozen=True, tag_field="kind", tag="image", gc=False):
     """A picture that the user's side shows."""
 
     image: ImageBlock
 
 
-class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result"):
+class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result", gc=False):
     """What a call gave."""
 
     call: CallId
@@ -102,19 +102,21 @@ class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_
     images: tuple[ImageBlock, ...] = ()
 
 
-class UserSide(Struct, frozen=True, tag_field="role", tag="user"):
+class UserSide(Struct, frozen=True, tag_field="role", tag="user", gc=False):
     """A message to the model. Results come first, in the order of the calls they answer."""
 
     parts: tuple[UserText | UserImage | ToolResult, ...]
 
 
-class AnswerText(Struct, frozen=True, tag_field="kind", tag="answer_text"):
+class AnswerText(Struct, frozen=True, tag_field="kind", tag="answer_text", gc=False):
     """Text that the model said."""
 
     text: str
 
 
-class AnswerThought(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_thought"):
+class AnswerThought(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_thought", gc=False
+):
     """Reasoning of the model's; a driver sends it back only where `provider` is its own."""
 
     text: str
@@ -122,7 +124,7 @@ class AnswerThought(Struct, frozen=True, kw_only=True, tag_field="kind", tag="an
     seal: JsonObject | None = None
 
 
-class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_call"):
+class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_call", gc=False):
     """A call that the model made; `arguments` is JSON text, not always valid."""
 
     call: CallId
@@ -131,7 +133,7 @@ class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answe
     seal: JsonObject | None = None
 
 
-class ModelSide(Struct, frozen=True, tag_field="role", tag="model"):
+class ModelSide(Struct, frozen=True, tag_field="role", tag="model", gc=False):
     """An answer of the model's, in the order in which it came."""
 
     parts: tuple[AnswerText | AnswerThought | AnswerCall, ...]

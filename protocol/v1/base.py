@@ -38,8 +38,11 @@ UInt64 = Annotated[int, Meta(ge=0)]  # msgspec has no limit above 2**63 - 1
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class Bare(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A type without room for metadata."""
+class Bare(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """A type without room for metadata.
+
+    Out of the collector's sight (`gc`): a message is a tree, and a replay makes thousands.
+    """
 
 
 class Wire(Bare, frozen=True, kw_only=True):
