@@ -7,8 +7,8 @@ events that shorten it when it has become too long (`acp_agent.agent.view`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 
@@ -21,7 +21,6 @@ from acp_agent.events import (
     AgentText,
     AgentThought,
     BackgroundCommandChanged,
-    ChildWorked,
     CompactionChanged,
     ContextTrimmed,
     Event,
@@ -99,8 +98,9 @@ class Context:
     def feed(self, events: Iterable[Event]) -> None:
         """Take further events in."""
         for event in events:
-            if not isinstance(event, ChildWorked):  # a child has a context of its own
-                self._take(event)
+            take = self._TAKES.get(type(event))
+            if take is not None:
+                take(self, event)
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -169,65 +169,60 @@ class Context:
         """Whether what came last is something the user said, and no model was asked about it."""
         return self._said_since and self.has_unanswered_words
 
-    def _take(self, event: Event) -> None:
-        match event:
-            # Only what the model was asked for is its own: the agent says things by itself too,
-            # in the middle of an answer or of a call, and the model never learns of them.
-            case AgentText() if event.message == self._asked:
-                self._writing.flow(AnswerText, event.text)
-            case AgentThought() if event.message == self._asked:
-                self._writing.flow(AnswerThought, event.text)
-            case ThoughtSealed():
-                self._writing.seal(event)
-            case ToolCalled():
-                self._writing.call(event)
-                self._coming.called(event.call)
-            case ModelAsked():
-                self._asked, self._asked_tokens = event.message, self.tokens
-                self._said_since = False
-            case ModelAnswered() if event.message == self._asked:
-                self._answered(event)
-            case ToolEnded():
-                self._ended(event)
-            case UserMessage():
-                self._say(event)
-            case BackgroundCommandChanged():
-                self._coming.heard(event)
-            case PromptRepeated():
-                self._coming.repeated(event)
-                self._settle()
-            case TurnStarted():
-                self._turn += 1
-                self._turn_began_at = len(self._view.entries)
-            case TurnEnded():
-                self._end_turn(event)
-            case TurnInterrupted():
-                self._close()
-                self._coming.note = INTERRUPTED_NOTE
-            case SystemPromptWritten():
-                self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
-            case _:
-                self._change(event)
+    # Only what the model was asked for is its own: the agent says things by itself too, in the
+    # middle of an answer or of a call, and the model never learns of them.
 
-    def _change(self, event: Event) -> None:
-        """Take in what changes messages that were there before."""
-        match event:
-            case CompactionChanged():
-                self._compact(event)
-            case ContextTrimmed():
-                self._trim(event)
-            case Rewound() if event.conversation:
-                self._rewind(event)
-            case PicturesDescribed():
-                self._pictures.pop(event.of, None)
-                self._view.amend(event.of, event.text)
-            case LoopNoticed() if event.note:
-                self._view.amend(event.call, event.note)
-            case NoticeShown() if event.for_model:
-                self._coming.noted(event)
-                self._settle()
-            case _:
-                pass
+    def _said(self, event: AgentText) -> None:
+        if event.message == self._asked:
+            self._writing.flow(AnswerText, event.text)
+
+    def _thought(self, event: AgentThought) -> None:
+        if event.message == self._asked:
+            self._writing.flow(AnswerThought, event.text)
+
+    def _sealed(self, event: ThoughtSealed) -> None:
+        self._writing.seal(event)
+
+    def _called(self, event: ToolCalled) -> None:
+        self._writing.call(event)
+        self._coming.called(event.call)
+
+    def _ask(self, event: ModelAsked) -> None:
+        self._asked, self._asked_tokens = event.message, self.tokens
+        self._said_since = False
+
+    def _heard(self, event: BackgroundCommandChanged) -> None:
+        self._coming.heard(event)
+
+    def _repeat(self, event: PromptRepeated) -> None:
+        self._coming.repeated(event)
+        self._settle()
+
+    def _begin_turn(self, event: TurnStarted) -> None:
+        del event
+        self._turn += 1
+        self._turn_began_at = len(self._view.entries)
+
+    def _interrupt(self, event: TurnInterrupted) -> None:
+        del event
+        self._close()
+        self._coming.note = INTERRUPTED_NOTE
+
+    def _instruct(self, event: SystemPromptWritten) -> None:
+        self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
+
+    def _describe(self, event: PicturesDescribed) -> None:
+        self._pictures.pop(event.of, None)
+        self._view.amend(event.of, event.text)
+
+    def _notice_loop(self, event: LoopNoticed) -> None:
+        if event.note:
+            self._view.amend(event.call, event.note)
+
+    def _note(self, event: NoticeShown) -> None:
+        if event.for_model:
+            self._coming.noted(event)
+            self._settle()
 
     @property
     def _writing(self) -> OpenAnswer:
@@ -239,6 +234,8 @@ class Context:
         return self._answer
 
     def _answered(self, event: ModelAnswered) -> None:
+        if event.message != self._asked:
+            return
         if event.discarded:
             # The same request is made again: what the user said meanwhile is no part of it.
             self._answer = None
@@ -270,6 +267,8 @@ class Context:
 
     def _rewind(self, event: Rewound) -> None:
         """Go back, and leave behind what was about to be said."""
+        if not event.conversation:
+            return
         self._coming.forget_calls()
         self._coming.note = ""
         self._answer, self._asked, self.counted = None, None, None
@@ -319,3 +318,28 @@ class Context:
             return
         for message, said, opens in self._coming.take():
             self._view.append(message, said=said, turn=self._turn, opens=opens)
+
+    # By type and not by pattern: a session that is opened again has thousands of events. What a
+    # child did is none of them; it has a context of its own.
+    _TAKES: ClassVar[Mapping[type[Event], Callable[[Context, Any], None]]] = {
+        AgentText: _said,
+        AgentThought: _thought,
+        BackgroundCommandChanged: _heard,
+        CompactionChanged: _compact,
+        ContextTrimmed: _trim,
+        LoopNoticed: _notice_loop,
+        ModelAnswered: _answered,
+        ModelAsked: _ask,
+        NoticeShown: _note,
+        PicturesDescribed: _describe,
+        PromptRepeated: _repeat,
+        Rewound: _rewind,
+        SystemPromptWritten: _instruct,
+        ThoughtSealed: _sealed,
+        ToolCalled: _called,
+        ToolEnded: _ended,
+        TurnEnded: _end_turn,
+        TurnInterrupted: _interrupt,
+        TurnStarted: _begin_turn,
+        UserMessage: _say,
+    }

@@ -90,7 +90,7 @@ class ClientEditor(ABC):
 
     def _own(self, session: SessionId, events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
         """A session's journal as it is shown again, with the children that are its own."""
-        if not any(isinstance(event, SubagentChanged) for event in events):
+        if SubagentChanged not in map(type, events):
             return events
         from acp_agent.server.children import without_inherited  # noqa: PLC0415 - rare
 

@@ -27,6 +27,8 @@ from acp_agent.ids import CallId, MessageId, SessionId, TurnId, new_message_id
 
 CUT_COMPACTION = "The agent was stopped before it was done."
 
+_OF_COMMANDS = frozenset({BackgroundCommandChanged, ChildWorked})
+
 
 def closing(events: Sequence[Event]) -> list[AnyEvent]:
     """The events that close a turn found open at the journal's end, and what is open in it.
@@ -74,6 +76,8 @@ def lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     """
     running: dict[CallId, AnyEvent] = {}
     for event in events:
+        if type(event) not in _OF_COMMANDS:  # nearly always, and a session has thousands
+            continue
         change = of_a_child(event)
         if not isinstance(change, BackgroundCommandChanged):
             continue
@@ -87,19 +91,19 @@ def lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     return list(running.values())
 
 
-def interruption(events: Iterable[Event]) -> TurnInterrupted | None:
+def interruption(events: Sequence[Event]) -> TurnInterrupted | None:
     """The event that closes a turn found open at the journal's end; None where none is open.
 
     It names the message that was being written and the calls that never ended.
     """
-    turn: TurnId | None = None
+    found = _open_turn(events)
+    if found is None:
+        return None
+    turn, done = found
     writing: MessageId | None = None
     calls: dict[CallId, None] = {}
-    for event in events:
+    for event in done:
         match event:
-            case TurnStarted():
-                turn, writing = event.turn, None
-                calls.clear()
             case AgentText() | AgentThought():
                 writing = event.message
             case ModelAnswered() if event.message == writing:
@@ -108,10 +112,16 @@ def interruption(events: Iterable[Event]) -> TurnInterrupted | None:
                 calls[event.call] = None
             case ToolEnded():
                 calls.pop(event.call, None)
-            case TurnEnded() | TurnInterrupted():
-                turn = None
             case _:
                 pass
-    if turn is None:
-        return None
     return TurnInterrupted(turn=turn, message=new_message_id(), cut=writing, calls=tuple(calls))
+
+
+def _open_turn(events: Sequence[Event]) -> tuple[TurnId, Sequence[Event]] | None:
+    """The turn that is open at the journal's end, and all that was done in it."""
+    for back, event in enumerate(reversed(events), 1):
+        if isinstance(event, TurnEnded | TurnInterrupted):
+            break
+        if isinstance(event, TurnStarted):
+            return event.turn, events[-back:]
+    return None

@@ -35,16 +35,20 @@ class Settings:
     def take(self, events: Sequence[AnyEvent]) -> None:
         """Bring the settings up to further events."""
         for event in events:
-            match event:
-                case ConfigChanged(option="mode") if event.value in MODE_IDS:
-                    self._mode = cast("Mode", event.value)
-                case ConfigChanged(option="model"):
-                    self._stored_model = event.value
-                    self._follow(event.value)
-                case ConfigChanged(option="thought_level"):
-                    self._thought = event.value
-                case _:
-                    pass
+            if isinstance(event, ConfigChanged):
+                self._changed(event)
+
+    def _changed(self, event: ConfigChanged) -> None:
+        match event.option:
+            case "mode" if event.value in MODE_IDS:
+                self._mode = cast("Mode", event.value)
+            case "model":
+                self._stored_model = event.value
+                self._follow(event.value)
+            case "thought_level":
+                self._thought = event.value
+            case _:
+                pass
 
     def _follow(self, ref: str) -> None:
         """Use the model that was chosen; where none was yet, `choose_model` does so."""

@@ -32,6 +32,25 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.agent.loop_guard import LoopGuard
 
 
+# What `SessionState` looks at by itself; a session that is opened again has thousands of others.
+_HEEDED = frozenset(
+    {
+        ChildWorked,
+        ConfigChanged,
+        DirectoriesChanged,
+        ModelAnswered,
+        SessionForked,
+        SystemPromptGiven,
+        SystemPromptWritten,
+        TitleChanged,
+        TurnEnded,
+        TurnInterrupted,
+        TurnStarted,
+        UsageReported,
+    }
+)
+
+
 class SessionState:
     """Follows from a session's events alone. Feed it every event, in order.
 
@@ -80,39 +99,43 @@ class SessionState:
         self.context.feed(events)
         self.settings.take(events)
         for event in events:
-            match event:
-                case TitleChanged():
-                    self.title = event.title
-                case UsageReported() if event.cost is not None:
-                    self.cost = max(self.cost or 0.0, event.cost)
-                case TurnStarted():
-                    self.turn_is_open = True
-                    self.turn_usage = None
-                    self.spent_before = self.spent_in_turn or self.spent_before
-                    self.spent_in_turn = Spending()
-                    self.turns += 1
-                case ModelAnswered() if event.usage:
-                    self.last_usage = self.last_usage if event.discarded else event.usage
-                    self._spend(event)
-                case ChildWorked(did=ModelAnswered() as answered) if answered.usage:
-                    self._spend(answered)
-                case ConfigChanged() if event.option.startswith("budget."):
-                    self.budget[event.option] = event.value
-                case TurnEnded() | TurnInterrupted():
-                    self.turn_is_open = False
-                case DirectoriesChanged():
-                    self.moved = True
-                case SystemPromptGiven():
-                    self.given_system_prompt, self.system_prompt_is_due = event, True
-                case SystemPromptWritten():
-                    self.system_prompt_is_due = False
-                case SessionForked():
-                    self.sources.append(event.source)
-                    self.spent = Spending()
-                case _:
-                    pass
+            if type(event) in _HEEDED:
+                self._take(event)
         if self.turns:  # there are no calls before
             self.loops.take(events)
+
+    def _take(self, event: AnyEvent) -> None:
+        match event:
+            case TurnStarted():
+                self.turn_is_open = True
+                self.turn_usage = None
+                self.spent_before = self.spent_in_turn or self.spent_before
+                self.spent_in_turn = Spending()
+                self.turns += 1
+            case TurnEnded() | TurnInterrupted():
+                self.turn_is_open = False
+            case UsageReported() if event.cost is not None:
+                self.cost = max(self.cost or 0.0, event.cost)
+            case ModelAnswered() if event.usage:
+                self.last_usage = self.last_usage if event.discarded else event.usage
+                self._spend(event)
+            case ChildWorked(did=ModelAnswered() as answered) if answered.usage:
+                self._spend(answered)
+            case ConfigChanged() if event.option.startswith("budget."):
+                self.budget[event.option] = event.value
+            case TitleChanged():
+                self.title = event.title
+            case DirectoriesChanged():
+                self.moved = True
+            case SystemPromptGiven():
+                self.given_system_prompt, self.system_prompt_is_due = event, True
+            case SystemPromptWritten():
+                self.system_prompt_is_due = False
+            case SessionForked():
+                self.sources.append(event.source)
+                self.spent = Spending()
+            case _:
+                pass
 
     def charge(self, price: float | None) -> float | None:
         """Add what a request cost; gives the cost of all of them, which is to be written next.
