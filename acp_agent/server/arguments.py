@@ -19,7 +19,9 @@ def raw_input(arguments: str) -> Any:
         decoded = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"arguments": arguments}
-    return {"arguments": arguments} if _nests(decoded, DEEPEST) else decoded
+    brackets = arguments.count("{") + arguments.count("[")  # so many levels at most
+    deep = brackets > DEEPEST and _nests(decoded, DEEPEST)
+    return {"arguments": arguments} if deep else decoded
 
 
 def _nests(value: object, levels: int) -> bool:

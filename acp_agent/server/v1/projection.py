@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from acp_agent.config.words import ENGLISH, Words
 from acp_agent.content import CallContent, Location, TerminalPart, text_part
 from acp_agent.events import (
@@ -279,16 +281,14 @@ def _update(
     meta: dict[str, Any] | None = None,
 ) -> acp.ToolCallProgress:
     """An update of a call; what is None is left out, so that it stays as it was."""
-    given: dict[str, Any] = {
-        "status": status,
-        "title": title,
-        "content": None if content is None else list(content),
-        "locations": None if locations is None else places(locations),
-        "raw_output": raw_output,
-        "meta": meta,
-    }
     return acp.ToolCallProgress(
-        tool_call_id=call, **{key: value for key, value in given.items() if value is not None}
+        tool_call_id=call,
+        status=UNSET if status is None else status,
+        title=UNSET if title is None else title,
+        content=UNSET if content is None else content,
+        locations=UNSET if locations is None else places(locations),
+        raw_output=UNSET if raw_output is None else raw_output,
+        meta=meta,
     )
 
 
