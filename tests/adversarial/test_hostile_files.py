@@ -123,27 +123,26 @@ async def test_links_to_files_that_cannot_be_read_are_named_and_the_prompt_goes_
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_an_edit_beside_invalid_utf8_changes_no_other_byte_or_nothing_at_all(
+async def test_a_file_that_is_no_utf8_is_neither_read_nor_edited_and_the_byte_is_named(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
     path = workspace_repo / "mixed.txt"
     before = "na\xefve\n".encode("latin-1") + b"plain\n"
     path.write_bytes(before)
     agent, session = await opened()
-    (read, _), (edit, ended) = await outcomes(
+    results = await outcomes(
         agent,
         session,
         model_server,
         Call("read", {"path": "mixed.txt"}),
         Call("edit", {"path": "mixed.txt", "old": "plain", "new": "changed"}),
     )
-    assert "mixed.txt" in read or "plain" in read
-    if ended["status"] == "failed":
-        assert "mixed.txt" in edit
-        assert one_line(edit)
-        assert path.read_bytes() == before
-    else:
-        assert path.read_bytes() == before.replace(b"plain", b"changed")
+    for told, ended in results:
+        assert "mixed.txt is not valid UTF-8 (byte 0xef in line 1)" in told
+        assert one_line(told)
+        assert ended["status"] == "failed"
+    assert len(results) == 2
+    assert path.read_bytes() == before
     await assert_goes_on(agent, session, model_server)
 
 

@@ -201,7 +201,9 @@ async def test_the_model_flag_wins_over_the_environment_and_works_in_both_spelli
     for words in (("--model", "demo/demo"), ("--model=demo/demo",)):
         running = await agent(*words, environ={"ACP_AGENT_MODEL": "openai/gpt-5"})
         await running.initialize()
-        await running.new_session(workspace_repo)
+        begun = await running.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
+        (model,) = [option for option in begun["configOptions"] if option["id"] == "model"]
+        assert model["currentValue"] == "demo/demo"
 
 
 @pytest.mark.covers("T10", "T1")

@@ -6,6 +6,7 @@ import pytest
 
 from tests.server.server_session import READ, OpenSession
 from tests.support.model_server import ModelServer, Stall, Status, answer
+from tests.support.wire_client import AnswerError
 
 
 @pytest.mark.covers("P10")
@@ -34,5 +35,5 @@ async def test_a_turn_without_an_answer_of_a_model_tells_no_usage(
     running, session = await opened()
     assert await running.prompt(session, "/help") == {"stopReason": "end_turn"}
     model_server.add(Status(code=400, message="no"))
-    with pytest.raises(Exception, match="no"):
+    with pytest.raises(AnswerError, match=r"400.*: no"):
         await running.prompt(session, "go")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.content import TextBlock
+from acp_agent.errors import StoreError
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -168,7 +169,7 @@ async def test_a_turn_whose_end_cannot_be_kept_is_told_to_have_ended_and_later_e
     await desk.editor.until(ToolOutput)
     desk.store.full = True
     desk.session.cancel_terminal(desk.editor.of(ToolCalled)[0].call)
-    with pytest.raises(Exception, match="disk is full"):
+    with pytest.raises(StoreError, match="disk is full"):
         await turn.result()
     shown = live(desk.editor.shown)
     view = SessionView.of(shown)
