@@ -58,8 +58,9 @@ class ClientEditor(ABC):
         """The way to the client for what a session asks, in this turn and in later ones."""
         from acp_agent.server.session_requests import SessionRequests  # noqa: PLC0415 - for prompts
 
-        session = self._parents.get(session, session)
-        return SessionRequests(self.connection, lambda: self._traces.get(session))
+        return SessionRequests(
+            self.connection, lambda: self._traces.get(self._parents.get(session, session))
+        )
 
     def trace_turn(self, session: SessionId, meta: JsonObject | None) -> None:
         """A turn began by a request with this `_meta`: what it asks is part of the same trace."""

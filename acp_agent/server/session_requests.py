@@ -22,7 +22,14 @@ R = TypeVar("R")
 class Asked(Protocol):
     """What requests can be sent to: a `Connection`, or one in a session's name."""
 
-    async def request(self, method: Method[P, R], params: P, *, timeout: float | None = None) -> R:
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout: float | None = None,
+        late: Callable[[R], None] | None = None,
+    ) -> R:
         """Ask and wait for the answer; see `Connection.request`."""
         ...
 
@@ -39,12 +46,19 @@ class SessionRequests:
         self._connection = connection
         self._trace = trace
 
-    async def request(self, method: Method[P, R], params: P, *, timeout: float | None = None) -> R:
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout: float | None = None,
+        late: Callable[[R], None] | None = None,
+    ) -> R:
         """Ask and wait for the answer; see `Connection.request`."""
         trace = self._trace()
         if trace is not None and isinstance(params, Struct):
             params = structs.replace(params, meta=trace.meta)
-        return await self._connection.request(method, params, timeout=timeout)
+        return await self._connection.request(method, params, timeout=timeout, late=late)
 
 
 async def users_answer(asking: Awaitable[R]) -> R:

@@ -135,7 +135,14 @@ class Connection:
             finally:
                 self._closed.set()
 
-    async def request(self, method: Method[P, R], params: P, *, timeout: float | None = None) -> R:
+    async def request(
+        self,
+        method: Method[P, R],
+        params: P,
+        *,
+        timeout: float | None = None,
+        late: Callable[[R], None] | None = None,
+    ) -> R:
         """Ask the peer and wait for its answer.
 
         When the wait ends early, by the time limit or because the waiting task is cancelled, the
@@ -145,13 +152,14 @@ class Connection:
             method: What to ask.
             params: With which parameters.
             timeout: Seconds to wait at most; None: as long as the connection lives.
+            late: Gets a result that comes all the same; for what has to be given back.
 
         Raises:
             RpcError: the peer answered with an error, or with a malformed result.
             TimeoutError: no answer in time.
             ConnectionError: the connection ended first.
         """
-        return await self._requests.send(method, params, timeout)
+        return await self._requests.send(method, params, timeout, late)
 
     def notify(self, method: Method[P, Any], params: P) -> None:
         """Send a notification after everything sent before. Never waits; see `drain`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from msgspec import Raw
@@ -27,9 +28,17 @@ class Requests:
         self._outbox = outbox
         self._ids = itertools.count(1)
         self._waiting: dict[int, tuple[asyncio.Future[Any], Method[Any, Any]]] = {}
+        # Given up, and not answered yet: what takes the result all the same.
+        self._late: dict[int, tuple[Callable[[Any], None], Method[Any, Any]]] = {}
         self._ended = False
 
-    async def send(self, method: Method[P, R], params: P, timeout: float | None) -> R:
+    async def send(
+        self,
+        method: Method[P, R],
+        params: P,
+        timeout: float | None,
+        late: Callable[[R], None] | None = None,
+    ) -> R:
         """Send a request and wait for its result; see `Connection.request`."""
         if method.result is None:
             raise ValueError(f"{method.name} is a notification and has no answer")
@@ -46,14 +55,20 @@ class Requests:
         except (TimeoutError, asyncio.CancelledError):
             if not future.done() or future.cancelled():
                 self._outbox.notify(CANCEL_REQUEST, {"requestId": request_id})
+                if late is not None:
+                    self._late[request_id] = (late, method)
+            elif late is not None and future.exception() is None:
+                late(future.result())  # it came in the moment in which it was given up
             raise
         finally:
             self._waiting.pop(request_id, None)
 
     def answer(self, response: messages.Response) -> None:
         """Give an answer to who waits for it; one that nobody waits for is dropped."""
-        entry = self._waiting.get(_own_id(response.id))
+        own_id = _own_id(response.id)
+        entry = self._waiting.get(own_id)
         if entry is None or entry[0].done():
+            self._answer_late(own_id, response)
             return
         future, method = entry
         try:
@@ -64,9 +79,20 @@ class Requests:
         except RpcError as error:
             future.set_exception(error)
 
+    def _answer_late(self, own_id: int, response: messages.Response) -> None:
+        late, method = self._late.pop(own_id, (None, None))
+        if late is None or method is None or response.error is not None:
+            return
+        try:
+            result = _result_of(response.result, method)
+        except RpcError:
+            return
+        late(result)
+
     def end(self) -> None:
         """The peer is gone: every request fails, those of the future too."""
         self._ended = True
+        self._late.clear()
         for future, method in self._waiting.values():
             if not future.done():
                 future.set_exception(_gone(method))

@@ -69,7 +69,11 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
-        return ClientTerminals(self.asks(session), session)
+        def place() -> SessionId:
+            """A child's calls are its parent's to a client that knows of no child sessions."""
+            return session if self.client.subagents else self.parent_of(session) or session
+
+        return ClientTerminals(self.asks(session), place)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""

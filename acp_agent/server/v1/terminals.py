@@ -25,11 +25,17 @@ ANSWER_SECONDS = 10.0
 
 
 class ClientTerminals:
-    """`EditorTerminals` of one session over the connection."""
+    """`EditorTerminals` of one session over the connection.
 
-    def __init__(self, connection: Asked, session: SessionId) -> None:
+    Args:
+        connection: the client's.
+        session: gives the session in whose calls the terminals are shown.
+    """
+
+    def __init__(self, connection: Asked, session: Callable[[], SessionId]) -> None:
         self._connection = connection
         self._session = session
+        self._releasing: set[asyncio.Task[None]] = set()
 
     async def run(
         self,
@@ -42,52 +48,60 @@ class ClientTerminals:
     ) -> CommandResult:
         """Run a command line in a terminal of the editor's.
 
+        The terminal is given back, and with that its command ended, whatever happens; also where
+        the editor makes it when nobody waits for it any more.
+
         Raises:
             WorkspaceError: the editor refused, or did not answer.
         """
+        session = self._session()
         try:
-            terminal = await self._create(command, cwd, limit_bytes)
+            terminal = await self._create(session, command, cwd, limit_bytes)
             try:
                 await on_start(terminal)
-                timed_out = await self._wait(terminal, timeout)
-                return await self._result(terminal, timed_out=timed_out)
+                timed_out = await self._wait(session, terminal, timeout)
+                return await self._result(session, terminal, timed_out=timed_out)
             finally:
-                # Shielded: a terminal is given back even when the turn is cancelled.
-                await asyncio.shield(self._release(terminal))
+                self._give_back(session, terminal)
         except RpcError as error:
             raise WorkspaceError(f"the editor's terminal failed: {error.message}") from None
         except (TimeoutError, ConnectionError):
             raise WorkspaceError("the editor's terminal does not answer") from None
 
-    async def _create(self, command: str, cwd: Path, limit_bytes: int) -> str:
+    async def _create(self, session: SessionId, command: str, cwd: Path, limit_bytes: int) -> str:
         request = acp.CreateTerminalRequest(
-            session_id=self._session,
+            session_id=session,
             command="bash",
             args=["-c", command],
             cwd=str(cwd),
             output_byte_limit=limit_bytes,
         )
-        response = await self._connection.request(TERMINAL_CREATE, request, timeout=ANSWER_SECONDS)
+        response = await self._connection.request(
+            TERMINAL_CREATE,
+            request,
+            timeout=ANSWER_SECONDS,
+            late=lambda response: self._give_back(session, response.terminal_id),
+        )
         return response.terminal_id
 
-    async def _wait(self, terminal: str, timeout: float) -> bool:
+    async def _wait(self, session: SessionId, terminal: str, timeout: float) -> bool:
         """Wait for the command's end; whether it had to be killed."""
-        request = acp.WaitForTerminalExitRequest(session_id=self._session, terminal_id=terminal)
+        request = acp.WaitForTerminalExitRequest(session_id=session, terminal_id=terminal)
         try:
             await self._connection.request(TERMINAL_WAIT_FOR_EXIT, request, timeout=timeout)
         except TimeoutError:
             await self._connection.request(
                 TERMINAL_KILL,
-                acp.KillTerminalRequest(session_id=self._session, terminal_id=terminal),
+                acp.KillTerminalRequest(session_id=session, terminal_id=terminal),
                 timeout=ANSWER_SECONDS,
             )
             return True
         return False
 
-    async def _result(self, terminal: str, *, timed_out: bool) -> CommandResult:
+    async def _result(self, session: SessionId, terminal: str, *, timed_out: bool) -> CommandResult:
         response = await self._connection.request(
             TERMINAL_OUTPUT,
-            acp.TerminalOutputRequest(session_id=self._session, terminal_id=terminal),
+            acp.TerminalOutputRequest(session_id=session, terminal_id=terminal),
             timeout=ANSWER_SECONDS,
         )
         status = response.exit_status
@@ -99,10 +113,16 @@ class ClientTerminals:
             total_bytes=len(response.output.encode("utf-8", "replace")),
         )
 
-    async def _release(self, terminal: str) -> None:
+    def _give_back(self, session: SessionId, terminal: str) -> None:
+        """Release a terminal. Nobody waits for the answer: a turn that is stopped ends at once."""
+        task = asyncio.get_running_loop().create_task(self._release(session, terminal))
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+
+    async def _release(self, session: SessionId, terminal: str) -> None:
         with contextlib.suppress(RpcError, TimeoutError, ConnectionError):
             await self._connection.request(
                 TERMINAL_RELEASE,
-                acp.ReleaseTerminalRequest(session_id=self._session, terminal_id=terminal),
+                acp.ReleaseTerminalRequest(session_id=session, terminal_id=terminal),
                 timeout=ANSWER_SECONDS,
             )
