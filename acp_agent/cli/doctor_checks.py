@@ -124,7 +124,8 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 
     secrets = Secrets(paths.secrets_file, environ)
     try:
-        loaded = load_providers(_config(paths, environ), secrets, environ)
+        config = _config(paths, environ)
+        loaded = load_providers(config, secrets, environ)
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
         origins = {p.id: secrets.origin(p.id, p.key_env) for p in providers}
     except AcpAgentError as error:
@@ -148,12 +149,17 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
             return Finding("broken", _with(what, told(answer.detail)), remedy)
         if answer.verdict == "unreachable" and provider.key is None:
             return Finding("info", _with(what, words("not running")))
-        remedy = words("check its address and the network")
+        remedy = words("check its address, which often ends in /v1, and the network")
         return Finding("missing", _with(what, told(answer.detail)), remedy)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         found = list(pool.map(ask, providers))
-    if not any(provider.key for provider in providers):
+    for provider in loaded.values():
+        # What a cloud lacks is of no interest to those who never set anything of it.
+        meant = provider.platform is None or provider.key or provider.id in config.providers
+        if provider.lacks is not None and meant:
+            found.append(Finding("broken", f"{provider.id}: {told(provider.lacks)}"))
+    if not any(provider.key for provider in loaded.values()):
         remedy = words("acp-agent login, or set a variable such as ANTHROPIC_API_KEY")
         found.append(Finding("missing", words("no provider has a key"), remedy))
     return found

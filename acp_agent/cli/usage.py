@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
@@ -69,10 +70,11 @@ def run(argv: list[str]) -> int:
 
 
 def _days(text: str) -> int:
-    days = int(text)
-    if not 1 <= days <= MOST_DAYS:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DAYS:,}")
-    return days
+    with suppress(ValueError):
+        days = int(text)
+        if 1 <= days <= MOST_DAYS:
+            return days
+    raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DAYS:,}")
 
 
 async def _show(options: argparse.Namespace) -> int:
@@ -184,8 +186,9 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
         say()
         say(
             words(
-                "+?: there is no known price for {count} of the requests; `[models]` in the "
+                "{mark}: there is no known price for {count} of the requests; `[models]` in the "
                 "configuration can name one.",
+                mark="+?" if whole.cost else "?",
                 count=f"{whole.unpriced:,}",
             )
         )
@@ -209,6 +212,11 @@ def _money(total: Total) -> str:
     return f"{total.cost:,.4f} +?" if total.cost else "?"
 
 
+def _dollars(total: Total) -> str:
+    money = _money(total)
+    return money if money == "?" else f"${money}"
+
+
 def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
     """Money where any was spent, else tokens."""
     money = any(total.cost for total in totals)
@@ -224,7 +232,7 @@ def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
         Bar(
             total.name,
             total.cost if money else _tokens(total),
-            f"${_money(total)}" if money else words("{count} tokens", count=f"{_tokens(total):,}"),
+            _dollars(total) if money else words("{count} tokens", count=f"{_tokens(total):,}"),
         )
         for total in shown
     ]
@@ -237,9 +245,8 @@ def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
         with path.open("x", encoding="utf-8") as file:  # never over a file that is there
             file.write(svg(bars, title=_title(by)))
     except OSError as error:
-        raise InvalidInputError(
-            f"cannot write {path} ({error.strerror or type(error).__name__})", field="plot"
-        ) from None
+        why = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot write {path} ({why})", field="plot") from None
 
 
 def _title(by: By) -> str:

@@ -104,6 +104,8 @@ def _judge(status: int, body: bytes) -> Answer:
         return Answer(verdict="refused", detail=f"does not take the key (HTTP {status})")
     if status != 200:
         return Answer(verdict="unclear", detail=f"answers HTTP {status} when asked for its models")
+    if body.lstrip().startswith(b"<"):
+        return Answer(verdict="unclear", detail="answers with a page, as no API does")
     try:
         models = _names(body)
     except (DecodeError, UnicodeDecodeError):

@@ -51,6 +51,7 @@ class Provider:
         self.key = key
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.status: int | None = None  # answered to everything, where set
+        self.page = b""  # answered in place of the models, where set
         self.url = ""
 
 
@@ -67,13 +68,14 @@ def provider(key: str) -> Iterator[Provider]:
                 "Bearer "
             )
             status = served.status or (200 if given == served.key else 401)
-            body = json.dumps({"data": [{"id": "one"}, {"id": "two"}]} if status == 200 else {})
+            listed = {"data": [{"id": "one"}, {"id": "two"}]} if status == 200 else {}
+            body = served.page or json.dumps(listed).encode()
             self.send_response(status)
             if 300 <= status < 400:
                 self.send_header("Location", f"{served.url}/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body.encode())
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
             return

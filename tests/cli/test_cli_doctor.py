@@ -76,6 +76,29 @@ def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_pat
     assert remedies["kimi"] == "set KIMI_API_KEY to a key that is valid"
 
 
+def test_a_variable_that_holds_no_key_or_no_address_is_broken_and_named(tmp_path: Path) -> None:
+    environ = {"OPENAI_API_KEY": f"{KEY}\nsecond line", "KIMI_BASE_URL": "api.kimi.com"}
+    status, parts = doctor(tmp_path, "--offline", environ=environ)
+    assert status == 1
+    told = {f["what"] for f in parts["Providers"] if f["state"] == "broken"}
+    unlike = "has line breaks or unusual characters, which no key has; set it again"
+    assert told == {
+        f"openai: OPENAI_API_KEY {unlike}",
+        "kimi: KIMI_BASE_URL is no address; write one like https://host/v1",
+    }
+
+
+def test_a_page_in_the_place_of_an_api_is_not_taken_for_one(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        served.page = b"<!DOCTYPE html><title>Welcome</title>"
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": served.url}
+        _, parts = doctor(tmp_path, environ=environ)
+    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+    assert openai["state"] == "missing"
+    assert "answers with a page, as no API does" in openai["what"]
+    assert "often ends in /v1" in openai["remedy"]
+
+
 def test_a_provider_that_does_not_answer_is_told_and_is_not_our_fault(tmp_path: Path) -> None:
     environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": CLOSED_PORT}
     status, parts = doctor(tmp_path, environ=environ)

@@ -82,6 +82,20 @@ def test_requests_without_a_known_price_are_marked(tmp_path: Path) -> None:
     assert next(row.split()[-1] for row in done.stdout.splitlines() if "local/own" in row) == "?"
 
 
+def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
+    tmp_path: Path,
+) -> None:
+    keep(tmp_path, NOON, took(model="mine/one", cost=None))
+    alone = acp_agent(tmp_path, "usage", "--by", "model").stdout
+    assert "\n?: there is no known price" in alone
+    assert "+?" not in alone
+    keep(tmp_path, NOON, took(cost=1.0))
+    bars = acp_agent(tmp_path, "usage", "--by", "model").stdout
+    assert "\n+?: there is no known price" in bars
+    (bar,) = [line for line in bars.splitlines() if line.startswith("mine/one") and "│" in line]
+    assert bar.split("│")[1].strip() == "?"
+
+
 def test_a_price_that_was_not_kept_is_todays(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "config.toml").write_text(
@@ -142,7 +156,9 @@ def test_without_any_session_nothing_is_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("days", ["0", "-1", "many", "99999"])
 def test_a_wrong_number_of_days_is_refused(days: str, tmp_path: Path) -> None:
-    assert acp_agent(tmp_path, "usage", "--days", days).returncode == 2
+    done = acp_agent(tmp_path, "usage", "--days", days)
+    assert done.returncode == 2
+    assert done.stderr.endswith("error: argument --days: a number from 1 to 3,660\n")
 
 
 def test_ten_thousand_requests_are_summed_up_while_a_session_runs(tmp_path: Path) -> None:
