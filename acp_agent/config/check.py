@@ -19,6 +19,12 @@ Key: TypeAlias = str | int
 
 _SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secret", "password"})
 
+_VARIABLE_OF_A_KEY = "key_env"
+_NO_VARIABLE = (
+    "the name of a variable belongs here, such as COMPANY_MODELS_KEY; if it is a key, take it out "
+    "and run 'acp-agent login'"
+)
+
 
 class Problem(Struct, frozen=True):
     """One mistake: the way to it, and what is wrong and how to mend it, in one line."""
@@ -109,7 +115,9 @@ def _check_leaf(
     try:
         msgspec.convert(value, annotation, strict=True)
     except msgspec.ValidationError:
-        yield Problem(path, _leaf_text(value, kind, meta))
+        # What stands where a key's variable belongs may be the key: it is not repeated.
+        named = isinstance(value, str) and path[-1:] == (_VARIABLE_OF_A_KEY,)
+        yield Problem(path, _NO_VARIABLE if named else _leaf_text(value, kind, meta))
 
 
 def _leaf_text(value: object, kind: Any, meta: Meta | None) -> str:

@@ -19,6 +19,9 @@ DefinitionModel = Annotated[
 ]
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
+VariableName = Annotated[
+    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", examples=["COMPANY_MODELS_KEY"])
+]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
@@ -38,7 +41,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     ] = None
     base_url: Annotated[HttpAddress | None, Meta(description="Where its API answers.")] = None
     key_env: Annotated[
-        str | None, Meta(description="The environment variable that holds the key.")
+        VariableName | None, Meta(description="The environment variable that holds the key.")
     ] = None
     headers: Annotated[
         dict[str, str], Meta(description="Further HTTP headers, sent with every request.")

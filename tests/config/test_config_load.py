@@ -14,6 +14,7 @@ from acp_agent.config.load import SIZE_LIMIT, load_config
 from acp_agent.config.report import list_problems
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.errors import ConfigError
+from tests.support.ordinary_user import shared_folder, without_root
 
 
 def write(folder: Path, text: str | bytes) -> Path:
@@ -134,6 +135,10 @@ MISTAKES = {
         "[providers.x]\napi_key = 'abc123'",
         (":2:", "api_key", "acp-agent login"),
     ),
+    "a key in its variable's place": (
+        "[providers.x]\nkey_env = 'sk-abc123'",
+        (":2:", "key_env", "name of a variable", "acp-agent login"),
+    ),
     "no TOML": ("mode = 'ask'\nmodel = \n", (":2:", "not TOML")),
     "an open string": ('a = 1\nb = "x', (":2:", "not TOML")),
     "a key twice": ("mode = 'ask'\n\nmode = 'plan'", (":3:", "not TOML")),
@@ -155,6 +160,14 @@ def test_a_mistake_is_told_in_one_line_with_place_and_remedy(
     for part in parts[1:]:
         assert part in message
     assert "abc123" not in message
+
+
+def test_a_key_in_its_variables_place_is_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[providers.x]\nkey_env = 'sk-abc123'\n")
+    with pytest.raises(ConfigError) as raised:
+        load_config(path, {})
+    assert "abc123" not in str(raised.value)
 
 
 def test_several_mistakes_are_counted_and_all_listed(tmp_path: Path) -> None:
@@ -206,9 +219,9 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
         load_config(path, {})
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
-    path = write(tmp_path, "")
-    path.chmod(0)
-    with pytest.raises(ConfigError, match="check who may read it"):
-        load_config(path, {})
+def test_an_unreadable_file_is_told() -> None:
+    with shared_folder() as folder, without_root():
+        path = write(folder, "")
+        path.chmod(0)
+        with pytest.raises(ConfigError, match="check who may read it"):
+            load_config(path, {})
