@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import pickle
 import stat
 import subprocess
@@ -24,6 +23,7 @@ from acp_agent.config.secret import Secret
 from acp_agent.config.secrets import Origin, Secrets
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.workspace.environment import command_environ
+from tests.support.ordinary_user import shared_folder, without_root
 
 KEY = "sk-test-0123456789abcdef"
 OTHER = "sk-test-fedcba9876543210"
@@ -304,11 +304,12 @@ def test_what_the_file_holds_does_not_show_its_keys(path: Path) -> None:
     assert KEY not in repr(stored_keys.read_stored_keys(path))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(ConfigError, match="cannot write"):
-        Secrets(tmp_path / "secrets.json", {}).set("openai", KEY)
+def test_a_folder_that_cannot_be_written_is_told() -> None:
+    with shared_folder() as folder, without_root():
+        closed = folder / "closed"
+        closed.mkdir(mode=0o500)
+        with pytest.raises(ConfigError, match="cannot write"):
+            Secrets(closed / "secrets.json", {}).set("openai", KEY)
 
 
 @pytest.mark.parametrize("name", ["DEPLOY_PASSPHRASE", "NPM_TOKENS", "signing_private_key"])

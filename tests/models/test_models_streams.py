@@ -34,12 +34,19 @@ from tests.support.model_server import (
 )
 
 APIS = ("openai", "openai_responses", "anthropic", "gemini", "bedrock", "vertex", "azure")
+# Gemini's calls come whole, their arguments as part of the event's JSON.
+IN_PIECES = tuple(api for api in APIS if api != "gemini")
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[ModelServer]:
     async with ModelServer() as running:
         yield running
+
+
+def sent_by(*apis: str) -> pytest.MarkDecorator:
+    """With the driver of each of these APIs alone."""
+    return pytest.mark.parametrize("driver", apis, indirect=True)
 
 
 @pytest.fixture(params=APIS)
@@ -105,24 +112,22 @@ async def test_a_call_without_arguments_has_an_empty_object(
     assert (await gather(driver.stream(ask()))).calls == [("list", "{}")]
 
 
+@sent_by(*IN_PIECES)
 async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
     driver: Driver, server: ModelServer
 ) -> None:
     stops = {"OpenAIDriver": "length", "OpenAIResponsesDriver": "max_output_tokens"}
     stop = stops.get(type(driver).__name__, "max_tokens")
-    if "Gemini" in type(driver).__name__:
-        pytest.skip("its calls come whole")
     server.add(answer(Call("read", {"path": "a"}), Call("write", '{"path": "b", "te'), stop=stop))
     got = await gather(driver.stream(ask()))
     assert got.calls == [("read", '{"path": "a"}')]
     assert got.finished.stop == "max_tokens"
 
 
+@sent_by(*IN_PIECES)
 async def test_arguments_that_are_no_json_are_given_as_the_model_wrote_them(
     driver: Driver, server: ModelServer
 ) -> None:
-    if "Gemini" in type(driver).__name__:
-        pytest.skip("its arguments are part of the event's JSON")
     server.add(answer(Call("read", '{"path": unquoted')))
     assert (await gather(driver.stream(ask()))).calls == [("read", '{"path": unquoted')]
 

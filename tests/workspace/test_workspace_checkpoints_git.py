@@ -156,12 +156,3 @@ def test_what_the_users_repository_leaves_out_for_itself_is_left_out(
     checkpoint = kept.keep()
     put(root, {"local": "2", "a": "2"})
     assert kinds(kept.back(checkpoint)) == {"a": "modify"}
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_that_may_not_be_read_is_left_out_and_named(tmp_path: Path, root: Path) -> None:
-    put(root, {"closed": "1", "a": "1"})
-    (root / "closed").chmod(0)
-    kept = Checkpoints(tmp_path, root)
-    kept.keep()
-    assert kept.left_out() == {"closed": "unreadable"}
