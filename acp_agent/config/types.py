@@ -121,6 +121,9 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     mcp_call_seconds: Annotated[
         Seconds, Meta(description="How long a call of an MCP server's tool may run.")
     ] = 300.0
+    mcp_restart_seconds: Annotated[
+        Seconds, Meta(description="How long an MCP server that ended rests, the first time.")
+    ] = 0.5
     concurrent_calls: Annotated[
         int, Meta(ge=1, le=1_000, description="Calls of one turn that run at the same time.")
     ] = 8

@@ -81,6 +81,7 @@ class McpServers:
             cwd=cwd,
             environ=services.environ,
             connect=services.config.limits.mcp_connect_seconds,
+            rest=services.config.limits.mcp_restart_seconds,
             clean=self.clean,
         )
         asking = asyncio.Lock()

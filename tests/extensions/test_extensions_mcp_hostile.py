@@ -107,12 +107,14 @@ async def test_a_server_that_dies_in_a_call_fails_the_call_and_is_started_again(
     assert results(model_server)[-1] == "echo: back"
 
 
-@pytest.mark.slow
 async def test_a_server_that_dies_again_and_again_is_given_up(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
-    running, session = await with_servers(program("always-dies", env={"MCP_RECORD": str(record)}))
+    running, session = await with_servers(
+        program("always-dies", env={"MCP_RECORD": str(record)}),
+        config="[limits]\nmcp_restart_seconds = 0.01\n",
+    )
     await told(running, session, "is given up")
     assert sum("is started again" in notice for notice in notices(running, session)) == 3
     assert record.read_text().count("started") == 4

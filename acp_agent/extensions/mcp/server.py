@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # these bring the `mcp` package
 
 RESTARTS = 3  # in a row, before a server that dies is given up
 _STEADY_SECONDS = 60.0  # a server that lived so long dies anew, not again
-_BACKOFF_SECONDS = (0.5, 2.0, 8.0)
+_LONGER_EACH_TIME = 4  # a server that dies again and again rests so many times longer than before
 _SETTLE_SECONDS = 0.1  # after a change, before the lists are asked for: changes come in bunches
 _BETWEEN_LISTINGS = 1.0  # seconds, for a server that says "changed" without end
 _CLOSE_SECONDS = 1.2
@@ -49,11 +49,16 @@ class Owner(Protocol):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """Where and how servers are started; `connect` is in seconds, `clean` takes secrets out."""
+    """Where and how servers are started; `clean` takes secrets out.
+
+    `connect` is how long a server may take, `rest` what it gets before it is started again the
+    first time, both in seconds.
+    """
 
     cwd: Path
     environ: Mapping[str, str]
     connect: float
+    rest: float
     clean: Callable[[str], str]
 
 
@@ -148,7 +153,7 @@ class McpServer:
             await self._owner.tell(
                 f"The MCP server {self.config.name!r} ended and is started again.", f"{why}."
             )
-            await asyncio.sleep(_BACKOFF_SECONDS[restarts])
+            await asyncio.sleep(self._setting.rest * _LONGER_EACH_TIME**restarts)
             restarts += 1
 
     async def _live(self) -> str:
