@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from acp_agent.errors import InvalidInputError
 
-_EXAMPLE = "127.0.0.1:8765, localhost:8765 or [::1]:8765"
+_EXAMPLE = "127.0.0.1:8765, localhost:8765, [::1]:8765"
 
 
 class Address(NamedTuple):
