@@ -161,9 +161,9 @@ def test_a_refused_command_in_a_line_of_its_own_is_found_after_any_valid_text(
 def test_a_line_of_a_hundred_kilobytes_is_judged_quickly(piece: str) -> None:
     for size in (60_000, 100_000):
         line = piece * (size // len(piece))
-        began = time.perf_counter()
+        began = time.process_time()
         tier = classify(line, PLACE).tier
-        assert time.perf_counter() - began < 10
+        assert time.process_time() - began < 10
         assert tier != "read_only"
 
 

@@ -145,8 +145,11 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
     assert "broke" in caplog.text
 
 
-async def test_closing_does_not_wait_for_what_would_be_prepared_later(desk: Desk) -> None:
+async def test_closing_does_not_wait_for_what_would_be_prepared_later(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 600)
     desk.session.opened([])
-    async with asyncio.timeout(1):  # the warm start would begin after two seconds
+    async with asyncio.timeout(20):
         await desk.session.close()
     assert not desk.session._background

@@ -163,9 +163,9 @@ async def test_a_signal_is_named(workspace: Workspace) -> None:
 
 
 async def test_a_timeout_is_said_with_what_came_before_it(workspace: Workspace) -> None:
-    outcome = await call(workspace, "echo begun; sleep 100", timeout=0.3)
+    outcome = await call(workspace, "echo begun; sleep 100", timeout=1.5)
     assert outcome.failed
-    assert outcome.text == "begun\n[timed out after 0.3 s and was ended]"
+    assert outcome.text == "begun\n[timed out after 1.5 s and was ended]"
     assert outcome.raw_output is not None
     assert outcome.raw_output["timed_out"] is True
 

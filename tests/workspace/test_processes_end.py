@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.workspace import processes
 from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.processes import LocalProcesses
 from tests.support.orphans import MARK, marked_processes
@@ -65,8 +66,8 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 @linux
 async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> None:
     began = time.monotonic()
-    result = await home.run("echo begun; sleep 100 & sleep 100 | sleep 100", timeout=0.3)
-    assert time.monotonic() - began < 5
+    result = await home.run("echo begun; sleep 100 & sleep 100 | sleep 100", timeout=1.5)
+    assert time.monotonic() - began < 20
     assert result.timed_out
     assert result.output == "begun\n"
     assert result.signal == "SIGTERM"
@@ -76,30 +77,31 @@ async def test_a_timeout_ends_the_command_and_all_its_children(home: Home) -> No
 @linux
 async def test_a_command_that_ignores_being_asked_to_end_is_ended(home: Home) -> None:
     began = time.monotonic()
-    result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=0.2)
-    assert time.monotonic() - began < 5
+    result = await home.run("trap '' TERM; while :; do sleep 0.05; done", timeout=1.5)
+    assert time.monotonic() - began < 20
     assert (result.timed_out, result.signal) == (True, "SIGKILL")
     await until(lambda: not home.left())
 
 
 async def test_a_command_can_clean_up_when_its_time_is_over(home: Home, tmp_path: Path) -> None:
     result = await home.run(
-        "trap 'echo cleaned > cleaned; exit 3' TERM; while :; do sleep 0.02; done", timeout=0.3
+        "trap 'echo cleaned > cleaned; exit 3' TERM; while :; do sleep 0.02; done", timeout=1.5
     )
     assert (result.timed_out, result.exit_code) == (True, 3)
     assert (tmp_path / "cleaned").read_text() == "cleaned\n"
 
 
 @linux
-async def test_a_cancelled_command_is_gone_at_once_with_its_group(home: Home) -> None:
+async def test_a_cancelled_command_is_gone_at_once_with_its_group(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_TERM_GRACE", 60)  # the moment that a group is given otherwise
     task = await home.start("trap '' TERM; sleep 100 & sleep 100 & echo ready; wait")
     began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (
-        time.monotonic() - began < 0.5
-    )  # less than the moment that an ended group is given otherwise
+    assert time.monotonic() - began < 20
     await until(lambda: not home.left())
 
 
@@ -122,14 +124,17 @@ async def test_a_process_left_in_the_background_ends_with_the_command(
 ) -> None:
     began = time.monotonic()
     result = await home.run(command)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert result.exit_code == 0
     assert result.output.startswith("on\n")
     assert "left in the background were ended" in result.output
     await until(lambda: not home.left())
 
 
-async def test_a_background_process_that_ends_by_itself_is_waited_for(home: Home) -> None:
+async def test_a_background_process_that_ends_by_itself_is_waited_for(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_LINGER", 20)
     result = await home.run("(sleep 0.1; echo late) & echo on")
     assert result.output == "on\nlate\n"
 
@@ -138,7 +143,7 @@ async def test_a_background_process_that_ends_by_itself_is_waited_for(home: Home
 async def test_a_daemon_lives_on_after_its_command_and_ends_with_the_session(home: Home) -> None:
     began = time.monotonic()
     result = await home.run("setsid sleep 100 & sleep 0.1; echo started")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert result.output == "started\n"
     assert list(home.left().values()) == ["sleep 100"]
     await home.processes.aclose()
@@ -164,8 +169,8 @@ async def test_closing_ends_all_running_commands(home: Home) -> None:
     tasks = [await home.start("trap '' TERM; echo ready; sleep 100") for _ in range(2)]
     began = time.monotonic()
     await home.processes.aclose()
-    assert time.monotonic() - began < 4
-    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+    assert time.monotonic() - began < 20
+    results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 20)
     assert len(results) == 2
     await until(lambda: not home.left())
     with pytest.raises(WorkspaceError, match="closed"):

@@ -122,6 +122,6 @@ def test_text_made_to_slow_the_search_down_does_not() -> None:
     ]
     for piece in hostile:
         text = (piece * (50_000 // len(piece) + 1))[:50_000]
-        began = time.perf_counter()
+        began = time.process_time()
         scrub(text)
-        assert time.perf_counter() - began < 1.0, piece[:20]
+        assert time.process_time() - began < 1.0, piece[:20]
