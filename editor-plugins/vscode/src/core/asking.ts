@@ -52,6 +52,11 @@ export class Asking {
     return [...this.#permissions.values()].map((open) => open.asked);
   }
 
+  /** Whether anything waits for an answer. */
+  get waits(): boolean {
+    return this.#permissions.size + this.#questions.size > 0;
+  }
+
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
     const requestId = (lastRequest += 1);
     const call = this.transcript.toolCall({ ...record(request.toolCall) });

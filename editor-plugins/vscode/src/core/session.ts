@@ -44,6 +44,7 @@ export interface Message {
 }
 
 const STUCK_MILLISECONDS = 10_000;
+const MAX_NAME = 60; // characters of the user's words
 const MAX_COMMANDS = 500;
 const MAX_GARBAGE = 3; // notices of it in a session
 
@@ -79,6 +80,13 @@ export class Session {
 
   get running(): boolean {
     return this.#header.running;
+  }
+
+  /** What it is called: as the agent says, or else by the user's first words. */
+  get name(): string {
+    if (this.#header.title !== "") return this.#header.title;
+    const first = this.transcript.items.find((item) => item.kind === "user");
+    return first?.kind === "user" ? oneLine(first.text, MAX_NAME) : "";
   }
 
   /** Take over the answer that opened the session. */

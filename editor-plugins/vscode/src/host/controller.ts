@@ -108,7 +108,6 @@ export class Controller {
     const { client } = this;
     this.agent.agentChanged();
     this.view.agentChanged();
-    this.sessions.agentChanged();
     this.#waitingChanged();
     setContext("running", client?.active.running === true);
     setContext("ready", client !== undefined && client.view.phase === "ready" && client.open.length > 0);
@@ -182,12 +181,15 @@ export class Controller {
   /** What waits for an answer, or the state of the agent, is another. */
   #waitingChanged(): void {
     this.asking.update();
+    this.sessions.agentChanged();
     this.status.update(settings().agent, this.client);
   }
 
   #changed(session: Session, change: Change): void {
     this.view.changed(session, change);
-    if (change.op !== "put" || change.item.kind !== "tool") return;
+    if (change.op !== "put") return;
+    if (change.item.kind === "question" || change.item.kind === "user") this.agentChanged(); // the list of sessions tells of it
+    if (change.item.kind !== "tool") return;
     if (change.item.permission === undefined) this.#waitingChanged();
     if (change.item.status === "completed") void this.#reviewTold(session, change.item);
   }

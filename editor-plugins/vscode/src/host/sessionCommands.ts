@@ -6,7 +6,7 @@ import type { AgentClient } from "../core/client";
 import { told } from "../core/problems";
 import type { SessionEntry } from "../core/sessionStore";
 import type { Say } from "../shared/words";
-import { entries, stateWords, type SessionsTree } from "./sessionsTree";
+import { entries, stateWords, titleOf, type SessionsTree } from "./sessionsTree";
 import { fail, sure } from "./telling";
 
 export function registerSessionCommands(client: () => AgentClient | undefined, tree: SessionsTree, say: Say): vscode.Disposable[] {
@@ -30,7 +30,7 @@ export function registerSessionCommands(client: () => AgentClient | undefined, t
       if (title !== undefined && title.trim() !== "") await agent.rename(entry.sessionId, title.trim());
     }),
     command("acpAgent.session.delete", async (agent, entry) => {
-      const question = say("session.deleteConfirm", entry.title || say("session.untitled"));
+      const question = say("session.deleteConfirm", titleOf(agent.open.find((one) => one.id === entry.sessionId), entry, say));
       if (await sure(question, say("session.delete"))) await agent.delete(entry.sessionId);
     }),
     vscode.commands.registerCommand("acpAgent.sessions.refresh", () => tree.refresh()),
@@ -46,7 +46,7 @@ async function pick(client: AgentClient, say: Say): Promise<void> {
   const items = (await entries(client)).map((entry) => {
     const session = client.open.find((one) => one.id === entry.sessionId);
     return {
-      label: session?.header.title || entry.title || say("session.untitled"),
+      label: titleOf(session, entry, say),
       description: stateWords(session, session !== undefined && session === client.active, entry, say),
       entry,
     };

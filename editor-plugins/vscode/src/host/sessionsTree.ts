@@ -26,7 +26,7 @@ export class SessionsTree implements vscode.TreeDataProvider<SessionEntry> {
   /** Draw again if what is shown of the open sessions is another. */
   agentChanged(): void {
     const client = this.client();
-    const open = (client?.open ?? []).map(({ id, header }) => [id, header.title, header.running]);
+    const open = (client?.open ?? []).map(({ id, name, running, asking }) => [id, name, running, asking.waits]);
     const known = JSON.stringify([open, client?.active.id, client?.view.phase]);
     if (known === this.#known) return;
     this.#known = known;
@@ -46,12 +46,12 @@ export class SessionsTree implements vscode.TreeDataProvider<SessionEntry> {
     const client = this.client();
     const session = client?.open.find((one) => one.id === entry.sessionId);
     const abilities = client?.abilities;
-    const title = session?.header.title || entry.title || this.say("session.untitled");
+    const title = titleOf(session, entry, this.say);
     const item = new vscode.TreeItem(title);
     item.id = entry.sessionId;
     item.description = stateWords(session, session !== undefined && session === client?.active, entry, this.say);
     item.tooltip = `${title}\n${entry.cwd}\n${entry.updatedAt}`;
-    item.iconPath = new vscode.ThemeIcon(session?.running === true ? "sync~spin" : session === undefined ? "comment" : "comment-discussion");
+    item.iconPath = new vscode.ThemeIcon(iconOf(session));
     item.contextValue = [
       session === undefined ? "" : "open",
       abilities?.fork === true ? "fork" : "",
@@ -68,13 +68,25 @@ export async function entries(client: AgentClient): Promise<SessionEntry[]> {
   const stored = client.abilities?.list === true ? await client.store.list(client.command.cwd) : [];
   const open = client.open
     .filter((session) => !stored.some((entry) => entry.sessionId === session.id))
-    .map((session) => ({ sessionId: session.id, cwd: session.cwd, title: session.header.title, updatedAt: "" }));
+    .map((session) => ({ sessionId: session.id, cwd: session.cwd, title: session.name, updatedAt: "" }));
   return [...open.reverse(), ...stored];
+}
+
+/** What a session is called in a list. */
+export function titleOf(session: Session | undefined, entry: SessionEntry, say: Say): string {
+  return session?.header.title || entry.title || session?.name || say("session.untitled");
+}
+
+function iconOf(session: Session | undefined): string {
+  if (session === undefined) return "comment";
+  if (session.asking.waits) return "bell-dot";
+  return session.running ? "sync~spin" : "comment-discussion";
 }
 
 /** How a session is: `shown` for the one that the chat shows. */
 export function stateWords(session: Session | undefined, shown: boolean, entry: SessionEntry, say: Say): string {
-  if (session?.running === true) return shown ? `${say("session.shown")} · ${say("session.running")}` : say("session.running");
+  const works = session?.asking.waits === true ? say("session.asking") : session?.running === true ? say("session.running") : "";
+  if (works !== "") return shown ? `${say("session.shown")} · ${works}` : works;
   if (session !== undefined) return say(shown ? "session.shown" : "session.open");
   const at = new Date(entry.updatedAt);
   return Number.isNaN(at.getTime()) ? "" : at.toLocaleString();

@@ -36,7 +36,7 @@ class Page {
     this.#context = {
       say: speaker(state.language),
       thoughts: state.thoughts,
-      send: (message) => host.postMessage(message),
+      send: (message) => this.#send(message),
       announce: (text) => this.#announcer.say(text),
     };
     this.#transcript = new TranscriptView(this.#context);
@@ -54,7 +54,7 @@ class Page {
     this.#agent = state.agent;
     this.#session = state.session;
     this.#speaking.clear();
-    this.#transcript.reset(state.items, state.earlier);
+    this.#transcript.reset(state.session?.sessionId ?? "", state.items, state.earlier);
     this.#composer.revert();
     this.#around();
   }
@@ -86,6 +86,11 @@ class Page {
         if (message.target === "permission" && this.#transcript.focusPermission()) return;
         return this.#composer.focus();
     }
+  }
+
+  #send(message: ToHost): void {
+    if (message.type === "prompt") this.#transcript.toEnd(); // where the answer will be
+    this.host.postMessage(message);
   }
 
   #header(header: SessionHeader): void {

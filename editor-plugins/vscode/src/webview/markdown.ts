@@ -10,13 +10,13 @@ import hljs from "highlight.js/lib/core";
 import MarkdownIt from "markdown-it";
 
 import { register } from "./languages";
+import { markup } from "./markup";
 
 register(hljs);
 
 const HIGHLIGHTED_CHARACTERS = 50_000;
 
-const renderer = new MarkdownIt({ html: false, linkify: false, breaks: false, highlight });
-renderer.disable("image");
+const renderer = markup(new MarkdownIt({ html: false, linkify: true, breaks: false, highlight }));
 
 const TAGS = [
   "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",

@@ -18,7 +18,7 @@ export class MessageView implements ItemView {
 
   constructor(item: TextItem, private readonly context: Context) {
     this.#kind = item.kind;
-    this.#body = new StreamedMarkdown(item.text);
+    this.#body = new StreamedMarkdown(item.text, (drawn) => this.#copyable(drawn));
     const parts = [this.#body.element, this.#images, this.#cut];
     const label = context.say(LABELS[item.kind]);
     if (item.kind === "thought") {
@@ -26,10 +26,7 @@ export class MessageView implements ItemView {
       fold.open = context.thoughts === "open";
       this.element = fold;
     } else {
-      const copy = button({ icon: "copy", label: context.say("chat.copy"), class: "icon-button copy" }, () => {
-        context.send({ type: "copy", text: this.#body.text });
-        context.announce(context.say("chat.copied"));
-      });
+      const copy = this.#copy("chat.copy", () => this.#body.text);
       const attached = item.attached.length === 0 ? null : h("div", { class: "attached" }, ...item.attached.map((name) => h("span", { class: "chip" }, icon("file"), h("span", { class: "chip-label" }, name))));
       this.element = h("article", { class: `message ${item.kind}`, attributes: { "aria-label": label } }, ...parts, attached, copy);
     }
@@ -45,6 +42,23 @@ export class MessageView implements ItemView {
 
   append(text: string): void {
     this.#body.append(text);
+  }
+
+  /** Every block of code gets a button that copies it. */
+  #copyable(drawn: DocumentFragment): void {
+    for (const code of drawn.querySelectorAll("pre")) {
+      const block = h("div", { class: "code" });
+      code.replaceWith(block);
+      block.append(code, this.#copy("chat.copyCode", () => code.textContent));
+    }
+  }
+
+  #copy(label: "chat.copy" | "chat.copyCode", text: () => string): HTMLElement {
+    const { announce, say, send } = this.context;
+    return button({ icon: "copy", label: say(label), class: "icon-button copy" }, () => {
+      send({ type: "copy", text: text() });
+      announce(say("chat.copied"));
+    });
   }
 
   #rest(item: TextItem): void {

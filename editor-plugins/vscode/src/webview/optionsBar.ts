@@ -9,6 +9,7 @@ export class OptionsBar {
   readonly #usage = h("div", { class: "usage" });
   readonly element = h("div", { class: "options-bar" }, this.#options, this.#usage);
   #drawn = "";
+  #reverts: (() => void)[] = [];
 
   constructor(private readonly context: Context) {
     this.#options.setAttribute("aria-label", context.say("chat.options"));
@@ -19,7 +20,9 @@ export class OptionsBar {
     if (key !== this.#drawn) {
       this.#drawn = key;
       const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["option"] : undefined;
+      this.#reverts = [];
       fill(this.#options, ...options.map((option) => this.#option(option)));
+      this.revert();
       for (const control of this.#options.querySelectorAll<HTMLElement>("[data-option]")) {
         if (control.dataset["option"] === focused) control.focus();
       }
@@ -27,9 +30,9 @@ export class OptionsBar {
     this.#drawUsage(usage);
   }
 
-  /** Draw the options as they are, whatever is chosen in the page. */
+  /** Let the controls have the options' values again, whatever is chosen in the page. One that is open stays open. */
   revert(): void {
-    this.#drawn = "";
+    for (const revert of this.#reverts) revert();
   }
 
   #option(option: OptionView): HTMLElement {
@@ -44,14 +47,16 @@ export class OptionsBar {
         const select = h("select", { title, attributes: { "aria-label": option.name } }, ...groups.flat());
         const known = input.groups.some((group) => group.options.some((one) => one.value === input.value));
         if (!known) select.prepend(h("option", { attributes: { value: input.value } }, input.value));
-        select.value = input.value;
+        const { value } = input;
+        this.#reverts.push(() => (select.value = value));
         select.dataset["option"] = option.id;
         select.addEventListener("change", () => this.context.send({ type: "setOption", id: option.id, value: select.value }));
         return select;
       }
       case "boolean": {
         const box = h("input", { attributes: { type: "checkbox" } });
-        box.checked = input.value;
+        const { value } = input;
+        this.#reverts.push(() => (box.checked = value));
         box.dataset["option"] = option.id;
         box.addEventListener("change", () => this.context.send({ type: "setOption", id: option.id, value: box.checked }));
         return h("label", { class: "check", title }, box, option.name);

@@ -7,6 +7,8 @@ import { rendered } from "./markdown";
 
 const ICONS: Readonly<Record<string, string>> = { pending: "circle-outline", in_progress: "arrow-circle-right", completed: "pass-filled" };
 
+const LOW = 400; // pixels of a window, or of a strongly magnified one, in which the conversation needs the room more
+
 export class PlanView {
   readonly #summary = h("summary", {});
   readonly #list = h("div", { class: "plan-list" });
@@ -15,7 +17,7 @@ export class PlanView {
   #over = false;
 
   constructor(private readonly context: Context) {
-    this.element.open = true;
+    this.element.open = window.innerHeight >= LOW;
     setHidden(this.element, true);
   }
 
@@ -30,7 +32,7 @@ export class PlanView {
     const progress = entries.length === 0 ? null : h("span", { class: "dim" }, say("chat.planProgress", done, entries.length));
     // A plan that is done needs no room; whoever wants to see it opens it.
     const over = entries.length > 0 && done === entries.length;
-    if (over !== this.#over) this.element.open = !over;
+    if (over !== this.#over) this.element.open = !over && window.innerHeight >= LOW;
     this.#over = over;
     const current = entries.find((entry) => entry.status === "in_progress")?.content ?? "";
     fill(this.#summary, icon("checklist"), h("span", {}, say("chat.plan")), progress, h("span", { class: "dim current" }, current));

@@ -8,7 +8,8 @@
 import { h } from "./dom";
 import { rendered } from "./markdown";
 
-const MAX_TAIL = 20_000; // characters; a longer end, such as of a huge code block, is drawn as plain text meanwhile
+const MAX_TAIL = 20_000; // characters; of a longer end, such as of a huge code block, the last are drawn meanwhile, as plain text
+const STILL_MILLISECONDS = 400; // after which a long end is drawn as a whole, as nothing more may come
 
 export class StreamedMarkdown {
   readonly element = h("div", { class: "markdown" });
@@ -19,11 +20,13 @@ export class StreamedMarkdown {
   #scanned = 0;
   #fence = "";
   #frame = 0;
+  #still: number | undefined;
 
-  constructor(text: string) {
+  /** `finish` is given all that is drawn, before it is. */
+  constructor(text: string, private readonly finish: (drawn: DocumentFragment) => void = () => undefined) {
+    this.#text = text;
     this.element.append(this.#tail);
-    this.append(text);
-    this.#draw();
+    this.#draw(true);
   }
 
   get text(): string {
@@ -35,7 +38,7 @@ export class StreamedMarkdown {
     if (this.#frame !== 0) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      this.#draw();
+      this.#draw(false);
     });
   }
 
@@ -50,18 +53,29 @@ export class StreamedMarkdown {
     this.#scanned = 0;
     this.#fence = "";
     this.element.replaceChildren(this.#tail);
-    this.#draw();
+    this.#draw(true);
   }
 
-  #draw(): void {
+  #draw(whole: boolean): void {
+    window.clearTimeout(this.#still);
     const to = this.#boundary();
     if (to > this.#settled) {
-      this.#tail.before(rendered(this.#text.slice(this.#settled, to)));
+      this.#tail.before(this.#rendered(this.#text.slice(this.#settled, to)));
       this.#settled = to;
     }
     const rest = this.#text.slice(this.#settled);
-    if (rest.length > MAX_TAIL) this.#tail.replaceChildren(h("pre", {}, rest.slice(-MAX_TAIL)));
-    else this.#tail.replaceChildren(rendered(rest));
+    if (whole || rest.length <= MAX_TAIL) {
+      this.#tail.replaceChildren(this.#rendered(rest));
+    } else {
+      this.#tail.replaceChildren(h("pre", {}, rest.slice(-MAX_TAIL)));
+      this.#still = window.setTimeout(() => this.#draw(true), STILL_MILLISECONDS);
+    }
+  }
+
+  #rendered(markdown: string): DocumentFragment {
+    const drawn = rendered(markdown);
+    this.finish(drawn);
+    return drawn;
   }
 
   /** The last place up to which nothing that may come can change the rendering. */

@@ -111,7 +111,7 @@ export class ToolView implements ItemView {
         return h("div", {}, output(part.text), part.cut === 0 ? null : h("div", { class: "dim" },
           say("chat.cut", part.cut), " ", button({ text: say("chat.openAll"), class: "link" }, () => send({ type: "openOutput", itemId: this.#item.id, part: index }))));
       case "image":
-        return picture(part.image, this.context);
+        return h("div", {}, picture(part.image, this.context));
       case "diff":
         return this.#diff(part, index);
       case "terminal": {

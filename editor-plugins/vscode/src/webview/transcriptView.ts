@@ -21,12 +21,16 @@ export class TranscriptView {
   /** Items that were drawn and taken away again. */
   readonly #dropped = new Set<string>();
   #earlierCount = 0;
+  #session = "";
   #following = true;
+  /** Where the list was scrolled to, and how high it was. */
+  #top = 0;
+  #height = 0;
 
   constructor(private readonly context: Context) {
     const { say, send } = context;
     this.#earlier = button({ text: "", class: "link earlier" }, () => send({ type: "earlier" }));
-    this.#latest = button({ icon: "arrow-down", label: say("chat.latest"), class: "icon-button latest" }, () => this.#toEnd());
+    this.#latest = button({ icon: "arrow-down", label: say("chat.latest"), class: "icon-button latest" }, () => this.toEnd());
     this.#empty = h("div", { class: "empty" }, h("h2", {}, say("chat.empty")), h("p", {}, say("chat.emptyHint")));
     this.#scroller = h("div", {
       class: "scroller",
@@ -35,23 +39,24 @@ export class TranscriptView {
     }, this.#earlier, this.#empty, this.#list);
     this.element = h("div", { class: "transcript" }, this.#scroller, this.#latest);
     setHidden(this.#latest, true);
-    new ResizeObserver(() => this.#follow()).observe(this.#list);
+    const sizes = new ResizeObserver(() => this.#follow());
+    sizes.observe(this.#list);
+    sizes.observe(this.#scroller); // what is below it, such as the plan, takes its room
   }
 
-  /** Draw a session's items in the place of whatever was drawn. */
-  reset(items: readonly Item[], earlier: number): void {
-    const oldest = this.#list.firstElementChild;
-    const distance = oldest === null ? 0 : this.#scroller.scrollHeight - this.#scroller.scrollTop;
-    const grows = earlier < this.#earlierCount;
-    this.#views.clear();
+  /** Draw a session's items; with earlier ones than before, those that were drawn stay where they are seen. */
+  reset(session: string, items: readonly Item[], earlier: number): void {
+    const grows = session === this.#session && earlier < this.#earlierCount;
+    const stay = grows ? this.#seenFirst() : undefined;
+    if (!grows) this.#clear();
+    this.#session = session;
     this.#dropped.clear();
-    this.#list.replaceChildren();
     this.#earlierCount = earlier;
-    for (const item of items) this.#draw(item);
+    this.#drawAll(items);
     this.#around();
-    this.#following = !grows;
-    if (grows) this.#scroller.scrollTop = this.#scroller.scrollHeight - distance;
-    else this.#toEnd();
+    if (stay === undefined) return this.toEnd();
+    this.#following = false;
+    this.#scroller.scrollTop += stay.element.getBoundingClientRect().top - stay.top;
   }
 
   apply(change: Change): void {
@@ -66,7 +71,7 @@ export class TranscriptView {
         this.#views.get(change.id)?.output?.(change.terminalId, change.text);
         break;
       case "clear":
-        this.reset([], 0);
+        this.reset(this.#session, [], 0);
         break;
       default:
         return;
@@ -81,25 +86,70 @@ export class TranscriptView {
     return pressed !== null;
   }
 
+  /** Show the end, and go on doing so. */
+  readonly toEnd = (): void => {
+    this.#following = true;
+    this.#follow();
+    setHidden(this.#latest, true);
+  };
+
   #put(item: Item): void {
     if (this.#dropped.has(item.id)) return;
-    const view = this.#views.get(item.id);
-    if (view === undefined) {
-      this.#draw(item);
-      this.#bound();
-      this.#around();
-    } else if (!view.update(item)) {
-      const made = itemView(item, this.context);
-      view.element.replaceWith(made.element);
-      this.#views.set(item.id, made);
+    if (this.#views.has(item.id)) {
+      this.#drawn(item);
+      return;
+    }
+    const view = this.#drawn(item);
+    if (view === undefined) return;
+    this.#list.append(view.element);
+    this.#bound();
+    this.#around();
+  }
+
+  #clear(): void {
+    this.#views.clear();
+    this.#list.replaceChildren();
+  }
+
+  /** Draw the items in their order. Of what is drawn nothing is moved, as it would lose where it is scrolled to. */
+  #drawAll(items: readonly Item[]): void {
+    const views = items.flatMap((item) => {
+      const view = this.#drawn(item);
+      return view === undefined ? [] : [[item.id, view] as const];
+    });
+    this.#views.clear();
+    let next = this.#list.firstElementChild;
+    for (const [id, view] of views) {
+      this.#views.set(id, view);
+      if (view.element === next) next = next.nextElementSibling;
+      else this.#list.insertBefore(view.element, next);
+    }
+    while (next !== null) {
+      const gone = next;
+      next = next.nextElementSibling;
+      gone.remove();
     }
   }
 
-  #draw(item: Item): void {
-    if (item.kind === "thought" && this.context.thoughts === "hidden") return;
-    const view = itemView(item, this.context);
-    this.#views.set(item.id, view);
-    this.#list.append(view.element);
+  /** An item's view as the item is now; none for what is not to be shown. */
+  #drawn(item: Item): ItemView | undefined {
+    if (item.kind === "thought" && this.context.thoughts === "hidden") return undefined;
+    const known = this.#views.get(item.id);
+    if (known?.update(item) === true) return known;
+    const made = itemView(item, this.context);
+    known?.element.replaceWith(made.element);
+    this.#views.set(item.id, made);
+    return made;
+  }
+
+  /** The first item that is in sight, and where it is. */
+  #seenFirst(): { element: HTMLElement; top: number } | undefined {
+    const edge = this.#scroller.getBoundingClientRect().top;
+    for (const { element } of this.#views.values()) {
+      const { bottom, top } = element.getBoundingClientRect();
+      if (bottom > edge) return { element, top };
+    }
+    return undefined;
   }
 
   #bound(): void {
@@ -119,20 +169,19 @@ export class TranscriptView {
     setHidden(this.#empty, this.#views.size > 0);
   }
 
+  /** Who goes up leaves the end. What grows below, or takes the list's room, does not. */
   #scrolled(): void {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-    this.#following = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    const atEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    if (atEnd) this.#following = true;
+    else if (scrollTop < this.#top && scrollHeight >= this.#height) this.#following = false;
+    this.#top = scrollTop;
+    this.#height = scrollHeight;
     setHidden(this.#latest, this.#following);
   }
 
   #follow(): void {
     if (this.#following) this.#scroller.scrollTop = this.#scroller.scrollHeight;
-  }
-
-  #toEnd(): void {
-    this.#following = true;
-    this.#follow();
-    setHidden(this.#latest, true);
   }
 
   #link(event: Event): void {

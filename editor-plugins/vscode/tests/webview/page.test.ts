@@ -234,6 +234,26 @@ describe("what can be set", () => {
   });
 });
 
+describe("a menu of what can be set", () => {
+  const option = (value: string): OptionView => ({
+    id: "m", name: "Model", description: "", category: "model",
+    input: { type: "select", value, groups: [{ name: "", options: ["a", "b"].map((one) => ({ value: one, name: one, description: "" })) }] },
+  });
+
+  it("stays open while other things of the session change, and shows what was not set as it was", () => {
+    const bar = new OptionsBar(context());
+    bar.update([option("a")], null);
+    const select = bar.element.querySelector("select");
+    if (select !== null) select.value = "b";
+    bar.revert();
+    bar.update([option("a")], { used: 1, size: 2, cost: "" });
+    expect(bar.element.querySelector("select")).toBe(select);
+    expect(select?.value).toBe("a");
+    bar.update([option("b")], null);
+    expect(bar.element.querySelector("select")?.value).toBe("b");
+  });
+});
+
 describe("completion", () => {
   it("knows what is wanted at the cursor", () => {
     expect(wanted("/he", 3)).toEqual({ sign: "/", query: "he", start: 0 });
