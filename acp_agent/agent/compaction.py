@@ -63,8 +63,8 @@ async def compact(
     view = host.context.view
     work = _Compaction(host, place=place, room=room // 2, focus=focus)
     kept = await _kept(host, view, place)
-    await work.tell("in_progress")
     try:
+        await work.tell("in_progress")
         summary = completed(await work.summary(models), kept, room // 2)
         work.check_length(summary)
     except StoreError:

@@ -36,6 +36,7 @@ class LocalServer:
 
     def __init__(self) -> None:
         self._served: list[str] | None = None  # None: not known
+        self._forgotten = 0
 
     @property
     def known(self) -> list[str]:
@@ -45,14 +46,19 @@ class LocalServer:
     def forget(self) -> None:
         """Ask it again at the next choice: it may be another one."""
         self._served = None
+        self._forgotten += 1
 
     async def served(self, provider: Provider) -> list[str]:
         """What it serves; one that does not answer is asked again the next time."""
         if not provider.usable:
             return []
-        if self._served is None:
-            self._served = await served_models(provider.base_url, headers=provider.headers)
-        return self._served or []
+        if self._served is not None:
+            return self._served
+        forgotten = self._forgotten
+        served = await served_models(provider.base_url, headers=provider.headers)
+        if self._forgotten == forgotten:  # else it may be of another one than is meant by now
+            self._served = served
+        return served or []
 
 
 def bundled(provider: Provider) -> tuple[str, ...]:

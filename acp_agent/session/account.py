@@ -13,6 +13,7 @@ from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
 
 DEMO_MODEL = "demo/demo"
+LOGGED_OUT = "you are logged out; authenticate to start again"
 
 
 class KeptKeys(Protocol):
@@ -54,6 +55,7 @@ class Account:
         self._read_config = read_config
         self._demo = False
         self._logged_out = False
+        self._logouts = 0
         self._refused: dict[str, Provider] = {}
         self._watchers: list[Callable[[], None]] = []
 
@@ -65,7 +67,7 @@ class Account:
             InvalidInputError: the model named on the command line does not exist.
         """
         if self._logged_out:
-            raise AuthRequiredError("you are logged out; authenticate to start again")
+            raise AuthRequiredError(LOGGED_OUT)
         if self._demo and stored is None:
             return await self._models.choose(DEMO_MODEL, None)
         return await self._models.choose(self._flag, stored)
@@ -103,7 +105,7 @@ class Account:
             InvalidInputError: its provider is not configured any more.
         """
         if self._logged_out:
-            raise AuthRequiredError("you are logged out; authenticate to start again")
+            raise AuthRequiredError(LOGGED_OUT)
         self._models.require(model)
 
     def heard(self, provider: str, *, refused: bool) -> None:
@@ -130,15 +132,19 @@ class Account:
         """Make a model usable by the method `demo` or `configured`.
 
         Raises:
-            AuthRequiredError: `configured` found neither a key nor a local server.
+            AuthRequiredError: `configured` found neither a key nor a local server, or the user
+                logged out meanwhile.
             ConfigError: the configuration cannot be used.
         """
         if method == "demo":
             self._demo = True
             self._logged_out = False
             return
+        logouts = self._logouts
         await asyncio.to_thread(lambda: self._look_again(self._read_config()))
         await self._models.choose(self._flag, None)
+        if self._logouts != logouts:
+            raise AuthRequiredError(LOGGED_OUT)
         self._demo = False
         self._logged_out = False
 
@@ -150,6 +156,7 @@ class Account:
         """
         self._demo = False
         self._logged_out = True
+        self._logouts += 1
         await asyncio.to_thread(self._forget_keys)
 
     def _forget_keys(self) -> None:

@@ -51,6 +51,8 @@ class Checkpoints:
         self._closing = False
         self._made: Keeper | None = None
         self._before: asyncio.Task[None] | None = None  # of the turn that runs
+        self._limit_before: Deadline | None = None
+        self._turns = 0  # how many have ended
         self._tasks: set[asyncio.Task[Any]] = set()
         self._restoring: set[asyncio.Task[FilesBack]] = set()
         self._working: set[Deadline] = set()
@@ -74,26 +76,31 @@ class Checkpoints:
 
             if not may_write(access):
                 return
-            self._before = self._run(self._keep_before())
+            self._before = self._run(self._keep_before(self._turns))
         await asyncio.shield(self._before)
 
-    async def _keep_before(self) -> None:
+    async def _keep_before(self, turn: int) -> None:
         async with self._lock:
-            if self._off:
+            if self._off or self._given_up(turn):
                 return
-            seconds = self._session.services.config.checkpoints.seconds
+            limit = self._limit_before = Deadline(self._session.services.config.checkpoints.seconds)
             try:
-                made, _ = await self._keep("turn", Deadline(seconds))
+                made, _ = await self._keep("turn", limit)
             except WorkspaceError as error:
-                await self._failed(error)
+                if not self._given_up(turn):
+                    await self._failed(error)
+                return
+            if self._given_up(turn):
                 return
             self._due = True
             await self._session.emit(made)
 
+    def _given_up(self, turn: int) -> bool:
+        """Whether nobody needs the files any more as they were before this turn."""
+        return self._closing or self._turns != turn
+
     async def _failed(self, error: WorkspaceError) -> None:
         # What will fail again and costs time is not tried again; the rest may pass by itself.
-        if self._closing or self._before is None:
-            return  # it was given up, with the turn
         if isinstance(error, CheckpointTooSlowError) or str(error) == NO_GIT:
             self._off = True
         if not self._told:
@@ -105,9 +112,10 @@ class Checkpoints:
 
     def turn_ended(self) -> None:
         """Keep the files as the turn leaves them, where it may have written. Waits for nothing."""
-        if self._before is not None and not self._before.done():
-            self._give_up()
-        self._before = None
+        if self._before is not None and not self._before.done() and self._limit_before is not None:
+            self._limit_before.give_up()
+        self._before = self._limit_before = None
+        self._turns += 1
         if self._due and not self._closing:
             self._due = False
             self._run(self._keep_end())

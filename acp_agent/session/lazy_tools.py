@@ -46,7 +46,9 @@ class LazyTools:
         self._editor = editor
         self._sources = sources
         self._finish_loop = finish_loop
+        self._moves = 0
         self._current: Equipment | None = None
+        self._building: tuple[int, asyncio.Task[Equipment]] | None = None
         self._retired: list[Equipment] = []
         self._background: BackgroundCommands | None = None  # the same, whatever the folders
         self._lock = asyncio.Lock()
@@ -55,15 +57,25 @@ class LazyTools:
         """The workspace and the tools; the first time this imports them."""
         async with self._lock:
             while self._current is None:
-                folders = self._folders
-                built = await asyncio.to_thread(self._build, *folders)
-                if folders == self._folders:  # not moved meanwhile
+                if self._building is None:
+                    work = asyncio.to_thread(self._build, *self._folders)
+                    self._building = self._moves, asyncio.create_task(work)
+                moves, building = self._building
+                try:
+                    # Who is cancelled leaves it to the next: two threads that set the tools up
+                    # would each have background commands of their own.
+                    built = await asyncio.shield(building)
+                finally:
+                    if building.done():
+                        self._building = None
+                if moves == self._moves:
                     self._current = built
             return self._current
 
     def move(self, cwd: Path, directories: Sequence[Path]) -> None:
         """Use other folders from the next turn on; one that runs keeps what it has."""
         self._folders = (cwd, tuple(directories))
+        self._moves += 1
         if self._current is not None:
             self._retired.append(self._current)
             self._current = None

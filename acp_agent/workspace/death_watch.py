@@ -65,7 +65,6 @@ class DeathWatch:
         async with self._starting:
             if self._tried:
                 return
-            self._tried = True
             with contextlib.suppress(OSError):
                 self._process = await asyncio.create_subprocess_exec(
                     "/bin/sh",
@@ -80,6 +79,7 @@ class DeathWatch:
                     env={"PATH": os.defpath},
                     start_new_session=True,
                 )
+            self._tried = True  # not before: whoever starts it may be cancelled
 
     def begins(self, group: int) -> None:
         """A command began to run."""
@@ -91,7 +91,9 @@ class DeathWatch:
 
     async def aclose(self) -> None:
         """There is nothing to watch any more."""
-        process, self._process = self._process, None
+        async with self._starting:  # where it is being started, it is ended with the others
+            self._tried = True
+            process, self._process = self._process, None
         if process is None:
             return
         assert process.stdin is not None

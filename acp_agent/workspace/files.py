@@ -6,8 +6,9 @@ import asyncio
 import copy
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 from acp_agent.errors import MissingFileError, OutsideWorkspaceError, WorkspaceError
@@ -149,7 +150,7 @@ class WorkspaceFiles(Files):
                 f"the limit is {TEXT_LIMIT:,}; write it in parts, or make it with a command"
             )
         if self._editor is None or not self._editor.can_write(path):
-            await asyncio.to_thread(replace_file, path, data, shown=shown)
+            await _to_its_end(asyncio.to_thread(replace_file, path, data, shown=shown))
             return
         before = await self._read_disk(path)
         # The protocol has the editor create the file; not every editor makes the folders.
@@ -239,6 +240,21 @@ class WorkspaceFiles(Files):
         ]
         hint = f"; did you mean {' or '.join(near)}?" if near else "; find it with `glob`"
         return MissingFileError(f"no such file: {self._shown(path)}{hint}")
+
+
+async def _to_its_end(write: Coroutine[Any, Any, None]) -> None:
+    """Wait until a file is written, also where whoever waits is cancelled; that comes after.
+
+    A thread cannot be stopped. One that was left behind could put back an old text over what was
+    written since.
+    """
+    task = asyncio.create_task(write)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        task.exception()  # of no interest any more
+        raise
 
 
 def _real(path: str) -> Path:

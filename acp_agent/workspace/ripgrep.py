@@ -111,11 +111,14 @@ async def run_ripgrep(
     finally:
         if process.returncode is None:
             end_group(process.pid, at_once=True)
-        await asyncio.wait([said, asyncio.ensure_future(process.wait())], timeout=_REAP_LIMIT)
+        reaped = asyncio.create_task(process.wait())
+        await asyncio.wait([said, reaped], timeout=_REAP_LIMIT)
+        heard = said.done()  # else something that it left behind holds the pipe
         said.cancel()
+        reaped.cancel()
     return Ended(
         status=process.returncode if process.returncode is not None else 2,
-        error=said.result().decode("utf-8", "replace").strip() if not said.cancelled() else "",
+        error=said.result().decode("utf-8", "replace").strip() if heard else "",
         stopped=stopped,
         timed_out=timed_out,
         left_out=left_out,

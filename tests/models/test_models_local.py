@@ -5,14 +5,14 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import ConfigError, ModelError
-from acp_agent.models import local_model
+from acp_agent.models import local, local_model
 from acp_agent.models.local_driver import LocalDriver
 from acp_agent.models.local_process import LocalProcess
 from acp_agent.models.openai_driver import OpenAIDriver
@@ -171,3 +171,29 @@ async def test_a_driver_that_was_closed_starts_nothing(
     got = await gather(driver.stream(ask()))
     assert "is closed" in str(got.last)
     assert os.listdir(tmp_path) == ["model.gguf"]
+
+
+async def test_what_a_server_served_is_forgotten_though_it_was_being_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+    lists = {"http://old/v1": ["old-model"], "http://new/v1": ["new-model"]}
+
+    async def slowly(base_url: str, *, headers: Mapping[str, str]) -> list[str]:
+        del headers
+        begun.set()
+        await go.wait()
+        return lists[base_url]
+
+    monkeypatch.setattr(local, "served_models", slowly)
+    server = local.LocalServer()
+    old, new = (
+        Provider(id="local", name="Local", api="openai", base_url=url, key_required=False)
+        for url in lists
+    )
+    asking = asyncio.create_task(server.served(old))
+    await begun.wait()
+    server.forget()  # a client has said where another one is
+    go.set()
+    await asking
+    assert await server.served(new) == ["new-model"]

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from acp_agent.errors import SessionNotFoundError
-from acp_agent.events import AgentText, AnyEvent, ConfigChanged, TitleChanged
+from acp_agent.config.types import Config
+from acp_agent.errors import AuthRequiredError, SessionNotFoundError
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    CheckpointMade,
+    CompactionChanged,
+    ConfigChanged,
+    PermissionDecided,
+    TitleChanged,
+)
 from acp_agent.ids import SessionId
 from acp_agent.session import shelf
 from acp_agent.session.background_tasks import BackgroundTasks
+from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.seat import Seat
 from acp_agent.session.store import SessionRecord
+from acp_agent.session.tools_setup import Equipment
 from acp_agent.session.turn import Turn
-from tests.support.model_server import ModelServer, Stall, answer
+from acp_agent.workspace.checkpoints.contract import Deadline
+from tests.session.test_session_children_stopped import once_shown
+from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk
 
 COMPACTS = f'small_model = "{MODEL}"\ntitles = "words"\n'
@@ -88,6 +102,117 @@ async def test_words_that_a_model_was_asked_about_are_not_asked_about_again(
     await desk.editor.until(AgentText)
     await say_then(desk, "Thank you", begun)
     assert len(model_server.requests) == 2
+
+
+async def test_a_summary_that_is_stopped_as_it_begins_does_not_go_on_for_ever(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=COMPACTS) as desk:
+        model_server.add(answer(LONG))
+        await desk.say(LONG)
+        once_shown(desk, lambda event: isinstance(event, CompactionChanged), desk.session.cancel)
+        assert await desk.say("/compact") == "cancelled"
+        assert desk.editor.of(CompactionChanged)[-1].status == "cancelled"
+
+
+# -- tools and files -----------------------------------------------------------------------------
+
+
+class Builds:
+    """Setting tools up, the first time held up in its thread until `go`."""
+
+    def __init__(self, tools: LazyTools, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.count = 0
+        self._build = tools._build
+        monkeypatch.setattr(tools, "_build", self._slowly)
+
+    def _slowly(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
+        self.count += 1
+        if self.count == 1:
+            self.begun.set()
+            self.go.wait(10)
+        return self._build(cwd, directories)
+
+
+async def test_tools_are_set_up_once_though_the_first_turn_was_stopped_meanwhile(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = desk.session.workbench._tools
+    builds = Builds(tools, monkeypatch)
+    first = asyncio.create_task(tools.get())
+    await asyncio.to_thread(builds.begun.wait, 10)
+    first.cancel()
+    second = asyncio.create_task(tools.get())
+    await asyncio.wait([first])
+    builds.go.set()
+    equipment = await second
+    assert builds.count == 1
+    assert equipment.workspace.background is tools.background
+
+
+async def test_tools_are_those_of_the_editor_that_came_while_they_were_set_up(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = desk.session.workbench._tools
+    builds = Builds(tools, monkeypatch)
+    getting = asyncio.create_task(tools.get())
+    await asyncio.to_thread(builds.begun.wait, 10)
+    desk.session.workbench.move()  # the same folders, but with another editor's terminals
+    builds.go.set()
+    await getting
+    assert builds.count == 2
+
+
+async def test_files_are_not_kept_for_a_turn_that_was_stopped_while_others_were_kept(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch = answer(Call("shell", {"command": "touch made"}))
+    model_server.add(touch, answer("Done."), touch)
+    checkpoints = desk.session.workbench.checkpoints
+    keep, holding, go = checkpoints._in_thread, asyncio.Event(), asyncio.Event()
+    asked = list[Deadline]()
+
+    async def slowly(deadline: Deadline, work: Callable[[Deadline], object]) -> object:
+        asked.append(deadline)
+        if len(asked) == 2:  # at the first turn's end
+            holding.set()
+            await go.wait()
+        return await keep(deadline, work)
+
+    monkeypatch.setattr(checkpoints, "_in_thread", slowly)
+    await desk.say("Go")
+    await holding.wait()
+    turn = await desk.begin("Again")
+    await desk.editor.until(PermissionDecided, 2)
+    assert await desk.cancel(turn) == "cancelled"
+    go.set()
+    await checkpoints.settled()
+    kept = [event.why for event in await desk.journal() if isinstance(event, CheckpointMade)]
+    assert kept == ["turn", "turn_end"]
+
+
+# -- logging in ----------------------------------------------------------------------------------
+
+
+async def test_who_logs_out_while_they_log_in_is_logged_out(desk: Desk) -> None:
+    account = desk.services.account
+    begun, go, read = threading.Event(), threading.Event(), account._read_config
+
+    def slowly() -> Config:
+        begun.set()
+        go.wait(10)
+        return read()
+
+    account._read_config = slowly
+    logging_in = asyncio.create_task(account.authenticate("configured"))
+    await asyncio.to_thread(begun.wait, 10)
+    await account.log_out()
+    go.set()
+    with pytest.raises(AuthRequiredError):
+        await logging_in
+    with pytest.raises(AuthRequiredError):
+        await account.choose(None)
 
 
 # -- editors -------------------------------------------------------------------------------------

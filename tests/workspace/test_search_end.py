@@ -4,12 +4,13 @@ import asyncio
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace import ripgrep
-from acp_agent.workspace.search import find_files, find_lines
+from acp_agent.workspace.search import find_files, find_lines, list_files
 from tests.support.open_session import is_alive
 from tests.support.waiting import until
 
@@ -50,6 +51,26 @@ async def test_a_search_that_takes_too_long_ends_with_all_its_processes(
     with pytest.raises(WorkspaceError, match=r"took over 1\.5 s; name a folder further down"):
         await find_files(project, "*.py", limit=10, timeout=1.5)
     await until(lambda: gone(pids))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+async def test_a_search_whose_process_is_not_gone_in_time_is_said_to_have_taken_too_long(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, pids = slow_ripgrep(tmp_path / "bin")
+    started, start = list[asyncio.subprocess.Process](), asyncio.create_subprocess_exec
+
+    async def starts(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        started.append(await start(*command, **options))
+        return started[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", starts)
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
+    monkeypatch.setattr(ripgrep, "_REAP_LIMIT", 0)  # as where it hangs in the kernel
+    with pytest.raises(WorkspaceError, match=r"took over 1\.5 s"):
+        await list_files(project, timeout=1.5)
+    await until(lambda: gone(pids))
+    await started[0].wait()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
