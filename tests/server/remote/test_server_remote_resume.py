@@ -27,6 +27,7 @@ from tests.support.editor import Editor, Offer
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2
+from tests.support.waiting import until
 
 MODEL = ("--model", "openai/gpt-5")
 Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
@@ -254,20 +255,20 @@ async def conflict(client: HttpClient, session: str) -> None:
 
 
 async def test_a_connection_without_stream_and_requests_is_ended_in_time(
-    listening: StartListening, project: Path
+    listening: StartListening, home: Path, project: Path
 ) -> None:
     agent = listening(*DEMO, "--idle", "1")
-    async with http_client(agent) as client:
+    async with http_client(agent) as stays, http_client(agent) as client:
+        await stays.initialize()  # and has a stream open from now on
         await client.initialize()
         session = await client.new_session(project)
-        await asyncio.sleep(1.5)  # what an open stream has to survive
-        assert (await client.request("session/list", {})) is not None
         for one in list(client.streams):
             await client.close_stream(one)
+        log = home / "acp-agent" / "logs" / "agent.log"
+        await until(lambda: "without any stream was ended" in log.read_text())
         listing = request("session/list", {}, 90)
-        async with asyncio.timeout(10):
-            while (await client.post_line(listing, None)).status_code != 404:
-                await asyncio.sleep(1.5)
+        assert (await client.post_line(listing, None)).status_code == 404
+        assert await stays.request("session/list", {}) is not None
     async with http_client(agent) as client:
         await load(client, session, project)
 

@@ -18,45 +18,48 @@ from tests.server.remote.websocket_bytes import plain_websocket
 
 
 async def test_a_connection_that_never_initializes_is_ended(listening: StartListening) -> None:
-    agent = listening(*DEMO, "--handshake", "0.3")
-    async with connect(agent.websocket_url, additional_headers=agent.authorization) as silent:
-        with pytest.raises(websockets.ConnectionClosed) as closed:
-            await asyncio.wait_for(silent.recv(), 5)
-        assert closed.value.rcvd is not None
-        assert closed.value.rcvd.code == 1008
-        assert "initialize" in closed.value.rcvd.reason
+    agent = listening(*DEMO, "--handshake", "1")
     async with websocket_client(agent) as client:
         await client.initialize()
-        await asyncio.sleep(0.6)
-        assert await client.request("session/list", {})
+        async with connect(agent.websocket_url, additional_headers=agent.authorization) as silent:
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                await asyncio.wait_for(silent.recv(), 5)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1008
+            assert "initialize" in closed.value.rcvd.reason
+        assert await client.request("session/list", {})  # which has been there for longer
 
 
 async def test_a_socket_that_sends_nothing_is_closed(listening: StartListening) -> None:
     agent = listening(*DEMO, "--head", "0.3")
-    for beginning in (b"", b"PRI * HT", b"GET /acp HTTP/1.1\r\nHost: 127"):
+
+    async def closed(beginning: bytes) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", agent.port)
         writer.write(beginning)
         async with asyncio.timeout(5):
             await reader.read()
         writer.close()
 
+    beginnings = (b"", b"PRI * HT", b"GET /acp HTTP/1.1\r\nHost: 127")
+    await asyncio.gather(*map(closed, beginnings))
+
 
 async def test_a_silent_peer_is_pinged_and_one_that_does_not_answer_is_cut(
     listening: StartListening,
 ) -> None:
     agent = listening(*DEMO, "--ping", "0.2")
-    reader, writer = await plain_websocket(agent)
-    began = asyncio.get_running_loop().time()
-    with contextlib.suppress(ConnectionError):
-        async with asyncio.timeout(5):
-            assert (await reader.read(2))[0] == 0x89
-            assert await reader.read() == b""
-    assert asyncio.get_running_loop().time() - began > 0.5
-    writer.close()
     async with connect(
         agent.websocket_url, additional_headers=agent.authorization, ping_interval=None
     ) as alive:
-        await asyncio.sleep(1.2)
+        reader, writer = await plain_websocket(agent)
+        began = asyncio.get_running_loop().time()
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(5):
+                assert (await reader.read(2))[0] == 0x89
+                assert await reader.read() == b""
+        assert asyncio.get_running_loop().time() - began > 0.5
+        writer.close()
+        # It was silent for longer, but answered its pings.
         await alive.send(INITIALIZE.decode())
         assert "result" in json.loads(await alive.recv())
 
