@@ -49,10 +49,10 @@ async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: StandI
 async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
     recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognition, "_SECONDS", 0.3)
+    monkeypatch.setattr(recognition, "_SECONDS", 1.0)
     found = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
     assert found[0].text == "One"
-    late = "it could not be read within 0.3 seconds"
+    late = "it could not be read within 1 seconds"
     assert [one.failure for one in found] == ["", late, late]
     (one,) = await recognise([picture("Four")], same)  # the first has not ended yet
     assert one.failure == late
