@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -24,6 +24,9 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.platform.posix import is_private, own_only
+
+if TYPE_CHECKING:
+    from acp_agent.session.store_check import Checked
 
 PROVIDER_SECONDS = 5.0
 PROGRAM_SECONDS = 5.0
@@ -104,17 +107,47 @@ async def check_store(paths: Paths) -> list[Finding]:
         store = await Store.open(file)
         try:
             broken = await store.check()
+            checked = await store.check_sessions()
         finally:
             await store.close()
     except AcpAgentError as error:
         return [Finding("broken", told(str(error)))]
     if broken:
         remedy = words(
-            "copy {file} to a safe place, then move it away; a new one is made", file=file
+            "acp-agent sessions repair: it keeps the file under another name and takes out of it "
+            "what can be read"
         )
         return [Finding("broken", f"{file}: {line}", remedy) for line in broken]
+    if checked.damaged or checked.strays:
+        return _damaged_sessions(checked)
     size = f"{file.stat().st_size / 1_000_000:.1f}"
     return [Finding("ok", words("{file} is sound ({size} MB)", file=file, size=size))]
+
+
+def _damaged_sessions(checked: Checked) -> list[Finding]:
+    """The sessions in a sound file of whose events some cannot be read."""
+    found = []
+    for one in checked.damaged:
+        more = ", …" if one.lost > len(one.places) else ""
+        what = words(
+            "{session} ({about}): {lost} of {events} events cannot be read (number {places})",
+            session=one.id,
+            about=one.title or words("Untitled"),
+            lost=one.lost,
+            events=one.events,
+            places=f"{', '.join(map(str, one.places))}{more}",
+        )
+        remedy = words(
+            "it opens with a note in their place; acp-agent sessions export {session} has their "
+            "bytes",
+            session=one.id,
+        )
+        found.append(Finding("missing", what, remedy))
+    if checked.strays:
+        what = words("{count} events belong to no session", count=checked.strays)
+        remedy = words("acp-agent sessions repair brings them back as sessions")
+        found.append(Finding("missing", what, remedy))
+    return found
 
 
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:

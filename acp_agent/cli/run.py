@@ -67,6 +67,7 @@ def run(argv: list[str]) -> int:
 
 async def turn(flags: Flags, view: View) -> int:
     """Start an agent, run one turn in it, end it; the exit status."""
+    resume = None if flags.resume is None else await _whole_id(flags.resume)
     answers = Answers(flags.allow, show=view.answered, ask=view.ask)
     model = [] if flags.model is None else ["--model", flags.model]
     me = asyncio.current_task()
@@ -90,7 +91,7 @@ async def turn(flags: Flags, view: View) -> int:
             client = await AgentClient.start(
                 model, cwd=flags.cwd, on_update=view.update, on_permission=answers
             )
-            await client.open(flags.cwd, resume=flags.resume)
+            await client.open(flags.cwd, resume=resume)
             view.opened(client.session_id)
             if flags.mode is not None:
                 await client.set_option("mode", flags.mode)
@@ -113,6 +114,12 @@ async def turn(flags: Flags, view: View) -> int:
     finally:
         if client is not None:
             await client.aclose(patience=patience)
+
+
+async def _whole_id(name: str) -> str:
+    from acp_agent.cli.session_names import whole_id  # noqa: PLC0415 - where a session is named
+
+    return await whole_id(name)
 
 
 def text_view(out: TextIO, *, cwd: Path, resumable: bool = True) -> View:
@@ -180,7 +187,9 @@ def _flags(argv: list[str]) -> Flags | None:
         "and elsewhere all that needs permission is refused",
     )
     parser.add_argument("--cwd", type=Path, default=Path(), metavar="DIR", help="where to work")
-    parser.add_argument("--resume", metavar="ID", help="go on with an earlier session")
+    parser.add_argument(
+        "--resume", metavar="ID", help="go on with an earlier session: its id or its beginning"
+    )
     given = parser.parse_args(argv)
     prompt = sys.stdin.read() if given.prompt == "-" else given.prompt
     if not prompt.strip():

@@ -1,4 +1,4 @@
-"""`acp-agent sessions list|show|export|delete`."""
+"""`acp-agent sessions list|show|export|delete`; `check|repair` are in `sessions_repair`."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from acp_agent.cli.output import (
     visible,
 )
 from acp_agent.cli.parser import Parser
+from acp_agent.cli.session_names import find_session
 from acp_agent.cli.words import language, language_words, words
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.ids import SessionId
 from acp_agent.session.export import export_pieces
 from acp_agent.session.store import SessionRecord, Store, StoredEvent, UnknownEvent
+from acp_agent.session.store_damage import as_json
+from acp_agent.session.store_records import readable
 from acp_agent.session.transcript import Kind, Passage, transcript
-
-LATEST = "latest"
 
 _MARGINS: dict[Kind, str] = {
     "user": "> ", "tool": "* ", "output": "  | ", "added": "  | ", "removed": "  | ",
@@ -50,7 +50,8 @@ _STYLES: dict[Kind, str] = {
 def run(argv: list[str]) -> int:
     """List, show, export or delete sessions; returns the exit status."""
     parser = Parser(
-        prog="acp-agent sessions", description="List, show, export and delete conversations."
+        prog="acp-agent sessions",
+        description="List, show, export, delete, check and repair conversations.",
     )
     actions = parser.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list", help="the sessions, the one last used first")
@@ -59,11 +60,11 @@ def run(argv: list[str]) -> int:
     listing.add_argument("--all", action="store_true", help="also those without any prompt")
     listing.add_argument("--json", action="store_true", help="as JSON")
     show = actions.add_parser("show", help="the conversation of a session")
-    show.add_argument("id", help="a session's id, or 'latest'")
+    show.add_argument("id", help="a session's id or its beginning, or 'latest'")
     show.add_argument("--thoughts", action="store_true", help="the model's reasoning too")
     show.add_argument("--json", action="store_true", help="its events as JSON, one a line")
     export = actions.add_parser("export", help="a session to keep or to share, without secrets")
-    export.add_argument("id", help="a session's id, or 'latest'")
+    export.add_argument("id", help="a session's id or its beginning, or 'latest'")
     export.add_argument(
         "--format",
         choices=["jsonl", "md", "html"],
@@ -72,9 +73,27 @@ def run(argv: list[str]) -> int:
     )
     export.add_argument("--output", metavar="FILE", type=Path, help="a new file; else stdout")
     delete = actions.add_parser("delete", help="remove sessions for good")
-    delete.add_argument("id", nargs="+", help="sessions' ids")
+    delete.add_argument("id", nargs="+", help="sessions' ids or their beginnings")
     delete.add_argument("--yes", action="store_true", help="do not ask")
+    check = actions.add_parser("check", help="find the sessions in which something cannot be read")
+    check.add_argument("--json", action="store_true", help="as JSON")
+    repair = actions.add_parser(
+        "repair",
+        help="keep a damaged journal under another name, and take out of it what can be read",
+    )
+    repair.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        type=Path,
+        help="a journal that was put aside before; what the present one has not is taken out of it",
+    )
     options = parser.parse_args(argv)
+    if options.action in {"check", "repair"}:
+        from acp_agent.cli import sessions_repair  # noqa: PLC0415 - rarely needed
+
+        work = sessions_repair.check if options.action == "check" else sessions_repair.repair
+        return guarded(lambda: work(options))
     if options.action == "list":
         return guarded(lambda: asyncio.run(_list(options)))
     if options.action == "show":
@@ -130,14 +149,15 @@ async def _show(options: argparse.Namespace) -> int:
         stored = await store.read_all(record.id)
     if options.json:
         for item in stored:
-            raw = item.event.raw if isinstance(item.event, UnknownEvent) else item.event
-            event = msgspec.Raw(raw) if isinstance(raw, bytes) else raw
-            line = msgspec.json.encode({"seq": item.seq, "at": _iso(item.at), "event": event})
+            event = item.event
+            told = as_json(event) if isinstance(event, UnknownEvent) else {"event": event}
+            line = msgspec.json.encode({"seq": item.seq, "at": _iso(item.at), **told})
             sys.stdout.write(line.decode() + "\n")
         return 0
     say(record.title or words("Untitled"))
     say(f"{record.id}, {record.cwd}, {_local_time(record.updated_at)}")
-    _print_passages(list(transcript(stored, thoughts=options.thoughts, words=language_words())))
+    passages = transcript(readable(stored), thoughts=options.thoughts, words=language_words())
+    _print_passages(list(passages))
     return 0
 
 
@@ -170,7 +190,7 @@ def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[st
     from acp_agent.view.html import render  # noqa: PLC0415 - other formats do without
     from acp_agent.view.reader import read_page  # noqa: PLC0415 - likewise
 
-    page = read_page(record, stored, secrets=known_secrets(), words=language_words())
+    page = read_page(record, readable(stored), secrets=known_secrets(), words=language_words())
     return render(page, language=language())
 
 
@@ -205,9 +225,9 @@ async def _delete(options: argparse.Namespace) -> int:
         if store is None:
             raise SessionNotFoundError(options.id[0])
         for name in options.id:
-            record = await store.get(SessionId(name))
+            record = await find_session(store, name)
             if not options.yes and not _agreed(record):
-                complain(words("{session} is kept", session=name))
+                complain(words("{session} is kept", session=record.id))
                 status = FAILED
                 continue
             lease = store.lease(record.id)  # refused while an agent writes it
@@ -216,7 +236,7 @@ async def _delete(options: argparse.Namespace) -> int:
                     await kept_files.forget(paths.checkpoints_dir, paths.outputs_dir, record.id)
             finally:
                 lease.release()
-            say(words("{session} is deleted.", session=name))
+            say(words("{session} is deleted.", session=record.id))
     return status
 
 
@@ -235,20 +255,6 @@ def _agreed(record: SessionRecord) -> bool:
     except EOFError:
         return False
     return said.strip().lower() in {"y", "yes"}
-
-
-async def find_session(store: Store, name: str) -> SessionRecord:
-    """The session of an id, or the `latest`.
-
-    Raises:
-        SessionNotFoundError: there is none.
-    """
-    if name != LATEST:
-        return await store.get(SessionId(name))
-    page = await store.list(limit=1)
-    if not page.sessions:
-        raise SessionNotFoundError(name)
-    return page.sessions[0]
 
 
 def _print_passages(passages: list[Passage]) -> None:

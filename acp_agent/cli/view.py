@@ -12,7 +12,8 @@ from pathlib import Path
 
 from acp_agent.cli.output import complain, guarded, on_terminal, say
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.sessions import find_session, open_store, page_pieces, write_new
+from acp_agent.cli.session_names import find_session
+from acp_agent.cli.sessions import open_store, page_pieces, write_new
 from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 from acp_agent.config.private_file import write_private
@@ -31,7 +32,8 @@ def run(argv: list[str]) -> int:
         "id",
         nargs="?",
         metavar="SESSION",
-        help="a session's id, or 'latest'; without one, the session last used in this folder",
+        help="a session's id or its beginning, or 'latest'; without one, the session last used "
+        "in this folder",
     )
     parser.add_argument(
         "--output",

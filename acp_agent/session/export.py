@@ -26,6 +26,8 @@ from acp_agent.session.store import (
     UnknownEvent,
     merge_adjacent,
 )
+from acp_agent.session.store_damage import as_json
+from acp_agent.session.store_records import readable
 from acp_agent.session.transcript import Kind, Passage, transcript
 from acp_agent.workspace.scrub import scrub
 
@@ -145,12 +147,12 @@ def _json_lines(
             yield ""
             continue
         event = item.event
-        value = (
-            msgspec.json.decode(event.raw)
+        told = (
+            as_json(event)
             if isinstance(event, UnknownEvent)
-            else msgspec.to_builtins(event)
+            else {"event": msgspec.to_builtins(event)}
         )
-        yield _line({"seq": item.seq, "at": _iso(item.at), "event": value}, secrets)
+        yield _line({"seq": item.seq, "at": _iso(item.at), **told}, secrets)
 
 
 def _line(value: object, secrets: Sequence[str]) -> str:
@@ -220,7 +222,7 @@ def _markdown(
     )
     yield scrub(head, secrets)
     voice: Kind | None = None
-    passages = transcript(stored, thoughts=False)
+    passages = transcript(readable(stored), thoughts=False)
     for (child, fenced), group in itertools.groupby(
         passages, key=lambda one: (one.child, one.kind in _FENCED)
     ):

@@ -135,7 +135,7 @@ def _notes(
     newer = False
     run: list[tuple[StoredEvent, bool]] = []
     for place, item in enumerate(stored):
-        if isinstance(item.event, UnknownEvent) and _is_damage(item.event):
+        if isinstance(item.event, UnknownEvent) and is_damage(item.event):
             run.append((item, read[place] is not None))
             continue
         if run:
@@ -156,7 +156,7 @@ def _notes(
     return notes
 
 
-def _is_damage(event: UnknownEvent) -> bool:
+def is_damage(event: UnknownEvent) -> bool:
     """Whether it is one that this version should be able to read."""
     return isinstance(event, DamagedEvent) or event.tag in _LOST
 

@@ -32,6 +32,7 @@ from acp_agent.session.store_records import (
 from acp_agent.session.store_worker import Chain, Worker
 
 if TYPE_CHECKING:
+    from acp_agent.session.store_check import Checked
     from acp_agent.session.store_usage import SpentTotal, UsageRow
 
 __all__ = [
@@ -195,6 +196,17 @@ class Store:
 
         return await self._worker.do(lambda db: store_reading.get(db, session_id))
 
+    async def beginning_with(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
+        """The sessions whose ids begin with `name`, archived ones among them, newest first.
+
+        Raises:
+            StoreError: they could not be read.
+        """
+        from acp_agent.session import store_reading  # noqa: PLC0415 - see `read`
+
+        text = repaired(name)
+        return await self._worker.do(lambda db: store_reading.beginning_with(db, text, limit))
+
     async def list(
         self,
         *,
@@ -293,8 +305,18 @@ class Store:
         """
         return take_lease(self._locks, session_id)
 
+    async def check_sessions(self) -> Checked:
+        """Read every event, and say in which sessions some cannot be read.
+
+        Raises:
+            StoreError: the file could not be read.
+        """
+        from acp_agent.session.store_check import check_sessions  # noqa: PLC0415 - rarely needed
+
+        return await self._worker.do(check_sessions)
+
     async def check(self) -> tuple[str, ...]:
-        """Read the whole file and say what is broken in it, one line each; empty when it is sound.
+        """Say what is broken in the file itself, one line each; empty when it is sound.
 
         Raises:
             StoreError: it could not be read at all.

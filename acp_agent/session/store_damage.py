@@ -35,6 +35,17 @@ class DamagedEvent(UnknownEvent, frozen=True, kw_only=True):
     count: int = 1
 
 
+def as_json(event: UnknownEvent) -> dict[str, object]:
+    r"""An event that cannot be read, as an export has it: what it is in JSON, or its bytes as text.
+
+    Bytes that are no UTF-8 are written out, as `\xff`.
+    """
+    if not isinstance(event, DamagedEvent):
+        return {"event": msgspec.json.decode(event.raw)}
+    text = event.raw.decode("utf-8", "backslashreplace")
+    return {"damaged": {"why": event.why, "count": event.count, "text": text}}
+
+
 def broken(seq: int, at: object, body: object) -> StoredEvent:
     """What stands at place `seq`, where `body` is no event or `at` no time."""
     raw = body if isinstance(body, bytes) else b""

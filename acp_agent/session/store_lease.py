@@ -85,6 +85,18 @@ def sweep(folder: Path) -> None:
                     _remove(file, descriptor)
 
 
+def any_held(folder: Path) -> bool:
+    """Whether any process has a session open."""
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(folder)):
+            if entry.name.endswith(".lock"):
+                descriptor = _lock(Path(entry.path))
+                if descriptor is None:
+                    return True
+                _remove(Path(entry.path), descriptor)
+    return False
+
+
 def _lock(file: Path) -> int | None:
     """A descriptor of the locked file; None when another holds it."""
     while True:

@@ -128,6 +128,17 @@ def _examine(path: Path, version: int) -> None:
         time.sleep(0.01)
 
 
+def is_of_another_program(path: Path) -> bool:
+    """Whether a file is a sound database that is none of ours."""
+    try:
+        with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+            found = Identity(connection)
+            sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except sqlite3.Error:
+        return False
+    return sound and not found.empty and found.application_id != APPLICATION_ID
+
+
 def _is_blank(path: Path) -> bool:
     """Whether a file in which SQLite finds nothing may become a journal.
 

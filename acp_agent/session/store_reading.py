@@ -86,6 +86,16 @@ def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
     return found[0]
 
 
+def beginning_with(connection: sqlite3.Connection, name: str, limit: int) -> list[SessionRecord]:
+    """Up to `limit` sessions whose ids begin with `name`, newest first."""
+    return _records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions WHERE substr(id, 1, ?) = ?"  # noqa: S608 - a constant of this module
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (len(name), name, limit),
+    )
+
+
 def page(
     connection: sqlite3.Connection,
     *,

@@ -133,7 +133,8 @@ def _parser() -> Parser:
         metavar="SESSION",
         nargs="?",
         const=LATEST,
-        help="go on with an earlier session; without an id the last one of the folder",
+        help="go on with an earlier session, by its id or its beginning; without one the last "
+        "of the folder",
     )
     parser.add_argument("--cwd", type=Path, default=Path(), metavar="DIR", help="where to work")
     parser.add_argument(

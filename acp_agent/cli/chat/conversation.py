@@ -19,7 +19,7 @@ from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.chat.wishes import ChatError, Wishes
 from acp_agent.cli.child import EXIT_SECONDS
 from acp_agent.cli.words import told, words
-from acp_agent.errors import AcpAgentError
+from acp_agent.errors import AcpAgentError, InvalidInputError
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 
@@ -111,6 +111,8 @@ class Conversation:
                 opened = True
         except FAILURES as error:
             raise ChatError(why_failed(error)) from None
+        except InvalidInputError as error:
+            raise ChatError(told(str(error))) from None
         if not opened:
             raise ChatError(words("no model can be used without a login"))
 
@@ -192,9 +194,22 @@ class Conversation:
             raise RpcError(METHOD_NOT_FOUND, words("this agent has no option {name}", name=name))
         self._front.changed()
 
+    async def meant(self, named: str) -> str:
+        """The session of the folder that an id, or the beginning of one, is of.
+
+        Raises:
+            InvalidInputError: several begin so.
+        """
+        from acp_agent.cli.session_names import meant  # noqa: PLC0415 - where a session is named
+
+        if not self._need_agent().sessions.lists:
+            return named
+        known = [(one.session_id, one.title or one.cwd) for one in await self.earlier_sessions()]
+        return meant(named, known) or named  # a session of another folder, by its whole id
+
     async def _session_to_resume(self, named: str) -> str:
         if named != "latest":
-            return named
+            return await self.meant(named)
         found = await self.earlier_sessions()
         if not found:
             raise ChatError(words("this folder has no session yet"))

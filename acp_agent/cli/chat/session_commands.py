@@ -59,7 +59,7 @@ class SessionCommands:
 
     async def open(self, rest: str) -> None:
         """Open an earlier session: the one named, or one that is picked."""
-        picked = rest or await self._pick()
+        picked = await self._conversation.meant(rest) if rest else await self._pick()
         if picked and (rest or picked != self._conversation.state.id):
             await self._conversation.load(picked)
 
@@ -88,7 +88,10 @@ class SessionCommands:
     async def delete(self, rest: str) -> None:
         """Delete a session, the one named or one that is picked, once the user is sure."""
         open_now = self._conversation.state.id
-        picked = rest or (await self._pick() if self._lists() else open_now)
+        if rest:
+            picked: str | None = await self._conversation.meant(rest)
+        else:
+            picked = await self._pick() if self._lists() else open_now
         if not picked or not await self._is_sure(picked, open_now):
             return
         if await self._conversation.delete(picked):

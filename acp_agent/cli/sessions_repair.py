@@ -1,0 +1,169 @@
+"""`acp-agent sessions check|repair`: what is damaged in the journal, and what is saved of it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from pathlib import Path
+
+from acp_agent.cli.doctor_checks import check_store
+from acp_agent.cli.output import FAILED, say, say_json
+from acp_agent.cli.words import words
+from acp_agent.config.paths import find_paths
+from acp_agent.errors import (
+    InvalidInputError,
+    SessionBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreNewerError,
+)
+from acp_agent.session.store import Store
+from acp_agent.session.store_failures import store_error
+from acp_agent.session.store_lease import any_held
+from acp_agent.session.store_open import is_of_another_program, open_database
+from acp_agent.session.store_rescue import Rescued, rescue
+
+_BESIDE = ("-wal", "-shm")  # how the names of SQLite's files beside a database end
+
+
+def check(options: argparse.Namespace) -> int:
+    """Say what is damaged, as `acp-agent doctor` does; the exit status is 1 where anything is."""
+    found = asyncio.run(check_store(find_paths(os.environ)))
+    if options.json:
+        say_json([{"state": one.state, "what": one.what, "remedy": one.remedy} for one in found])
+    else:
+        for finding in found:
+            say(finding.what)
+            if finding.remedy:
+                say(f"  -> {finding.remedy}")
+    return FAILED if any(one.state in {"broken", "missing"} for one in found) else 0
+
+
+def repair(options: argparse.Namespace) -> int:
+    """Put a damaged journal aside and begin a new one with what can be read of it.
+
+    Given the name of a file, what that has and the journal has not is taken out of it.
+    """
+    file = Path(os.path.realpath(find_paths(os.environ).sessions_file))
+    given: Path | None = options.file
+    if given is not None and not (file.exists() and given.exists() and given.samefile(file)):
+        _tell(_taken_out(given, file), given)
+        return 0
+    if not file.exists():
+        say(words("There are no sessions."))
+        return 0
+    if asyncio.run(_is_sound(file)):
+        say(words("{file} is sound; there is nothing to repair", file=file))
+        return 0
+    if any_held(file.parent / "locks"):
+        raise SessionBusyError(
+            "the journal cannot be repaired while a session is open; end the agents that run, and "
+            "the editors with them"
+        )
+    fresh = file.with_name(f"{file.name}.repaired-{os.getpid()}")
+    try:
+        rescued = _taken_out(file, fresh)
+        if not rescued.sessions and is_of_another_program(file):
+            asyncio.run(Store.open(file))  # says what it is
+        aside = _put_aside(file)
+        fresh.rename(file)
+    finally:
+        for end in ("", *_BESIDE):
+            fresh.with_name(fresh.name + end).unlink(missing_ok=True)
+    _tell(rescued, file)
+    say(words("The damaged journal is kept as {file}.", file=aside))
+    return 0
+
+
+async def _is_sound(file: Path) -> bool:
+    """Whether nothing could be gained.
+
+    A copy is looked at: whoever opens a database may take a log away that seems to be of no use.
+
+    Raises:
+        StoreNewerError: a newer version of the program wrote it.
+        InvalidInputError: it cannot be read, or there is no room for a copy.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="check-", dir=file.parent) as folder:
+            copy = Path(folder, file.name)
+            for end in ("", "-wal"):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+            store = await Store.open(copy)
+            try:
+                return not await store.check() and not (await store.check_sessions()).strays
+            finally:
+                await store.close()
+    except StoreNewerError:
+        await Store.open(file)  # the same, of the file's own name
+        raise
+    except StoreDamagedError:
+        return False
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot read {file} ({why})", field="file") from None
+
+
+def _taken_out(damaged: Path, into: Path) -> Rescued:
+    """What was taken out of one file into another, which is made where it is not there.
+
+    Raises:
+        InvalidInputError: the first cannot be read.
+        StoreError: the second cannot be written; it is as it was then.
+    """
+    database = open_database(into)
+    try:
+        return rescue(damaged, database.connection)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot read {damaged} ({why})", field="file") from None
+    except sqlite3.Error as error:
+        raise store_error(error, into) from error
+    finally:
+        with contextlib.suppress(sqlite3.Error):
+            database.connection.close()
+
+
+def _put_aside(file: Path) -> Path:
+    """Give a journal and what belongs to it another name, which nothing has; that name.
+
+    Raises:
+        StoreError: that is not allowed.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    aside = file.with_name(f"{file.name}.damaged-{stamp}")
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = file.with_name(f"{file.name}.damaged-{stamp}-{number}")
+    try:
+        file.rename(aside)
+        for end in _BESIDE:
+            with contextlib.suppress(FileNotFoundError):
+                file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise StoreError(
+            f"the journal {file} cannot be opened: {why}; check the folder and its permissions"
+        ) from error
+    return aside
+
+
+def _tell(rescued: Rescued, file: Path) -> None:
+    say(
+        words(
+            "{sessions} sessions with {events} events were taken out of {file}.",
+            sessions=rescued.sessions,
+            events=rescued.events,
+            file=file,
+        )
+    )
+    if rescued.known:
+        say(words("{count} sessions were there already.", count=rescued.known))

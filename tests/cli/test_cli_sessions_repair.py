@@ -1,0 +1,313 @@
+"""`acp-agent sessions check|repair`, and damaged sessions on the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from acp_agent.cli.main import main
+from acp_agent.content import TextBlock
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    ModelAnswered,
+    ModelAsked,
+    SessionStarted,
+    TitleChanged,
+    TurnEnded,
+    TurnStarted,
+    Usage,
+    UserMessage,
+)
+from acp_agent.ids import (
+    SessionId,
+    new_message_id,
+    new_session_id,
+    new_turn_id,
+)
+from acp_agent.session.store import Store, StoredEvent, UnknownEvent
+
+KEY = "sk-ant-api03-" + "k" * 80
+
+
+def conversation(number: int) -> list[AnyEvent]:
+    """A turn, with a text too long for one page of the file."""
+    turn, answer = new_turn_id(), new_message_id()
+    words = (TextBlock(text=f"Question {number}"),)
+    return [
+        TurnStarted(turn=turn),
+        UserMessage(message=new_message_id(), content=words),
+        TitleChanged(title=f"Title {number}"),
+        ModelAsked(message=answer, model="demo/demo"),
+        AgentText(message=answer, text=f"Answer {number}. " + "lorem ipsum " * 900 * (number % 3)),
+        ModelAnswered(message=answer, model="demo/demo", usage=Usage(input=5, output=3), cost=0.5),
+        TurnEnded(turn=turn, stop_reason="end_turn"),
+    ]
+
+
+class Ran(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ACP_AGENT_HOME", str(tmp_path / "agent"))
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.delenv("LC_ALL", raising=False)
+
+
+async def acp_agent(*words: str) -> Ran:
+    """Run a command in this process: there are many here, and a start takes long."""
+
+    def run() -> Ran:
+        out, errors = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(errors):
+            status = main(list(words))
+        return Ran(status, out.getvalue(), errors.getvalue())
+
+    return await asyncio.to_thread(run)
+
+
+def journal(home: Path) -> Path:
+    return home / "agent" / "sessions.db"
+
+
+async def fill(home: Path, count: int = 12) -> list[SessionId]:
+    store = await Store.open(journal(home))
+    names = [new_session_id() for _ in range(count)]
+    for number, name in enumerate(names):
+        await store.create(name, [SessionStarted(cwd=f"/w{number}")])
+        await store.append(name, conversation(number))
+    await store.archive(names[0])
+    await store.close()
+    return names
+
+
+async def everything(path: Path) -> dict[SessionId, list[StoredEvent]]:
+    store = await Store.open(path)
+    page = await store.list(limit=1000, with_empty=True, archived="include")
+    found = {record.id: await store.read_all(record.id) for record in page.sessions}
+    assert len(await store.usage_since(0)) == (12 if found else 0)
+    await store.close()
+    return found
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute(statement).rowcount
+
+
+def aside(home: Path) -> Path:
+    (found,) = (home / "agent").glob("sessions.db.damaged-*[0-9]")
+    return found
+
+
+def scribble(path: Path, start: int, length: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[start : start + length] = b"\xa5" * length
+    path.write_bytes(data)
+
+
+# What becomes of the file, and how many of the twelve sessions are whole afterwards, at least.
+DAMAGES: dict[str, tuple[Callable[[Path], object], int]] = {
+    "its head": (lambda path: scribble(path, 0, 100), 12),
+    "its first page": (lambda path: scribble(path, 0, 4096), 12),
+    "who it belongs to": (lambda path: scribble(path, 68, 4), 12),
+    "a page in the middle": (lambda path: scribble(path, 40 * 4096, 4096), 11),
+    "its end is gone": (lambda path: path.write_bytes(path.read_bytes()[: 4096 * 30]), 4),
+    "its end is gone, in a page": (lambda path: path.write_bytes(path.read_bytes()[:99_999]), 4),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_goes_on(
+    tmp_path: Path, damage: str
+) -> None:
+    await fill(tmp_path)
+    path = journal(tmp_path)
+    before = await everything(path)
+    do, whole = DAMAGES[damage]
+    do(path)
+    damaged = path.read_bytes()
+    ran = await acp_agent("sessions", "check")
+    assert ran.returncode == 1
+    assert "acp-agent sessions repair" in ran.stdout + ran.stderr
+
+    ran = await acp_agent("sessions", "repair")
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+    kept = aside(tmp_path)
+    assert f"The damaged journal is kept as {kept}." in ran.stdout
+    assert kept.read_bytes() == damaged
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert sorted(one.name for one in path.parent.glob("sessions.db*")) == [path.name, kept.name]
+
+    store = await Store.open(path)
+    assert await store.check() == ()
+    page = await store.list(limit=1000, with_empty=True, archived="include")
+    after = {record.id: await store.read_all(record.id) for record in page.sessions}
+    assert sum(before.get(name) == events for name, events in after.items()) >= whole
+    for name, events in after.items():
+        known = [one for one in events if not isinstance(one.event, UnknownEvent)]
+        assert all(one in before[name] for one in known if name in before)
+    if whole == 12:
+        assert [one.id for one in page.sessions if one.archived] == [min(before)]
+        assert sum(row.requests for row in await store.usage_since(0)) == 12
+    await store.append(page.sessions[0].id, conversation(99))
+    await store.close()
+    again = await acp_agent("sessions", "repair")
+    assert "is sound; there is nothing to repair" in again.stdout
+
+
+async def test_what_only_a_damaged_log_has_is_taken_out_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(tmp_path, 3)
+    path = journal(tmp_path)
+    store = await Store.open(path)
+    late = new_session_id()
+    await store.create(late, [SessionStarted(cwd="/late"), *conversation(5)])
+    home = tmp_path / "killed"
+    (home / "agent").mkdir(parents=True)
+    for file in path.parent.glob("sessions.db*"):  # as a process that is killed leaves them
+        (home / "agent" / file.name).write_bytes(file.read_bytes())
+    expected = await store.read_all(late)
+    await store.close()
+    assert journal(home).with_name("sessions.db-wal").stat().st_size
+    scribble(journal(home), 0, 4096)
+    scribble(journal(home).with_name("sessions.db-wal"), 24, 8)  # the checksum of its head
+    monkeypatch.setenv("ACP_AGENT_HOME", str(home / "agent"))
+
+    ran = await acp_agent("sessions", "repair")
+    assert ran.returncode == 0, ran.stderr
+    assert aside(home).with_name(f"{aside(home).name}-wal").stat().st_size
+    store = await Store.open(journal(home))
+    assert await store.read_all(late) == expected
+    await store.close()
+
+
+async def test_a_deleted_conversation_does_not_come_back(tmp_path: Path) -> None:
+    names = await fill(tmp_path)
+    store = await Store.open(journal(tmp_path))
+    await store.delete(names[5])
+    await store.close()
+    scribble(journal(tmp_path), 0, 100)
+    assert (await acp_agent("sessions", "repair")).returncode == 0
+    for file in journal(tmp_path).parent.glob("sessions.db*"):
+        assert b"Question 5" not in file.read_bytes()
+
+
+async def test_what_was_put_aside_can_be_taken_out_later(tmp_path: Path) -> None:
+    names = await fill(tmp_path)
+    old = journal(tmp_path).rename(tmp_path / "old.db")
+    before = await everything(old)
+    store = await Store.open(journal(tmp_path))
+    await store.create(new := new_session_id(), [SessionStarted(cwd="/new"), *conversation(1)])
+    await store.close()
+    scribble(old, 0, 100)
+    ran = await acp_agent("sessions", "repair", str(old))
+    assert ran.returncode == 0, ran.stderr
+    ran = await acp_agent("sessions", "repair", str(old))  # now there is nothing new
+    assert "0 sessions with 0 events were taken out" in ran.stdout
+    assert "12 sessions were there already." in ran.stdout
+    store = await Store.open(journal(tmp_path))
+    assert {name: await store.read_all(name) for name in names} == before
+    assert await store.read_all(new)
+    await store.close()
+
+
+async def test_a_file_that_never_was_a_journal_is_put_aside_and_one_of_another_program_is_not(
+    tmp_path: Path,
+) -> None:
+    path = journal(tmp_path)
+    path.parent.mkdir()
+    path.write_bytes(b"no database at all" * 1_000)
+    ran = await acp_agent("sessions", "repair")
+    assert "0 sessions with 0 events were taken out" in ran.stdout
+    assert aside(tmp_path).read_bytes() == b"no database at all" * 1_000
+    assert (await acp_agent("sessions", "list")).stdout == "There are no sessions.\n"
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE photos (id INTEGER)")
+        database.execute("PRAGMA application_id = 12345")
+    theirs = path.read_bytes()
+    ran = await acp_agent("sessions", "repair")
+    assert ran.returncode == 1
+    assert "is not a journal of acp-agent and was left as it is" in ran.stderr
+    assert path.read_bytes() == theirs
+
+
+async def test_nothing_is_repaired_under_a_session_that_is_open(tmp_path: Path) -> None:
+    names = await fill(tmp_path, 2)
+    store = await Store.open(journal(tmp_path))
+    lease = store.lease(names[0])
+    scribble(journal(tmp_path), 0, 100)
+    ran = await acp_agent("sessions", "repair")
+    lease.release()
+    assert ran.returncode == 1
+    assert "cannot be repaired while a session is open" in ran.stderr
+    assert not list(journal(tmp_path).parent.glob("*damaged*"))
+    await store.close()
+
+
+async def test_sessions_that_are_lost_from_the_list_come_back_with_what_they_are(
+    tmp_path: Path,
+) -> None:
+    names = await fill(tmp_path, 3)
+    change(journal(tmp_path), f"DELETE FROM sessions WHERE id = '{names[1]}'")
+    ran = await acp_agent("sessions", "check")
+    assert ran.returncode == 1
+    assert "8 events belong to no session" in ran.stdout
+    ran = await acp_agent("sessions", "repair")
+    assert ran.returncode == 0, ran.stderr
+    ran = await acp_agent("sessions", "list")
+    assert "Title 1" in ran.stdout
+    assert (await acp_agent("sessions", "check")).returncode == 0
+
+
+async def test_a_damaged_event_is_named_shown_in_its_place_and_exported_without_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = await fill(tmp_path, 2)
+    body = '{"event":"user_message","content":"\ufffd' + KEY
+    change(
+        journal(tmp_path),
+        f"UPDATE events SET body = '{body}' WHERE place ="
+        f" (SELECT (key << 32) + 3 FROM sessions WHERE id = '{names[0]}')",
+    )
+    ran = await acp_agent("sessions", "check")
+    assert ran.returncode == 1
+    assert f"{names[0]} (Title 0): 1 of 8 events cannot be read (number 3)" in ran.stdout
+    assert names[1] not in ran.stdout
+    ran = await acp_agent("doctor", "--offline", "--json")
+    (finding,) = [one for one in json.loads(ran.stdout)["findings"] if one["part"] == "Sessions"]
+    assert finding["state"] == "missing"
+    ran = await acp_agent("sessions", "show", names[0])
+    assert "cannot be read any more: what you said." in ran.stdout
+    assert "Answer 0." in ran.stdout
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    ran = await acp_agent("sessions", "show", names[0])
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    assert "您说的话" in ran.stdout
+    ran = await acp_agent("sessions", "export", names[0])
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert lines[3]["seq"] == 3
+    assert lines[3]["damaged"]["why"] == "broken"
+    assert lines[3]["damaged"]["text"].startswith('{"event":"user_message","content":')
+    assert KEY not in ran.stdout
+    for form in ("md", "html"):
+        ran = await acp_agent("sessions", "export", names[0], "--format", form)
+        assert "cannot be read any more: what you said" in ran.stdout
+    assert (await acp_agent("sessions", "show", names[0], "--json")).returncode == 0
