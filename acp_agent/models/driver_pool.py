@@ -35,29 +35,38 @@ class DriverPool:
         Raises:
             ConfigError: the provider lacks a setting, or a package that an extra brings.
         """
-        name = "\n".join(
-            map(
-                str,
-                (
-                    provider.id,
-                    provider.api,
-                    provider.base_url,
-                    provider.key,
-                    sorted(provider.headers.items()),
-                    (provider.platform, provider.region, provider.project, provider.api_version),
-                    bundled,
-                ),
-            )
-        )
-        driver = self._drivers.get(name)
+        driver = self.made(provider, bundled=bundled)
         if driver is None:
-            driver = self._drivers[name] = _bundled(provider) if bundled else _make(provider)
+            driver = _bundled(provider) if bundled else _make(provider)
+            self._drivers[_name(provider, bundled=bundled)] = driver
         return driver
+
+    def made(self, provider: Provider, *, bundled: bool) -> Driver | None:
+        """The same where there is one already. Any thread may ask."""
+        return self._drivers.get(_name(provider, bundled=bundled))
 
     async def aclose(self) -> None:
         """Close every driver's connections."""
         drivers, self._drivers = list(self._drivers.values()), {}
         await asyncio.gather(*(driver.aclose() for driver in drivers), return_exceptions=True)
+
+
+def _name(provider: Provider, *, bundled: bool) -> str:
+    """What a driver is kept by: all that makes it another one."""
+    return "\n".join(
+        map(
+            str,
+            (
+                provider.id,
+                provider.api,
+                provider.base_url,
+                provider.key,
+                sorted(provider.headers.items()),
+                (provider.platform, provider.region, provider.project, provider.api_version),
+                bundled,
+            ),
+        )
+    )
 
 
 def _bundled(provider: Provider) -> Driver:

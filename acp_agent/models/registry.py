@@ -290,6 +290,17 @@ class Models:
 
         return DialectDriver(driver)
 
+    def made_driver(self, info: ModelInfo) -> Driver | None:
+        """The same where there is one already, at once; None: `driver` is to make it.
+
+        Raises:
+            AuthRequiredError, ConfigError, InvalidInputError: as `driver`.
+        """
+        provider = self.require(info)
+        if self._pool is None or info.tool_dialect is not None:
+            return None
+        return self._pool.made(provider, bundled=info.id in bundled(provider))
+
     def cost(self, info: ModelInfo, usage: Usage) -> float | None:
         """US dollars that `usage` costs, None where the price is not known."""
         return catalog.cost(info, usage)

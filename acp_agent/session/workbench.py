@@ -64,6 +64,9 @@ class Workbench:
         """
         services = self._session.services
         services.account.require(model)
+        made = services.models.made_driver(model)
+        if made is not None:
+            return made
         return await asyncio.to_thread(services.models.driver, model)
 
     async def warm_up(self) -> None:
