@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+
+from tests.support.model_script import Step
 
 
-class Counted(list[Any]):
+class Counted(list[Step]):
     """Steps of an answer, counted as the server takes them."""
 
     taken = 0
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Step]:
         for step in super().__iter__():
             self.taken += 1
             yield step

@@ -117,7 +117,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     `phase` is what the Responses API says of its messages.
     """
 
-    steps: Sequence[Any]
+    steps: Sequence[Step]
     usage: Usage | None = field(default_factory=lambda: Usage(input=10, output=5))
     stop: str | None = None
     write_size: int | None = None
@@ -138,7 +138,7 @@ class Status(Struct, frozen=True, kw_only=True):
     kind: str = "scripted_error"
     headers: Mapping[str, str] = {}
     body: bytes | None = None
-    hold: Any = None  # a Stall
+    hold: Stall | None = None
 
 
 class Drop(Struct, frozen=True):
