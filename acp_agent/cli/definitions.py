@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
-from acp_agent.cli.output import say, say_json, say_table
+from acp_agent.cli.output import USAGE, complain, say, say_json, say_table
 from acp_agent.cli.words import told, words
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
@@ -37,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     """List what a session in a folder would find; an exit status."""
+    if not cwd.is_dir():
+        complain(words("{folder} is no folder; --cwd takes one", folder=cwd))
+        return USAGE
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
     here = only(kind, places_of(cwd))

@@ -82,6 +82,14 @@ def test_one_that_is_switched_off_is_listed_as_such(home: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("command", ["skills", "agents"])
+def test_a_folder_that_is_none_is_told(home: Path, command: str) -> None:
+    ran = acp_agent(home, command, "--cwd", str(home / "wrok"))
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr == f"acp-agent: {home / 'wrok'} is no folder; --cwd takes one\n"
+
+
 def test_where_there_are_none_it_says_so(tmp_path: Path) -> None:
     assert acp_agent(tmp_path, "skills").stdout == "There are no skills.\n"
     assert acp_agent(tmp_path, "agents").stdout == "There are no agents.\n"
