@@ -176,6 +176,22 @@ function Process:schedule()
   end
 end
 
+--- Hands over what came; a fault in what takes it costs this line, and not all that follow.
+---@private
+---@param line string|integer its text; the bytes of one that is too long
+function Process:hand_over(line)
+  local take = self.options.on_line
+  if type(line) == "number" then
+    take = self.options.on_too_long
+  else
+    self.waiting = self.waiting - #line
+  end
+  local ok, fault = xpcall(take, debug.traceback, line)
+  if not ok then
+    vim.notify("acp_agent: " .. tostring(fault), vim.log.levels.ERROR)
+  end
+end
+
 ---@private
 function Process:drain()
   local start = uv.hrtime()
@@ -183,12 +199,7 @@ function Process:drain()
     local line = self.lines[self.first]
     self.lines[self.first] = false
     self.first = self.first + 1
-    if type(line) == "number" then
-      self.options.on_too_long(line)
-    else
-      self.waiting = self.waiting - #line
-      self.options.on_line(line)
-    end
+    self:hand_over(line)
     if uv.hrtime() - start > M.BUDGET then
       break
     end

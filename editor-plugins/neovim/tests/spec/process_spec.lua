@@ -23,6 +23,15 @@ local function run(script, on_line)
   return lines, ended, started
 end
 
+it("a line whose handling breaks is the only one that is lost, and is told", function()
+  t.told = {}
+  local lines, code = run("seq 3", function(line)
+    assert(line ~= "2", "cannot take two")
+  end)
+  t.same({ lines, code, #t.told }, { { "1", "2", "3" }, 0, 1 })
+  t.has(t.told[1], "cannot take two")
+end)
+
 it("the editor gets its turn however many lines wait", function()
   local turns = 0
   local timer = vim.uv.new_timer()
