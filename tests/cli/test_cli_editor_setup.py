@@ -413,7 +413,7 @@ def test_a_key_that_only_the_shell_knows_is_told(tmp_path: Path) -> None:
         tmp_path, "setup", "jetbrains", "--yes", environ={"ANTHROPIC_API_KEY": "sk-ant-1234567890"}
     )
     assert ran.returncode == 0, ran.stderr
-    assert "Only this shell has a key" in ran.stdout
+    assert "Only in this shell a model can be used" in ran.stdout
     assert "sk-ant" not in ran.stdout
 
 

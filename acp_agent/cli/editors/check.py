@@ -50,5 +50,5 @@ def _tell_model(environ: dict[str, str]) -> None:
     if in_shell.model is None:
         say(words("No model can be used yet. Next: acp-agent login"))
         return
-    say(words("Only this shell has a key: {why}.", why=told(in_shell.why)))
+    say(words("Only in this shell a model can be used: {why}.", why=told(in_shell.why)))
     say(words("An editor that is started from the desktop does not see it. Next: acp-agent login"))
