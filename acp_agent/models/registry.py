@@ -58,6 +58,7 @@ class Models:
         self._local = LocalServer()
         self._pool: DriverPool | None = None
         self._lock = threading.Lock()
+        self._changing = threading.Lock()  # the providers
 
     def refresh(self, config: Config | None = None) -> None:
         """Look for keys again, and for a local server at the next choice.
@@ -72,9 +73,10 @@ class Models:
         known = catalog.Catalog(config.models)
         configured = load_providers(config, self._secrets, self._environ)
         check_fallbacks(config, configured)
-        self._configured = configured
-        self._config, self._catalog = config, known
-        self._use_endpoints()
+        with self._changing:
+            self._configured = configured
+            self._config, self._catalog = config, known
+            self._use_endpoints()
 
     def set_endpoint(self, provider: str, endpoint: Endpoint | None) -> None:
         """Send a provider's requests where a client says, from the next one on; None: nowhere.
@@ -90,8 +92,9 @@ class Models:
                 + ", ".join(known.id for known in self.configurable()),
                 field="providerId",
             )
-        self._endpoints[provider] = endpoint
-        self._use_endpoints()
+        with self._changing:
+            self._endpoints[provider] = endpoint
+            self._use_endpoints()
 
     def _use_endpoints(self) -> None:
         providers = self._configured

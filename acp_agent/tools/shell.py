@@ -129,9 +129,10 @@ class ShellTool(Tool[ShellParams]):
                 on_output=progress.output,
                 on_end=ended,
             )
-        except (WorkspaceError, asyncio.CancelledError):
+        except BaseException as error:
             workspace.background.forget(command)
-            await progress.ends(CommandEnd(lost=True, heard=True))
+            if isinstance(error, (WorkspaceError, asyncio.CancelledError)):
+                await progress.ends(CommandEnd(lost=True, heard=True))
             raise
         return Outcome(
             text=f"It runs in the background as {command.name}. You are told when it ends; the "

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
 
 import pytest
 
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import AuthRequiredError, InvalidInputError
+from acp_agent.models import endpoints
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.endpoints import Endpoint, endpoint
 from acp_agent.models.headers import credentials_in
@@ -227,3 +229,28 @@ async def test_a_refusal_does_not_repeat_what_the_endpoint_was_given() -> None:
             got = await gather(driver.stream(ask(model_id=info.id)))
             assert TOKEN not in str(got.events)
         await found.aclose()
+
+
+async def test_where_a_client_says_holds_though_the_configuration_was_just_being_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = models()
+    found.set_endpoint("openai", endpoint("openai", "http://127.0.0.1:9/old", {}))
+    begun, go, at = threading.Event(), threading.Event(), endpoints.at_endpoint
+
+    def slowly(provider: Provider, given: Endpoint | None) -> Provider:
+        made = at(provider, given)
+        if not begun.is_set():
+            begun.set()
+            go.wait(10)
+        return made
+
+    monkeypatch.setattr(endpoints, "at_endpoint", slowly)
+    reading = asyncio.create_task(asyncio.to_thread(found.refresh))
+    await asyncio.to_thread(begun.wait, 10)
+    new = endpoint("openai", "http://127.0.0.1:9/new", {})
+    saying = asyncio.create_task(asyncio.to_thread(found.set_endpoint, "openai", new))
+    await asyncio.wait([saying], timeout=0.1)  # it is not to be done before the other one is
+    go.set()
+    await asyncio.gather(reading, saying)
+    assert of(found, "openai").base_url.endswith("/new")

@@ -351,7 +351,7 @@ async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None
 
 
 async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None:
-    reading, let_go, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    reading, ending, let_go, closed = (asyncio.Event() for _ in range(4))
 
     class SlowToEnd:
         async def aiter_bytes(self) -> AsyncIterator[bytes]:
@@ -360,6 +360,7 @@ async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None
                 await asyncio.Event().wait()
                 yield b""
             finally:
+                ending.set()
                 await let_go.wait()
 
         async def aclose(self) -> None:
@@ -368,7 +369,7 @@ async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None
     body = _Body(SlowToEnd())  # type: ignore[arg-type] # as much of a response as is used
     await reading.wait()
     closing = asyncio.create_task(body.close())
-    await asyncio.sleep(0)
+    await ending.wait()
     closing.cancel()
     let_go.set()
     with pytest.raises(asyncio.CancelledError):

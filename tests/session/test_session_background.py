@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.errors import StoreError
+from acp_agent.events import BackgroundCommandChanged
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import open_desk
 
@@ -64,3 +66,16 @@ async def test_calls_about_one_command_run_in_their_order(
         assert "ready" in waited
         assert "ended after" in stopped
         assert "ended after" in listed
+
+
+async def test_a_command_whose_beginning_cannot_be_kept_does_not_count_as_running(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config='mode = "full"\n') as desk:
+        desk.store.full = lambda events: any(
+            isinstance(event, BackgroundCommandChanged) for event in events
+        )
+        model_server.add(answer(start("sleep 600")))
+        with pytest.raises(StoreError):
+            await desk.say("Start one")
+        assert not desk.session.workbench.has_background
