@@ -169,7 +169,7 @@ RULES: dict[str, tuple[Usage, Price, float]] = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_what_a_request_costs(rule: str) -> None:
+def test_each_kind_of_token_costs_what_its_price_says(rule: str) -> None:
     usage, price, dollars = RULES[rule]
     info = ModelInfo(provider="x", id="m", price=price)
     assert catalog.cost(info, usage) == pytest.approx(dollars)

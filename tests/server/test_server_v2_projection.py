@@ -208,7 +208,7 @@ def test_plans_have_an_id_and_are_removed_for_those_who_know_how() -> None:
     same([*events, plan])
 
 
-def test_compactions_and_their_summaries() -> None:
+def test_a_compaction_is_one_update_with_its_whole_summary_in_a_replay() -> None:
     events: list[AnyEvent] = [
         CompactionChanged(compaction="c", status="in_progress"),
         CompactionSummaryText(compaction="c", text="So "),

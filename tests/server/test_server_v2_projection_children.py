@@ -80,7 +80,7 @@ def of_kind(told: Told, kind: str) -> Told:
     ]
 
 
-def test_child_sessions_and_messages_between_sessions() -> None:
+def test_a_child_is_told_with_what_changed_and_a_message_to_it_as_a_whole_afterwards() -> None:
     sent = MessageId("msg_2")
     events: list[AnyEvent] = [
         SubagentChanged(session=CHILD, title="Scout", state="running", can_cancel=True, cwd="/w"),

@@ -200,7 +200,7 @@ def test_empty_folders_are_left_as_they_are(kept: Checkpoints, root: Path) -> No
     assert not (root / "empty/inner/file").exists()
 
 
-def test_an_empty_folder_and_all_of_it_deleted(kept: Checkpoints, root: Path) -> None:
+def test_a_folder_is_emptied_and_filled_again_as_it_was(kept: Checkpoints, root: Path) -> None:
     empty = kept.keep()
     put(root, {"a/b": "1"})
     full = kept.keep()
