@@ -47,10 +47,15 @@ class Journal:
     async def alone(self, action: Callable[[], Awaitable[None]]) -> None:
         """Run `action` when all before it is shown, and before anything after it is.
 
-        It is left out when nobody waits for it any more by then.
+        It is left out when nobody waits for it any more by then, and stopped where it runs already.
         So a conversation can be replayed in the middle of a turn without mixing the two.
         """
-        await self._queue(_Barrier(action))
+        barrier = _Barrier(action)
+        try:
+            await self._queue(barrier)
+        except asyncio.CancelledError:
+            barrier.stop()
+            raise
 
     def _queue(self, item: _Batch | _Barrier) -> asyncio.Future[None]:
         self._waiting.append(item)
@@ -76,7 +81,7 @@ class Journal:
                     for batch in batches:
                         batch.settle(error)
                 elif isinstance(item := self._waiting.popleft(), _Barrier) and not item.done.done():
-                    item.settle(await _outcome(item.action()))
+                    item.settle(await _outcome(item.run()))
         finally:
             self._worker = None
 
@@ -109,7 +114,26 @@ class _Batch(_Item):
 class _Barrier(_Item):
     def __init__(self, action: Callable[[], Awaitable[None]]) -> None:
         super().__init__()
-        self.action = action
+        self._action = action
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Do it, in a task of its own, so that it can be stopped without whoever runs it."""
+        self._task = asyncio.ensure_future(_done(self._action))
+        await asyncio.wait([self._task])
+        if self._task.cancelled():
+            self.done.cancel()
+        else:
+            self._task.result()
+
+    def stop(self) -> None:
+        """Nobody waits for it any more."""
+        if self._task is not None:
+            self._task.cancel()
+
+
+async def _done(action: Callable[[], Awaitable[None]]) -> None:
+    await action()
 
 
 async def _outcome(work: Awaitable[None]) -> Exception | None:

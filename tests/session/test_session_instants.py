@@ -269,6 +269,33 @@ async def test_who_opened_a_session_and_leaves_again_closes_it(
             await asyncio.sleep(0)
 
 
+async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_keep_it(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall, reading, go = Stall(), asyncio.Event(), asyncio.Event()
+    model_server.add(answer("Half", stall, " and the rest"))
+    turn = await desk.begin("Go")
+    desk.manager.release(desk.editor)
+    session = await desk.manager.open(desk.session.session, str(desk.folder), [])
+
+    async def replayed() -> None:
+        reading.set()
+        await go.wait()
+        session.attach(RecordingEditor())
+
+    opening = asyncio.create_task(session.replay(replayed))
+    await reading.wait()
+    opening.cancel()
+    await asyncio.wait([opening])
+    desk.manager.abandon(session)
+    go.set()
+    stall.release()
+    await turn.wait()
+    async with asyncio.timeout(5):
+        while desk.manager.find(session.session) is not None:
+            await asyncio.sleep(0)
+
+
 # -- opening, closing, deleting ------------------------------------------------------------------
 
 
