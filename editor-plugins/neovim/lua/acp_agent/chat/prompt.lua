@@ -132,6 +132,10 @@ function Prompt:show_state()
   local parts = {}
   local keys = config.current.keys.prompt
   local send = keys.send and (keys.send .. " sends") or ""
+  if keys.send_insert then
+    local also = send == "" and keys.send_insert .. " sends" or ", " .. keys.send_insert
+    send = send .. also .. " in Insert mode"
+  end
   if session.problem then
     parts[1] = session.problem
   elseif session.turn then
@@ -146,7 +150,8 @@ function Prompt:show_state()
     end, session.context)
     parts[#parts + 1] = "with " .. table.concat(labels, ", ")
   end
-  local bar = " " .. inert.statusline(table.concat(parts, " · "), 200)
+  -- What does not fit is left out at the end.
+  local bar = " " .. inert.statusline(table.concat(parts, " · "), 200) .. "%<"
   for _, win in ipairs(vim.fn.win_findbuf(self.buf)) do
     vim.wo[win][0].winbar = bar
   end
