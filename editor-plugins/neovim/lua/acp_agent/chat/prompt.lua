@@ -140,15 +140,15 @@ function Prompt:show_state()
     parts[1] = session.problem
   elseif session.turn then
     parts[1] = keys.cancel and (keys.cancel .. " cancels") or "working"
-    parts[2] = send
-  else
-    parts[1] = send
   end
   if #session.context > 0 then
     local labels = vim.tbl_map(function(item)
       return context.label(item, session.cwd)
     end, session.context)
     parts[#parts + 1] = "with " .. table.concat(labels, ", ")
+  end
+  if not session.problem then
+    parts[#parts + 1] = send
   end
   -- What does not fit is left out at the end.
   local bar = " " .. inert.statusline(table.concat(parts, " · "), 200) .. "%<"
