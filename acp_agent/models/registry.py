@@ -144,19 +144,22 @@ class Models:
         return list(self._providers.values())
 
     def available(self) -> list[ModelInfo]:
-        """The models to offer: those known of every provider that can be used.
+        """The models to offer: those that the user named, and those known of every provider.
 
-        A local server's are among them once `choose` has looked for it.
+        Only of providers that can be used. A local server's are among them once `choose` has
+        looked for it.
         """
+        config = self._config
         offered: dict[str, ModelInfo] = {}
-        if self._config.model is not None:
+        for ref in (config.model, *config.fallback, config.vision_model, config.small_model):
+            if ref is None:
+                continue
             try:
-                chosen = self.resolve(self._config.model)
+                chosen = self.resolve(ref)
             except InvalidInputError:
-                pass  # `choose` says so, where somebody reads it
-            else:
-                if self._providers[chosen.provider].usable:
-                    offered[chosen.ref] = chosen
+                continue  # who uses it says so, where somebody reads it
+            if self._providers[chosen.provider].usable:
+                offered[chosen.ref] = chosen
         for provider in self._providers.values():
             if not provider.usable or provider.api == "demo":
                 continue
@@ -244,6 +247,8 @@ class Models:
         if asked:
             info = self.resolve(asked)
             self.require(info)
+            if info.provider == LOCAL:
+                await self._served()  # for the others that it has, which can be chosen, too
             return info
         # What a client said comes before what the user has beside it.
         for provider in sorted(self._providers.values(), key=lambda one: not one.set_by_client):

@@ -261,6 +261,31 @@ async def test_a_local_server_is_found_and_its_models_offered() -> None:
         assert found.available() == []
 
 
+async def test_the_other_models_of_a_local_server_are_offered_beside_the_one_that_is_named() -> (
+    None
+):
+    async with ModelServer(models=("qwen3:8b", "llama4")) as server:
+        found = models(Config(model="local/llama4"), LOCAL_BASE_URL=server.openai_url)
+        assert (await found.choose(None, None)).ref == "local/llama4"
+        assert [info.ref for info in found.available()] == ["local/llama4", "local/qwen3:8b"]
+    gone = models(Config(model="local/llama4"))  # none answers: that is told with the first prompt
+    assert (await gone.choose(None, None)).ref == "local/llama4"
+    assert [info.ref for info in gone.available()] == ["local/llama4"]
+
+
+def test_every_model_that_the_configuration_names_is_offered_where_it_can_be_used() -> None:
+    own = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1")
+    config = Config(
+        providers={"mine": own},
+        model="mine/big",
+        fallback=["mine/other", "openai/gpt-5.2"],
+        vision_model="mine/eyes",
+        small_model="mine/small",
+    )
+    offered = [info.ref for info in models(config).available()]
+    assert offered == ["mine/big", "mine/other", "mine/eyes", "mine/small"]  # openai has no key
+
+
 async def test_local_means_whatever_the_local_server_has() -> None:
     async with ModelServer(models=("qwen3:8b",)) as server:
         found = models(LOCAL_BASE_URL=server.openai_url, GEMINI_API_KEY="k")
