@@ -15,10 +15,13 @@ export class PlanView {
   readonly element = h("details", { class: "plan" }, this.#summary, this.#list);
   #drawn = "";
   #over = false;
+  #low = false;
 
   constructor(private readonly context: Context) {
-    this.element.open = window.innerHeight >= LOW;
+    this.element.open = true;
     setHidden(this.element, true);
+    this.#fit();
+    window.addEventListener("resize", () => this.#fit());
   }
 
   update(plans: readonly Plan[]): void {
@@ -32,11 +35,18 @@ export class PlanView {
     const progress = entries.length === 0 ? null : h("span", { class: "dim" }, say("chat.planProgress", done, entries.length));
     // A plan that is done needs no room; whoever wants to see it opens it.
     const over = entries.length > 0 && done === entries.length;
-    if (over !== this.#over) this.element.open = !over && window.innerHeight >= LOW;
+    if (over !== this.#over) this.element.open = !over && !this.#low;
     this.#over = over;
     const current = entries.find((entry) => entry.status === "in_progress")?.content ?? "";
     fill(this.#summary, icon("checklist"), h("span", {}, say("chat.plan")), progress, h("span", { class: "dim current" }, current));
     fill(this.#list, ...plans.map((plan) => this.#plan(plan)));
+  }
+
+  /** Where the window has become low the plan folds; whoever wants to see it opens it. */
+  #fit(): void {
+    const low = window.innerHeight < LOW;
+    if (low && !this.#low) this.element.open = false;
+    this.#low = low;
   }
 
   #plan(plan: Plan): HTMLElement {

@@ -234,6 +234,26 @@ describe("what can be set", () => {
   });
 });
 
+describe("the plan", () => {
+  it("leaves the room to the conversation where a window is low, or much magnified, unless it is opened", () => {
+    const { innerHeight } = window;
+    const plan = new PlanView(context());
+    plan.update([{ id: "", entries: [{ content: "Test it", status: "in_progress", priority: "" }], markdown: "", file: "" }]);
+    expect(plan.element.open).toBe(true);
+    const high = (pixels: number): void => {
+      window.innerHeight = pixels;
+      window.dispatchEvent(new Event("resize"));
+    };
+    high(270);
+    expect(plan.element.open).toBe(false);
+    expect(plan.element.querySelector("summary")?.textContent).toContain("Test it");
+    plan.element.open = true;
+    high(260);
+    expect(plan.element.open).toBe(true);
+    high(innerHeight);
+  });
+});
+
 describe("a menu of what can be set", () => {
   const option = (value: string): OptionView => ({
     id: "m", name: "Model", description: "", category: "model",

@@ -55,10 +55,10 @@ function items(from: number, to: number): Item[] {
 }
 
 beforeEach(() => {
-  const { getBoundingClientRect } = Element.prototype;
+  const real = Object.getOwnPropertyDescriptor(Element.prototype, "getBoundingClientRect") ?? {};
   withoutLayout();
   return () => {
-    Element.prototype.getBoundingClientRect = getBoundingClientRect;
+    Object.defineProperty(Element.prototype, "getBoundingClientRect", real);
   };
 });
 
