@@ -116,8 +116,13 @@ class SessionManager:
                 session = self._open[session_id] = await making.reopen(self._services, session_id)
             elif (departure := self._departures.pop(session, None)) is not None:
                 departure.cancel()  # somebody comes: it is theirs now to abandon it
-            await session.move(folder, further)
-            await session.give_system_prompt(system_prompt)
+            try:
+                await session.move(folder, further)
+                await session.give_system_prompt(system_prompt)
+            except BaseException:  # whoever asked for it does not get it, and cannot abandon it
+                if session.editor.taken_by is None:
+                    self.abandon(session)
+                raise
             return session
 
     async def fork(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +272,26 @@ async def test_a_cancel_of_one_session_leaves_the_other_alone(
     stalls[1].release()
     assert (await running.result(asked[1]))["stopReason"] == "end_turn"
     assert running.text(second) == "two end"
+
+
+@pytest.mark.covers("T5", "S4")
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+async def test_a_session_whose_opening_is_cancelled_is_free_for_others(
+    agent: StartAgent, home: Path, workspace_repo: Path, method: str
+) -> None:
+    one, other = await agent(*DEMO), await agent(*DEMO)
+    await one.initialize()
+    await other.initialize()
+    session = await other.new_session(workspace_repo)
+    await other.request("session/close", {"sessionId": session})
+    elsewhere = {"sessionId": session, "cwd": str(workspace_repo / "src"), "mcpServers": []}
+    with closing(sqlite3.connect(home / "acp-agent" / "sessions.db")) as locked:
+        locked.execute("BEGIN IMMEDIATE")  # so that the other folder cannot be written down
+        opening = one.post(method, elsewhere)
+        assert (await one.request("session/list", {})) is not None
+        await one.send(line("$/cancel_request", {"requestId": opening}))
+        assert (await one.answer(opening))["error"]["code"] == -32800
+        locked.rollback()
+    async with asyncio.timeout(10):
+        while "error" in await other.answer(other.post(method, elsewhere)):
+            await asyncio.sleep(0.01)  # until it is closed again
