@@ -13,8 +13,10 @@ from acp_agent.cli.words import told, words
 from acp_agent.errors import AcpAgentError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import Catalog
-from acp_agent.models.providers import Provider, load_providers
+from acp_agent.models.providers import Provider, load_providers, presets
 from acp_agent.models.registry import Models
+
+ASK_SECONDS = 5.0  # for a provider's list of models
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -67,11 +69,17 @@ async def _list(*, every: bool, as_json: bool) -> int:
         usable = models.available()
     finally:
         await models.aclose()
+    catalog = Catalog(setup.config.models)
+    known = {model.ref for model in usable}
+    # What the user's own providers have no catalog can know.
+    preset = {preset.id for preset in presets()}
+    own = [one for one in providers.values() if one.usable and one.id not in preset]
+    for found in await asyncio.gather(*(_served(provider, catalog) for provider in own)):
+        usable += [model for model in found if model.ref not in known]
     shown = list(usable)
     if choice.model is not None and choice.model.ref not in {model.ref for model in usable}:
         shown.insert(0, choice.model)
     if every:
-        catalog = Catalog(setup.config.models)
         known = {model.ref for model in shown}
         shown += [m for name in providers for m in catalog.of(name) if m.ref not in known]
     chosen = choice.model.ref if choice.model is not None else None
@@ -98,6 +106,14 @@ async def _list(*, every: bool, as_json: bool) -> int:
     else:
         say(choice.why)
     return 0
+
+
+async def _served(provider: Provider, catalog: Catalog) -> list[ModelInfo]:
+    """The models that a provider says it has; none where it does not say so in time."""
+    from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
+
+    answer = await asyncio.to_thread(check_provider, provider, provider.key, timeout=ASK_SECONDS)
+    return [catalog.get(provider.id, name) for name in answer.models]
 
 
 def _row(model: ModelInfo, *, chosen: bool) -> list[str]:

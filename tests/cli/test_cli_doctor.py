@@ -236,6 +236,20 @@ def test_the_models_of_usable_providers_are_listed_and_the_chosen_one_marked(
     assert KEY not in ran.stdout
 
 
+def test_a_provider_of_ones_own_is_asked_which_models_it_has(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        file = tmp_path / "agent" / "config.toml"
+        file.parent.mkdir()
+        file.write_text(f"[providers.mine]\napi = 'openai'\nbase_url = '{served.url}/v1'\n")
+        ran = acp_agent(tmp_path, "models", environ={"MINE_API_KEY": KEY})
+        assert "mine/one" in ran.stdout
+        assert "mine/two" in ran.stdout
+        assert ran.stdout.splitlines()[-1].startswith("mine has a key, but")  # none is chosen
+        served.status = 500
+        ran = acp_agent(tmp_path, "models", environ={"MINE_API_KEY": KEY})
+        assert (ran.returncode, "mine/one" in ran.stdout) == (0, False)
+
+
 def test_all_models_are_listed_on_demand(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "models", "--all", "--json")
     models = json.loads(ran.stdout)["models"]
