@@ -84,9 +84,13 @@ class Operations:
                 # before the call that it is about.
                 session.attach(self._editor)
 
+            had = session.editor.taken_by is self._editor
             try:
                 await session.replay(settle)
             except BaseException:
+                if not had:  # cancelled in the moment in which it was attached
+                    session.editor.leave(self._editor)
+                    self._editor.forget(session.session)
                 if session.editor.taken_by is None:
                     manager.abandon(session)
                 raise

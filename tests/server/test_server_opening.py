@@ -1,0 +1,77 @@
+"""A session whose opening is cancelled in the very moment in which it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from acp_agent.ids import SessionId
+from acp_agent.server.core import Core
+from acp_agent.server.editor import ClientEditor
+from acp_agent.server.operations import Operations
+from acp_agent.session.seat import Seat
+
+NAME = SessionId("sess_a")
+
+
+class Open:
+    """A session whose seat is the real one, and all that `Operations` sees around it."""
+
+    def __init__(self) -> None:
+        self.session = NAME
+        self.editor = Seat(NAME, abandoned=lambda: None)
+        self.abandoned = False
+
+    def attach(self, editor: ClientEditor) -> None:
+        self.editor.take(editor)
+
+    async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
+        await action()
+        raise asyncio.CancelledError
+
+    async def open(self, session: SessionId, *_: object, **__: object) -> Open:
+        assert session == NAME
+        return self
+
+    def abandon(self, session: Open) -> None:
+        assert session is self
+        self.abandoned = True
+
+    async def manager(self) -> Open:
+        return self
+
+
+class Editor:
+    """A connection's end of its sessions."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[SessionId] = []
+
+    def parent_of(self, session: SessionId) -> None:
+        assert session == NAME
+
+    def forget(self, session: SessionId) -> None:
+        self.forgotten.append(session)
+
+
+@pytest.mark.covers("T5")
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_client_that_is_told_it_was_cancelled_has_the_session_only_if_it_had_it_before(
+    again: bool,
+) -> None:
+    one, editor = Open(), cast("Any", Editor())
+    if again:
+        one.attach(editor)
+    operations = Operations(cast("Core", one), editor)
+
+    async def nothing(_: object) -> None:
+        return None
+
+    with pytest.raises(asyncio.CancelledError):
+        await operations.open(NAME, "/", (), then=nothing)
+    assert (one.editor.taken_by is editor) is again
+    assert one.abandoned is not again
+    assert editor.forgotten == ([] if again else [NAME])
