@@ -32,6 +32,11 @@ class Coming:
         self._words: list[tuple[UserSide, MessageId | None, bool]] = []
         self._news: list[UserText] = []  # of background commands, for the next message
 
+    @property
+    def waits(self) -> bool:
+        """Whether a call is without its result."""
+        return bool(self._calls)
+
     def called(self, call: CallId) -> None:
         """The answer that is being written has a call."""
         self._calls.append(call)

@@ -188,6 +188,8 @@ class Context:
         self._coming.called(event.call)
 
     def _ask(self, event: ModelAsked) -> None:
+        if self._answer is not None or self._coming.waits:
+            self._close()  # what should have ended before has a damaged id: send it as it is
         self._asked, self._asked_tokens = event.message, self.tokens
         self._said_since = False
 

@@ -78,6 +78,8 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
             return Database(_open_to_read(path, len(migrations)), path, read_only=True)
     except sqlite3.Error as error:
         raise store_error(error, path) from error
+    except UnicodeDecodeError as error:  # what SQLite says names something that is damaged
+        raise damaged(path, "a name in it is not UTF-8") from error
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise StoreError(
@@ -134,7 +136,7 @@ def is_of_another_program(path: Path) -> bool:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:
             found = Identity(connection)
             sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return False
     return sound and not found.empty and found.application_id != APPLICATION_ID
 

@@ -252,6 +252,8 @@ class Worker:
     def _told(self, error: Exception) -> Exception:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
             return damaged(self.path, str(error))
+        if isinstance(error, UnicodeDecodeError | OverflowError):
+            return damaged(self.path, "a text or a number in it is none")
         if isinstance(error, sqlite3.Error):
             told = store_error(error, self.path)
             told.__cause__ = error

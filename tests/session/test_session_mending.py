@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from acp_agent.agent.context import Context
@@ -213,3 +214,17 @@ def test_what_a_newer_version_wrote_is_said_once_and_breaks_nothing() -> None:
     assert [note.description for note in notes] == ["Update acp-agent to see it."]
     assert notes[0].for_model == ""
     assert_sound(sent(known_events(stored)))
+
+
+@pytest.mark.parametrize("old", ["c1a", "m1a", "m1b", "t1", "u1"])
+def test_an_id_that_is_damaged_and_still_an_id_leaves_a_conversation_that_a_provider_takes(
+    old: str,
+) -> None:
+    events = [*turn(1), *turn(2)]
+    for place, event in enumerate(events):
+        body = encode_event(event)
+        changed = msgspec.json.decode(
+            body.replace(f'"{old}"'.encode(), b'"x\\u007f"'), type=AnyEvent
+        )
+        found: list[AnyEvent] = [*events[:place], changed, *events[place + 1 :]]
+        assert_sound(sent([*found, *closing(found)]))

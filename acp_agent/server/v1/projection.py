@@ -119,6 +119,8 @@ class Projector:
         ]
 
     def _call_shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
+        if event.call not in self._shown:
+            return ()
         if event.content is not None:
             self._shown[event.call] = event.content
         return [
@@ -131,6 +133,8 @@ class Projector:
         ]
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
+        if event.call not in self._shown:
+            return ()  # its id is damaged, here or where it was called
         if event.cwd is not None:
             self._live_output[event.call] = ""
         if event.cwd is None or not self._client.terminal_output:
@@ -155,7 +159,8 @@ class Projector:
         return [_update(event.call, content=shown([text_part(_console(tail))]))]
 
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
-        self._shown.pop(event.call, None)
+        if self._shown.pop(event.call, None) is None:
+            return ()
         ran_command = self._live_output.pop(event.call, None) is not None
         meta = None
         content = None if event.content is None else shown(event.content)
@@ -204,7 +209,9 @@ class Projector:
         return [self._note("info", *rewound_note(event, self._words))]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
-        updates: list[acp.SessionUpdate] = [self.cut(call) for call in event.calls]
+        updates: list[acp.SessionUpdate] = [
+            self.cut(call) for call in event.calls if call in self._shown
+        ]
         title, text = interrupted_note(self._words)
         if self._client.notices:
             updates.append(self._note("warning", title, text))

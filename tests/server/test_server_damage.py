@@ -1,0 +1,116 @@
+"""What an editor is shown of a conversation of which a part is damaged."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from acp_agent.config.words import words_in
+from acp_agent.content import TextBlock
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    ModelAnswered,
+    ModelAsked,
+    NoticeShown,
+    ToolCalled,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId, SessionId, TurnId
+from acp_agent.server.client import ClientProfile
+from acp_agent.server.v1.projection import Projector
+from acp_agent.server.v2.replay import replay
+from acp_agent.session.store_codec import encode_event
+from acp_agent.session.store_damage import broken
+from acp_agent.session.store_records import StoredEvent, known_events
+from protocol.v1 import types as acp
+from protocol.v2 import types as acp2
+
+CALL, MESSAGE, TURN = CallId("call_1"), MessageId("msg_1"), TurnId("turn_1")
+EVENTS: list[AnyEvent] = [
+    TurnStarted(turn=TURN),
+    UserMessage(message=MessageId("msg_0"), content=(TextBlock(text="Go"),)),
+    ModelAsked(message=MESSAGE, model="x/y"),
+    AgentText(message=MESSAGE, text="I look."),
+    ToolCalled(call=CALL, message=MESSAGE, name="read", arguments="{}", title="Read"),
+    ModelAnswered(message=MESSAGE, model="x/y"),
+    ToolStarted(call=CALL),
+    ToolEnded(call=CALL, result="text"),
+    TurnEnded(turn=TURN, stop_reason="end_turn"),
+]
+
+
+def lost(*seqs: int) -> list[AnyEvent]:
+    """The events as they are known where some cannot be read."""
+    return known_events(
+        [
+            broken(seq, 0, b"{") if seq in seqs else StoredEvent(seq, 0, event)
+            for seq, event in enumerate(EVENTS, 1)
+        ]
+    )
+
+
+def test_the_note_is_a_message_in_its_place_where_a_client_shows_no_notices() -> None:
+    told = Projector(ClientProfile(), replay=True, words=words_in("zh"))
+    updates = [update for event in lost(2) for update in told.project(event)]
+    note = updates[0]
+    assert isinstance(note, acp.AgentMessageChunk)
+    assert isinstance(note.content, acp.TextContent)
+    assert "会话日志在此处已损坏" in note.content.text
+    assert note.message_id == "lost_2"
+
+
+def test_the_note_is_a_notice_where_a_client_shows_those() -> None:
+    told = Projector(ClientProfile(notices=True), replay=True)
+    updates = [update for event in lost(2) for update in told.project(event)]
+    assert isinstance(updates[0], acp.Notice)
+    assert "is damaged here" in updates[0].title
+
+
+def test_the_note_is_a_part_of_the_history_of_version_2() -> None:
+    updates = [update for _, update in replay(SessionId("sess_1"), lost(2))]
+    note = updates[0]
+    assert isinstance(note, acp2.AgentMessage)
+    assert note.message_id == "lost_2"
+    assert "is damaged here" in str(note.content)
+
+
+@pytest.mark.parametrize("profile", [ClientProfile(), ClientProfile(terminal_output=True)])
+@pytest.mark.parametrize("seq", range(1, 10))
+def test_whatever_is_lost_each_call_is_told_from_its_beginning_to_its_end(
+    profile: ClientProfile, seq: int
+) -> None:
+    events = lost(seq)
+    assert sum(isinstance(event, NoticeShown) for event in events) == 1
+    assert_told_whole(profile, events, ended=True)
+
+
+def test_a_call_whose_id_is_damaged_is_not_told_before_it_was_called() -> None:
+    for place, event in enumerate(EVENTS):
+        body = encode_event(event).replace(b'"call_1"', b'"call_<"')
+        changed = msgspec.json.decode(body, type=AnyEvent)
+        assert_told_whole(ClientProfile(), [*EVENTS[:place], changed, *EVENTS[place + 1 :]])
+    cut = TurnInterrupted(turn=TURN, message=MessageId("msg_2"), calls=(CallId("call_<"),))
+    assert_told_whole(ClientProfile(), [*EVENTS[:7], cut])
+
+
+def assert_told_whole(
+    profile: ClientProfile, events: list[AnyEvent], *, ended: bool = False
+) -> None:
+    told = Projector(profile, replay=True)
+    called: set[str] = set()
+    done: set[str] = set()
+    for event in events:
+        for update in told.project(event):
+            if isinstance(update, acp.ToolCall):
+                called.add(update.tool_call_id)
+            elif isinstance(update, acp.ToolCallProgress):
+                assert update.tool_call_id in called
+                if update.status in {"completed", "failed"}:
+                    done.add(update.tool_call_id)
+    assert not ended or called == done
