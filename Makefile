@@ -69,11 +69,13 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 # INPUTS hostile lines, from SEED on, to each of a bare connection, one that takes batches, and a live
-# agent, twice; takes a few minutes. `make test` tries some hundreds.
+# agent, twice; and 300 damaged journals, from SEED on, to a live agent each. Takes some minutes each.
+# `make test` tries some hundreds of lines, and journals without an agent.
 fuzz: $(STAMP)
 	ACP_AGENT_FUZZ=$(or $(INPUTS),100000) ACP_AGENT_FUZZ_SEED=$(or $(SEED),1000) \
 		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
-		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py
+		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py \
+		tests/reliability/test_store_damage_fuzz.py
 
 # About STEPS random actions of clients of each protocol version, from SEED on; `make test` tries a few.
 soak: $(STAMP)

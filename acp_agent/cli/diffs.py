@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from acp_agent.cli.output import lines_of
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
@@ -34,17 +35,11 @@ def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tup
         limit: how many lines are shown; then a line says how many more there are.
     """
     yield f"{shown_path(part.path, cwd)}{words(' (new)') if part.old_text is None else ''}", "bold"
-    lines = _changes(_lines(part.old_text or ""), _lines(part.new_text))
+    lines = _changes(lines_of(part.old_text or ""), lines_of(part.new_text))
     for line in lines[:limit]:
         yield line, "added" if line[:1] == "+" else "removed" if line[:1] == "-" else "dim"
     if len(lines) > limit:
         yield words("... {count} more lines", count=len(lines) - limit), "dim"
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a text. Nothing else ends one: what would not be seen then is to be shown."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
 
 
 def _changes(old: list[str], new: list[str]) -> list[str]:

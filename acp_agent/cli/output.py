@@ -66,6 +66,12 @@ def visible(text: str) -> str:
     return text.translate(_VISIBLE)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. Nothing else ends one: what would not be seen then is to be shown."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def on_terminal() -> bool:
     """Whether a person reads stdout directly."""
     return sys.stdout is not None and sys.stdout.isatty()

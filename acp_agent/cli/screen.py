@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from acp_agent.cli.diffs import diff_lines
 from acp_agent.cli.editor import Asked
 from acp_agent.cli.inert import unmasked
-from acp_agent.cli.output import visible
+from acp_agent.cli.output import lines_of, visible
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
@@ -143,7 +143,7 @@ class Screen:
         self._content(asked.request.tool_call.tool_call_id, content)
         for part in () if content is UNSET or content is None else content:
             if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent):
-                for line in part.content.text.strip().splitlines():
+                for line in lines_of(part.content.text.strip()):
                     self._line(f"    {line}", "warning")
 
     def _progress(self, update: acp.ToolCallProgress) -> None:
@@ -181,7 +181,8 @@ class Screen:
 
     def _output(self, call: str, text: str) -> None:
         self._begin(f"output {call}")
-        for piece in text.splitlines(keepends=True):
+        *whole, last = text.split("\n")
+        for piece in [*(f"{line}\n" for line in whole), *([last] if last else [])]:
             self._paint(piece if self._line_open else f"    | {piece}", "dim")
             self._line_open = not piece.endswith("\n")
 
@@ -223,5 +224,5 @@ def _texts(content: Sequence[acp.ToolCallContent] | UnsetType | None) -> list[st
         line
         for part in (() if content is UNSET or content is None else content)
         if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent)
-        for line in part.content.text.strip().splitlines()
+        for line in lines_of(part.content.text.strip())
     ]

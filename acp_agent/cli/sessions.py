@@ -18,6 +18,7 @@ from acp_agent.cli.output import (
     FAILED,
     complain,
     guarded,
+    lines_of,
     on_terminal,
     say,
     say_json,
@@ -265,7 +266,7 @@ def _print_passages(passages: list[Passage]) -> None:
         if not (joined or (before == passage.kind == "tool")):
             say()
         before = passage.kind
-        text = "\n".join(f"{margin}{line}".rstrip() for line in passage.text.splitlines())
+        text = "\n".join(f"{margin}{line}".rstrip() for line in lines_of(passage.text))
         if on_terminal():
             _print_styled(text, _STYLES.get(passage.kind, ""))
         else:

@@ -10,6 +10,8 @@ from acp_agent.errors import StoreDamagedError, StoreError
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# Our statements are right: where a name is not there, the table of the names is damaged.
+_NAMES_GONE = ("no such ", "table sessions has no ", "table events has no ", "table usage has no ")
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 UNWRITABLE = {
     sqlite3.SQLITE_READONLY,
@@ -38,7 +40,7 @@ def damaged(path: Path, why: str) -> StoreDamagedError:
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """What `error` means for the person whose journal is at `path`."""
     code = primary_code(error)
-    if code in _DAMAGED:
+    if code in _DAMAGED or str(error).startswith(_NAMES_GONE):
         return damaged(path, str(error))
     if code in _BUSY:
         why = f"another process kept it locked for {BUSY_SECONDS:.0f} seconds; try again"

@@ -1,0 +1,57 @@
+"""What a turn shows in a terminal or a pipe, line by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.cli.editor import Asked
+from acp_agent.cli.inert import unmasked
+from acp_agent.cli.screen import Screen, Style
+from protocol.v1 import types as acp
+
+HIDDEN = "ls \u2028rm -rf ~\x0c\x85\x1c and more\nthe second line"
+
+
+@pytest.fixture
+def shown() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def screen(shown: list[str]) -> Screen:
+    def paint(text: str, _: Style) -> None:
+        shown.append(unmasked(text))
+
+    return Screen(paint, cwd=Path("/w"))
+
+
+def part(text: str) -> acp.Content:
+    return acp.Content(content=acp.TextContent(text=text))
+
+
+def test_what_ends_a_line_for_nobody_but_python_is_written_out_in_a_question(
+    screen: Screen, shown: list[str]
+) -> None:
+    call = acp.ToolCallProgress(tool_call_id="call_1", content=[part(HIDDEN)])
+    request = acp.RequestPermissionRequest(session_id="sess_1", tool_call=call, options=[])
+    screen.permission(Asked(title="Run a command", kind="execute", options=(), request=request))
+    assert "".join(shown).endswith(
+        "    ls \\u2028rm -rf ~\\x0c\\x85\\x1c and more\n    the second line\n"
+    )
+
+
+def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
+    screen: Screen, shown: list[str]
+) -> None:
+    screen.update(acp.ToolCall(tool_call_id="call_1", title="Run"))
+    output = {"terminal_output": {"terminal_id": "call_1", "data": HIDDEN}}
+    screen.update(acp.ToolCallProgress(tool_call_id="call_1", meta=output))
+    screen.update(
+        acp.ToolCallProgress(tool_call_id="call_1", status="failed", content=[part(HIDDEN)])
+    )
+    text = "".join(shown)
+    first = "ls \\u2028rm -rf ~\\x0c\\x85\\x1c and more\n"
+    assert f"    | {first}    | the second line\n" in text
+    assert text.endswith(f"    {first}    the second line\n")

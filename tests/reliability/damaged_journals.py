@@ -1,0 +1,71 @@
+"""A real journal, copies of it with random damage, and what of it is still whole."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from acp_agent.session.store_pages import Pages
+from acp_agent.session.store_rows import SEQ_BITS
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor
+
+PROMPTS = ("hello", "read README.md", "write a file", "plan the work", "run a command")
+
+
+async def real_journal(home: Path, folder: Path) -> list[str]:
+    """Let the real agent with its demo model hold four conversations; their ids."""
+    async with await AgentProcess.start(
+        "--model", "demo/demo", home=home, editor=Editor(permission="allow_once")
+    ) as agent:
+        await agent.initialize()
+        sessions = [await agent.new_session(folder) for _ in range(4)]
+        for number, session in enumerate(sessions):
+            for prompt in PROMPTS[: number + 2]:
+                await agent.prompt(session, prompt)
+        return sessions
+
+
+def damage(source: random.Random, path: Path) -> str:
+    """Damage a file in one of several ways; in which."""
+    data = bytearray(path.read_bytes())
+    kind = source.choice(["bits", "bits", "bytes", "run", "page", "zeros", "cut"])
+    start = source.randrange(len(data))
+    match kind:
+        case "bits":
+            for _ in range(source.choice([1, 2, 8, 64])):
+                data[source.randrange(len(data))] ^= 1 << source.randrange(8)
+        case "bytes":
+            for _ in range(source.choice([1, 8, 64, 512])):
+                data[source.randrange(len(data))] = source.randrange(256)
+        case "run":
+            length = source.choice([4, 40, 400])
+            data[start : start + length] = source.randbytes(len(data[start : start + length]))
+        case "page" | "zeros":
+            start -= start % 4096
+            size = len(data[start : start + 4096])
+            data[start : start + 4096] = bytes(size) if kind == "zeros" else source.randbytes(size)
+        case _:
+            del data[start:]
+    path.write_bytes(data)
+    return kind
+
+
+def whole_sessions(path: Path, before: dict[str, dict[int, bytes]]) -> set[str]:
+    """Those of whom every record is on the pages as it was, whatever stands above them."""
+    return {name for name, rows in bodies(path).items() if rows == before.get(name)}
+
+
+def bodies(path: Path) -> dict[str, dict[int, bytes]]:
+    """The events of each session as they lie on the pages of a file."""
+    names: dict[int, str] = {}
+    events: dict[int, dict[int, bytes]] = {}
+    for rowid, values in Pages(path).records():
+        if rowid is None:
+            continue
+        if len(values) in {9, 10} and values[0] is None and isinstance(values[1], bytes):
+            names[rowid] = values[1].decode("utf-8", "replace")
+        elif len(values) == 3 and isinstance(values[2], bytes):
+            key, seq = rowid >> SEQ_BITS, rowid & ((1 << SEQ_BITS) - 1)
+            events.setdefault(key, {})[seq] = values[2]
+    return {name: events.get(key, {}) for key, name in names.items()}
