@@ -113,7 +113,7 @@ class Session:
 
     def restore(self, events: Sequence[AnyEvent]) -> None:
         """Take the whole journal in, as it was read when the session was opened."""
-        self.take(events)
+        self.state.restore(events)
         self._just_read = events
 
     async def history(self) -> Sequence[AnyEvent]:

@@ -55,7 +55,6 @@ class SessionState:
     """Follows from a session's events alone. Feed it every event, in order.
 
     Attributes:
-        context: what the model is sent.
         settings: what the user chose.
         title: the title, where it has one.
         cost: what it cost so far, in US dollars; None where no price is known.
@@ -75,9 +74,10 @@ class SessionState:
     """
 
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
-        self.context = Context()
         self.settings = Settings(services, model)
+        self._context = Context()
         self._loops: LoopGuard | None = None
+        self._ahead: Sequence[AnyEvent] = ()  # those that context and loops are to catch up with
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
@@ -96,13 +96,53 @@ class SessionState:
 
     def take(self, events: Sequence[AnyEvent]) -> None:
         """Bring the state up to further events of the journal."""
-        self.context.feed(events)
+        self.catch_up()
+        self._follow(events)
+        self._feed(events)
+
+    def restore(self, events: Sequence[AnyEvent]) -> None:
+        """Bring a new state up to a whole journal, but for what is needed in turns alone.
+
+        That is most of the work, and whoever opens a session wants to read it first.
+        """
+        self._follow(events)
+        self._ahead = events
+
+    def catch_up(self) -> None:
+        """Bring what is needed in turns up to the journal, too. Whoever asks for it does so."""
+        events, self._ahead = self._ahead, ()
+        self._feed(events)
+
+    @property
+    def context(self) -> Context:
+        """What the model is sent."""
+        self.catch_up()
+        return self._context
+
+    @property
+    def loops(self) -> LoopGuard:
+        """Whether the model goes round in circles."""
+        self.catch_up()
+        return self._guard
+
+    @property
+    def _guard(self) -> LoopGuard:
+        if self._loops is None:
+            from acp_agent.agent.loop_guard import LoopGuard  # noqa: PLC0415 - not at start
+
+            self._loops = LoopGuard()
+        return self._loops
+
+    def _feed(self, events: Sequence[AnyEvent]) -> None:
+        self._context.feed(events)
+        if self.turns:  # there are no calls before
+            self._guard.take(events)
+
+    def _follow(self, events: Sequence[AnyEvent]) -> None:
         self.settings.take(events)
         for event in events:
             if type(event) in _HEEDED:
                 self._take(event)
-        if self.turns:  # there are no calls before
-            self.loops.take(events)
 
     def _take(self, event: AnyEvent) -> None:
         match event:
@@ -155,12 +195,3 @@ class SessionState:
             price = self._models.cost_now(event.model, event.usage)
         self.spent.add(event.usage, price)
         self.spent_in_turn.add(event.usage, price)
-
-    @property
-    def loops(self) -> LoopGuard:
-        """Whether the model goes round in circles."""
-        if self._loops is None:
-            from acp_agent.agent.loop_guard import LoopGuard  # noqa: PLC0415 - not at start
-
-            self._loops = LoopGuard()
-        return self._loops

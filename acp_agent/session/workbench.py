@@ -76,6 +76,7 @@ class Workbench:
         self._warm = True
         await asyncio.sleep(WARM_UP_SECONDS)
         try:
+            self._session.state.catch_up()
             await self._tools.get()
             await self.driver(self._session.model)
         finally:

@@ -1,0 +1,114 @@
+"""What follows from a session's journal, however it is taken in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from acp_agent.agent.loop_guard import Patience
+from acp_agent.content import TextBlock
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    ConfigChanged,
+    ModelAnswered,
+    ModelAsked,
+    TitleChanged,
+    ToolCalled,
+    ToolEnded,
+    TurnEnded,
+    TurnStarted,
+    Usage,
+    UsageReported,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.session import workbench as workbench_module
+from acp_agent.session.manager import SessionManager
+from acp_agent.session.state import SessionState
+from tests.support.model_server import ModelServer, answer
+from tests.support.open_session import Desk
+
+TURNS = 4
+
+
+def turn(number: int) -> list[AnyEvent]:
+    """A turn with a call, which is the same one in every turn and fails."""
+    message, call = MessageId(f"answer {number}"), CallId(f"call {number}")
+    return [
+        TurnStarted(turn=TurnId(f"turn {number}")),
+        UserMessage(message=MessageId(f"words {number}"), content=(TextBlock(text="Again"),)),
+        ModelAsked(message=message, model="openai/gpt-5"),
+        AgentText(message=message, text="Let me look."),
+        ToolCalled(call=call, message=message, name="read", arguments="{}", title="Read"),
+        ModelAnswered(message=message, model="openai/gpt-5", usage=Usage(input=100, output=10)),
+        UsageReported(used=110, size=1000, cost=0.5 * (number + 1)),
+        ToolEnded(call=call, failed=True, result="there is no such file"),
+        TurnEnded(turn=TurnId(f"turn {number}"), stop_reason="end_turn"),
+    ]
+
+
+JOURNAL: Sequence[AnyEvent] = [
+    ConfigChanged(option="mode", value="full"),
+    TitleChanged(title="A file"),
+    *(event for number in range(TURNS) for event in turn(number)),
+]
+
+
+def what_follows(state: SessionState) -> list[object]:
+    """All that is asked of a state."""
+    context = state.context
+    return [
+        list(context.messages),
+        (context.tokens, context.counted, context.awaits_answer),
+        state.loops.due(Patience(told=1, asked=2, stopped=3)),
+        (state.title, state.cost, state.turns, state.turn_is_open, state.settings.mode),
+        (state.spent.tokens, state.spent_in_turn.tokens, state.turn_usage, state.last_usage),
+    ]
+
+
+def test_a_restored_journal_is_the_same_as_one_that_was_lived_through(desk: Desk) -> None:
+    lived = SessionState(desk.services, None)
+    for event in JOURNAL:
+        lived.take([event])
+    restored = SessionState(desk.services, None)
+    restored.restore(JOURNAL)
+    assert what_follows(restored) == what_follows(lived)
+    assert len(restored.context.messages) == 3 * TURNS
+
+
+def test_a_loop_of_a_restored_journal_is_known_whatever_is_asked_for_first(desk: Desk) -> None:
+    restored = SessionState(desk.services, None)
+    restored.restore(JOURNAL)
+    assert restored.loops.due(Patience(told=1)) is not None
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_what_happens_after_a_restored_journal_comes_behind_it(desk: Desk, *, looks: bool) -> None:
+    lived = SessionState(desk.services, None)
+    lived.take([*JOURNAL, *turn(TURNS)])
+    restored = SessionState(desk.services, None)
+    restored.restore(JOURNAL)
+    if looks:
+        assert what_follows(restored) != what_follows(lived)
+    restored.take(turn(TURNS))
+    assert what_follows(restored) == what_follows(lived)
+
+
+async def test_what_turns_need_is_there_before_the_first_prompt_of_a_session_opened_again(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model_server.add(answer("Hello."))
+    await desk.say("Hi")
+    await desk.session.close()
+    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
+    session = await SessionManager(desk.services).open(desk.session.session, str(desk.folder), [])
+    assert session.state._context.messages == []
+    session.opened([])
+    async with asyncio.timeout(10):
+        while session._background:
+            await asyncio.sleep(0)
+    assert len(session.state._context.messages) == 2
+    await session.close()
