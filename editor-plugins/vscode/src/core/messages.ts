@@ -69,8 +69,10 @@ function attachments(value: unknown): Attachment[] {
   return list(value).slice(0, MAX_ATTACHED).flatMap((one) => {
     const given = record(one);
     const uri = text(given["uri"]);
-    if (!uri.startsWith("file:")) return [];
-    return [{ uri, label: text(given["label"], uri), ...lines(given) }];
+    const selected = lines(given);
+    // What is in no file, such as a new one that was never saved, has nothing but its text.
+    if (!uri.startsWith("file:") && selected.text === undefined) return [];
+    return [{ uri, label: text(given["label"], uri), ...selected }];
   });
 }
 

@@ -43,6 +43,7 @@ export class AgentInUse {
     return {
       name: agent, title: agent, phase: typeof command === "string" ? "failed" : "stopped", detail: "",
       problem: typeof command === "string" ? command : "", signIn: [], signInReason: "", images: true, steering: false,
+      ...(this.folder() === undefined ? { needsFolder: true } : {}),
     };
   }
 

@@ -31,6 +31,7 @@ export function registerCommands(controller: Controller): vscode.Disposable[] {
     signIn: () => controller.client?.askSignIn(),
     signOut: () => controller.client?.signOut(),
     showLog: () => controller.log.show(),
+    openFolder: () => vscode.commands.executeCommand("vscode.openFolder"),
     openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", SECTION),
     menu: () => menu(controller),
     addSelection: () => controller.addSelection(),

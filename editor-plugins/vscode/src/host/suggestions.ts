@@ -1,5 +1,6 @@
 /** What can be named with @: the selection, open editors, files of the workspace. */
 
+import { basename } from "node:path/posix";
 import * as vscode from "vscode";
 
 import { best } from "../core/fuzzy";
@@ -45,18 +46,20 @@ export function fileAttachment(uri: vscode.Uri, roots: Roots): Attachment {
   return { uri: uri.toString(), label: roots.label(uri.fsPath) };
 }
 
-/** The lines that are selected in the editor. */
+/** The lines that are selected in the editor, also where that shows no file, or one that was never saved. */
 export function selection(roots: Roots): Attachment | undefined {
   const editor = vscode.window.activeTextEditor;
-  if (editor === undefined || editor.selection.isEmpty || editor.document.uri.scheme !== "file") return undefined;
-  const { start, end } = editor.selection;
+  if (editor === undefined || editor.selection.isEmpty) return undefined;
+  const { document, selection: { start, end } } = editor;
+  const { uri } = document;
+  const label = uri.scheme === "file" ? roots.label(uri.fsPath) : basename(uri.path);
   const last = end.character === 0 && end.line > start.line ? end.line - 1 : end.line;
-  const lines = new vscode.Range(start.line, 0, last, editor.document.lineAt(last).text.length);
+  const lines = new vscode.Range(start.line, 0, last, document.lineAt(last).text.length);
   return {
-    ...fileAttachment(editor.document.uri, roots),
-    label: `${roots.label(editor.document.uri.fsPath)}:${start.line + 1}-${last + 1}`,
+    uri: uri.toString(),
+    label: `${label}:${start.line + 1}-${last + 1}`,
     startLine: start.line + 1,
     endLine: last + 1,
-    text: editor.document.getText(lines),
+    text: document.getText(lines),
   };
 }

@@ -218,6 +218,8 @@ export interface AgentView {
   signInReason: string;
   images: boolean;
   steering: boolean;
+  /** No folder is open: there is nowhere to work. */
+  needsFolder?: true;
 }
 
 /** Everything the webview draws. `earlier` counts the items before the first in `items`. */

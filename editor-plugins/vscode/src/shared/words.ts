@@ -10,6 +10,7 @@ const en = {
   "agent.restart": "Start again",
   "agent.settings": "Settings",
   "agent.log": "Show the log",
+  "agent.openFolder": "Open a folder",
   "agent.choose": "Choose an agent",
   "agent.noFolder": "Open a folder first: the agent works in one.",
   "agent.badSetting": "The setting acpAgent.agents has something wrong for “{0}”; it needs {1}",

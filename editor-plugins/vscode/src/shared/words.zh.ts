@@ -10,6 +10,7 @@ export const zh: Readonly<Record<Word, string>> = {
   "agent.restart": "重新启动",
   "agent.settings": "设置",
   "agent.log": "显示日志",
+  "agent.openFolder": "打开文件夹",
   "agent.choose": "选择代理",
   "agent.noFolder": "请先打开一个文件夹，代理在其中工作。",
   "agent.badSetting": "设置 acpAgent.agents 中“{0}”有误，需要 {1}",

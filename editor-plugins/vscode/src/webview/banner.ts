@@ -1,8 +1,14 @@
 /** What is to be known of the agent when it is not simply ready: starting, failing, wanting a login. */
 
+import type { ViewCommand } from "../shared/messages";
 import type { AgentView, SessionHeader } from "../shared/view";
 import type { Context } from "./context";
 import { button, fill, h, icon, setHidden } from "./dom";
+
+type Action = readonly ["agent.restart" | "agent.settings" | "agent.log" | "agent.openFolder", ViewCommand];
+
+/** What helps with an agent that does not run. */
+const REMEDIES: readonly Action[] = [["agent.restart", "restart"], ["agent.settings", "openSettings"], ["agent.log", "showLog"]];
 
 export class Banner {
   readonly element = h("div", { class: "banner" });
@@ -18,14 +24,15 @@ export class Banner {
     this.#drawn = key;
     const { say } = this.context;
     if (agent.signIn.length > 0) this.#signIn(agent);
-    else if (agent.phase === "failed") this.#draw("error", "error", agent.problem || say("agent.failed", agent.title), agent.detail, true);
-    else if (agent.phase === "restarting") this.#draw("warning", "sync", agent.problem, agent.detail, true);
-    else if (agent.phase === "starting") this.#draw("info", "loading", say("agent.starting", agent.title), "", false);
-    else if (session?.stuck === true) this.#draw("warning", "warning", say("turn.stuck"), "", true);
+    else if (agent.needsFolder === true) this.#draw("warning", "info", agent.problem, "", [["agent.openFolder", "openFolder"]]);
+    else if (agent.phase === "failed") this.#draw("error", "error", agent.problem || say("agent.failed", agent.title), agent.detail, REMEDIES);
+    else if (agent.phase === "restarting") this.#draw("warning", "sync", agent.problem, agent.detail, REMEDIES);
+    else if (agent.phase === "starting") this.#draw("info", "loading", say("agent.starting", agent.title), "", []);
+    else if (session?.stuck === true) this.#draw("warning", "warning", say("turn.stuck"), "", REMEDIES);
     else setHidden(this.element, true);
   }
 
-  #draw(kind: string, picture: string, text: string, detail: string, actions: boolean): void {
+  #draw(kind: string, picture: string, text: string, detail: string, actions: readonly Action[]): void {
     const { say, send } = this.context;
     this.element.className = `banner ${kind}`;
     this.element.setAttribute("role", kind === "info" ? "status" : "alert");
@@ -33,10 +40,8 @@ export class Banner {
     if (picture === "loading" || picture === "sync") face.classList.add("codicon-modifier-spin");
     fill(this.element, face, h("div", {}, h("div", {}, text),
       detail === "" ? null : h("pre", { class: "detail" }, detail),
-      actions ? h("div", { class: "actions" },
-        button({ text: say("agent.restart"), class: "button primary" }, () => send({ type: "command", command: "restart" })),
-        button({ text: say("agent.settings") }, () => send({ type: "command", command: "openSettings" })),
-        button({ text: say("agent.log") }, () => send({ type: "command", command: "showLog" }))) : null));
+      actions.length === 0 ? null : h("div", { class: "actions" }, ...actions.map(([word, command], index) =>
+        button({ text: say(word), class: index === 0 ? "button primary" : "button" }, () => send({ type: "command", command }))))));
     setHidden(this.element, false);
   }
 

@@ -106,6 +106,12 @@ describe("messages of the page", () => {
     for (const bad of [null, 7, {}, { type: "eval" }, { type: "command", command: "workbench.action.quit" }]) expect(toHost(bad)).toBeUndefined();
   });
 
+  it("carry what is in no file as its text alone", () => {
+    const unsaved = { uri: "untitled:Untitled-1", label: "Untitled-1:1-2", startLine: 1, endLine: 2, text: "a\nb" };
+    const read = toHost({ type: "prompt", text: "", images: [], attachments: [unsaved, { uri: "untitled:Untitled-1", label: "Untitled-1" }] });
+    expect(read).toMatchObject({ attachments: [unsaved] });
+  });
+
   it("carry no address but of files, and no image but of known types", () => {
     const read = toHost({
       type: "prompt", text: 7, images: [{ mimeType: "image/svg+xml", data: "a" }, { mimeType: "image/png", data: "b" }],

@@ -234,6 +234,20 @@ describe("what can be set", () => {
   });
 });
 
+describe("a window without a folder", () => {
+  it("is offered to open one, as that is what is missing", () => {
+    const page = context();
+    const banner = new Banner(page);
+    banner.update({
+      name: "a", title: "a", phase: "failed", problem: "Open a folder first", detail: "", signIn: [], signInReason: "",
+      images: true, steering: false, needsFolder: true,
+    }, null);
+    expect([...banner.element.querySelectorAll("button")].map((one) => one.textContent)).toEqual(["Open a folder"]);
+    button(banner.element, "Open a folder").click();
+    expect(page.sent).toEqual([{ type: "command", command: "openFolder" }]);
+  });
+});
+
 describe("the plan", () => {
   it("leaves the room to the conversation where a window is low, or much magnified, unless it is opened", () => {
     const { innerHeight } = window;
