@@ -90,7 +90,7 @@ def _preview(back: Back, words: Words) -> str:
     number, title = back.point.number, back.point.title
     lines = [words("Going back to before {number}, “{title}”:", number=number, title=title)]
     if not back.point.files:
-        lines.append(words("- no file was changed since, or none are kept"))
+        lines.append(words("- no files are kept for this point: they stay as they are"))
     elif not back.files.changes:
         lines.append(words("- the files are as they were"))
     lines += _files(back.files, words)
@@ -149,7 +149,8 @@ def _result(back: Back, words: Words) -> str:
         many = words("{count} files are as they were then:", count=f"{count:,}")
         lines.append(many if count > 1 else words("A file is as it was then:"))
     elif back.what != "conversation":
-        lines.append(words("No file had to be changed."))
+        nothing = words("The files stay as they are: none are kept for this point.")
+        lines.append(words("No file had to be changed.") if back.point.files else nothing)
     lines += _files(back.files, words)
     lines += _not_kept(back.not_kept, words)
     undoes = words("`/rewind` lists this as a point, too: going back to it undoes it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from acp_agent.events import (
     TitleChanged,
 )
 from tests.support.model_server import Call, ModelServer, Stall, answer
-from tests.support.open_session import Desk, open_desk, presses
+from tests.support.open_session import Desk, home_paths, open_desk, presses
 
 
 def writes(path: str, content: str) -> Call:
@@ -289,6 +290,23 @@ async def test_a_folder_that_cannot_be_kept_is_told_once_and_the_work_goes_on(
         await desk.say("/rewind 2 both")
         await desk.say("Next")
         assert said(desk) == ["Write one", "Next"]
+
+
+async def test_where_the_files_are_kept_no_more_it_does_not_say_that_they_went_back(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    await two_turns(desk, model_server)
+    await asyncio.to_thread(shutil.rmtree, home_paths(tmp_path).checkpoints_dir)
+    await desk.say("/rewind 1")
+    assert (
+        "- no files are kept for this point: they stay as they are"
+        in desk.editor.of(AgentText)[-1].text
+    )
+    await desk.say("/rewind 1 both")
+    told = desk.editor.of(AgentText)[-1].text
+    assert "The files stay as they are: none are kept for this point." in told
+    assert "No file had to be changed" not in told
+    assert files(desk) == {"one.txt": "2\n", "two.txt": "2\n"}
 
 
 async def test_a_cancelled_turn_leaves_no_work_behind(
