@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
 
 from tests.cli.chat_person import READY, in_pipes, quit_chat
+from tests.support.agent_process import environment
 from tests.support.scripted_agent import scripted_agent
 from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, terminal
 
@@ -385,4 +390,48 @@ async def test_a_question_that_cannot_be_read_is_answered_and_told(
             await person.miss("Working")
         assert person.text.count("The agent's question for permission could not be read:") == 2
         await person.count("The agent asked for fs/read_text_file and did not get it: method", 2)
+        await quit_chat(person)
+
+
+async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
+    home: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "acp_agent", "chat", "--agent", scripted_agent(tmp_path, "")]
+    with open("/dev/full", "wb") as full:
+        ours, theirs = os.pipe()
+        os.close(ours)
+        for out, wanted in (
+            (theirs, (0, b"")),
+            (full.fileno(), (1, b"acp-agent: the chat cannot be shown: No space left on device\n")),
+        ):
+            chat = await asyncio.create_subprocess_exec(
+                *command, cwd=home, env=environment(home), stdin=PIPE, stdout=out, stderr=PIPE
+            )
+            async with asyncio.timeout(20):
+                _, err = await chat.communicate(b"one\ntwo\n")
+            assert (chat.returncode, err) == wanted
+        os.close(theirs)
+
+
+async def test_what_is_typed_before_there_is_an_agent_waits_for_it(
+    home: Path, tmp_path: Path
+) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        f"""
+        import os, time
+        while not os.path.exists({str(tmp_path / "go")!r}):
+            time.sleep(0.02)
+
+        def turn(say):
+            say.speak("heard " + say.prompt[0]["text"])
+            return "end_turn"
+        """,
+    )
+    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+        await person.see("Starting the agent")
+        person.type(f"early{ENTER}")
+        await person.see("> early (waits for the agent)")
+        (tmp_path / "go").touch()
+        await person.see("heard early")
         await quit_chat(person)

@@ -12,7 +12,8 @@ from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.screen import Style
 from protocol.v1 import types as acp
 
-How = Literal["sent", "steered", "queued"]  # what became of words: a turn, part of one, later
+# What became of words: a turn, part of one, later, once there is an agent with a session.
+How = Literal["sent", "steered", "queued", "early"]
 
 
 class Item(Struct, frozen=True, kw_only=True):

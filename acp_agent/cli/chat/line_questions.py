@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TextIO
 
 from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.calls import ShownCall
@@ -12,7 +11,7 @@ from acp_agent.cli.chat.front import Field, Item
 from acp_agent.cli.chat.questions import DETAILS, letters
 from acp_agent.cli.editor import Asked
 from acp_agent.cli.inert import inert, one_line
-from acp_agent.cli.screen import Screen, Style
+from acp_agent.cli.screen import Paint, Screen, Style
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
@@ -24,16 +23,16 @@ class LineQuestions:
 
     Args:
         screen: shows what it is about.
-        out: where it is asked.
+        paint: writes what it is asked with.
         session: the id of the open session.
         person: whether there is somebody to ask; otherwise nothing is allowed and nothing answered.
     """
 
     def __init__(
-        self, screen: Screen, out: TextIO, session: Callable[[], str], *, person: bool
+        self, screen: Screen, paint: Paint, session: Callable[[], str], *, person: bool
     ) -> None:
         self._screen = screen
-        self._out = out
+        self._paint = paint
         self._session = session
         self._person = person
         self._asking = asyncio.Lock()
@@ -115,8 +114,7 @@ class LineQuestions:
 
     async def _next_line(self, prompt: str) -> str | None:
         self._screen.close_line()
-        self._out.write(prompt)
-        self._out.flush()
+        self._paint(prompt, "")
         line = await self._answers.get()
         return None if line is None else line.strip()
 

@@ -14,6 +14,7 @@ from acp_agent.cli.chat.front import How
 from acp_agent.cli.chat.history import PromptHistory
 from acp_agent.cli.chat.lending import Lending
 from acp_agent.cli.chat.line_input import LineInput
+from acp_agent.cli.chat.line_output import until_unread
 from acp_agent.cli.chat.line_questions import LineQuestions
 from acp_agent.cli.chat.turns import how_said
 from acp_agent.cli.chat.user_command import Ran
@@ -44,11 +45,11 @@ class LineChat:
         self._shell = UserShell(self, wishes.cwd, history.scrub, usable=self._person)
         self.conversation = Conversation(wishes, self, self._shell.take)
         self._history = history
-        self._out = out
+        self._paint = until_unread(painter(out), out, self._unread)
         self._cwd = wishes.cwd
-        self._screen = Screen(painter(out), cwd=wishes.cwd)
+        self._screen = Screen(self._paint, cwd=wishes.cwd)
         self._questions = LineQuestions(
-            self._screen, out, lambda: self.conversation.state.id, person=self._person
+            self._screen, self._paint, lambda: self.conversation.state.id, person=self._person
         )
         self.ask, self.pick = self._questions.ask, self._questions.pick
         self.enter = self._questions.enter
@@ -150,6 +151,14 @@ class LineChat:
             return
         self._leave(INTERRUPTED if self.conversation.turns.busy or not self._ready else 0)
 
+    def _unread(self, error: OSError) -> None:
+        """Nothing can be shown any more: a reader that went away ended the chat, as any command."""
+        if isinstance(error, BrokenPipeError):
+            self._leave()
+            return
+        complain(words("the chat cannot be shown: {reason}", reason=error.strerror or error))
+        self._leave(FAILED)
+
     def _leave(self, status: int = 0) -> None:
         self._status = status
         if self._me is not None:
@@ -160,8 +169,7 @@ class LineChat:
             self._screen.close_line()
             if self._shell.along:
                 self.say(self._shell.along, "dim")
-            self._out.write(SHELL_PROMPT if self._shell.on else "> ")
-            self._out.flush()
+            self._paint(SHELL_PROMPT if self._shell.on else "> ", "")
 
     # --- what the conversation wants of its front
 
@@ -217,6 +225,5 @@ class LineChat:
     @asynccontextmanager
     async def _free(self) -> AsyncIterator[None]:
         self._screen.close_line()
-        self._out.flush()
         with self._input.left_alone():
             yield

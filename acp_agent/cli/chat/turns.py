@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -74,7 +74,7 @@ class Turns:
         # Commands take nothing along: they are not for the model.
         prompt = Prompt(text, () if text.startswith("/") else self._along())
         if agent is None or not self._state().id:
-            self._wait(prompt)
+            self._wait(prompt, "early")
         elif not self.busy or (text.startswith("/") and agent.answers_meanwhile):
             self._said(prompt, "sent")
             self._prompt(agent, prompt)
@@ -99,9 +99,9 @@ class Turns:
         self._front.changed()
         return None if prompt is None else prompt.text
 
-    def _wait(self, prompt: Prompt) -> None:
+    def _wait(self, prompt: Prompt, how: Literal["queued", "early"] = "queued") -> None:
         self.queue.append(prompt)
-        self._said(prompt, "queued")
+        self._said(prompt, how)
         self._front.changed()
 
     def _prompt(self, agent: Agent, prompt: Prompt) -> None:
@@ -158,7 +158,7 @@ class Turns:
 
     def _said(self, prompt: Prompt, how: How) -> None:
         self._front.said(prompt.text, how)
-        if prompt.along and how != "queued":
+        if prompt.along and how in {"sent", "steered"}:
             self._front.say(words("(with what your own commands printed)"), "dim")
 
     async def settled(self) -> None:
@@ -188,6 +188,8 @@ def how_said(how: How) -> str:
     """What became of the words, for people; empty where they began a turn."""
     if how == "steered":
         return words("(added to the turn that runs)")
+    if how == "early":
+        return words("(waits for the agent)")
     return words("(waits for the turn to end)") if how == "queued" else ""
 
 
