@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,7 @@ from acp_agent.workspace.checkpoints import keeper as keepers, prune
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.checkpoints.dulwich_repository import DulwichRepository
 from acp_agent.workspace.checkpoints.git_repository import GitRepository
-from tests.workspace.checkpoint_folder import SESSION, Checkpoints, picture, put
+from tests.workspace.checkpoint_folder import SESSION, Checkpoints, kinds, picture, put
 
 LARGE = 10**12
 NOISE = random.Random(1).randbytes(300_000)
@@ -167,3 +170,65 @@ def test_who_waits_while_everything_is_removed_begins_anew(tmp_path: Path, root:
     for thread in threads:
         thread.join(60)
     assert failures == []
+
+
+def test_a_checkpoint_that_is_made_while_everything_is_being_removed_is_kept(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    other = Checkpoints(tmp_path, root, session="sess_other")
+    made: list[str] = []
+    remove = shutil.rmtree
+
+    def meanwhile(path: Any, *rest: Any, **options: Any) -> None:
+        if not made and not list(kept.folder.glob("*.git")):
+            made.append("")
+            made[0] = other.keep(5)
+        remove(path, *rest, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", meanwhile)
+        prune.forget_session(kept.folder, SESSION, Deadline(30))
+    put(root, {"a": "2"})
+    assert kinds(other.back(made[0])) == {"a": "modify"}
+
+
+@pytest.mark.parametrize("part", ["HEAD", "config", "objects", "refs"])
+def test_what_has_lost_a_part_of_it_is_whole_again_with_the_next_checkpoint(
+    tmp_path: Path, root: Path, part: str
+) -> None:
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    (place,) = kept.folder.glob("*.git")
+    (place / part).rename(tmp_path / "lost")
+    again = Checkpoints(tmp_path, root)
+    checkpoint = again.keep()
+    put(root, {"a": "2"})
+    assert kinds(again.back(checkpoint)) == {"a": "modify"}
+
+
+def test_many_that_begin_in_a_new_folder_at_the_same_time_all_keep_it(
+    tmp_path: Path, root: Path
+) -> None:
+    put(root, {"a": "1"})
+    many = [Checkpoints(tmp_path, root, session=f"sess_{number}") for number in range(4)]
+    with ThreadPoolExecutor() as pool:
+        checkpoints = list(pool.map(Checkpoints.keep, many))
+    put(root, {"a": "2"})
+    assert all(one.keeper.has(name) for one, name in zip(many, checkpoints, strict=True))
+    assert kinds(many[0].back(checkpoints[0])) == {"a": "modify"}
+    assert [path.suffix for path in many[0].folder.iterdir()] == [".git"]
+
+
+def test_what_a_killed_process_was_removing_goes_with_the_next_sweep(
+    tmp_path: Path, root: Path
+) -> None:
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.keep()
+    (kept.folder / "passing-killed" / "old.git" / "objects").mkdir(parents=True)
+    prune.sweep(kept.folder, [], LARGE, Deadline(60))
+    assert [path.suffix for path in kept.folder.iterdir()] == [".git"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.checkpoints.keeper import open_repository
-from acp_agent.workspace.checkpoints.shadow import Shadow, shadows
+from acp_agent.workspace.checkpoints.shadow import Shadow, remove_leftovers, shadows
 
 PAUSE_SECONDS = 86_400.0  # between two sweeps
 
@@ -89,6 +89,7 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
         CheckpointTooSlowError: the time is up.
         WorkspaceError: a repository cannot be read.
     """
+    remove_leftovers(folder)
     program = shutil.which("git")
     failure: WorkspaceError | None = None
     for shadow in shadows(folder):
@@ -112,7 +113,7 @@ def _sweep(
     for session in dropped:
         shadow.drop_session(session)
     if not shadow.records():
-        shutil.rmtree(shadow.path, ignore_errors=True)
+        shadow.remove()
         return
     size, files = _measure(shadow.path / "objects")
     repository = open_repository(shadow, program)

@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,8 @@ _CONFIG = """[core]
 _ATTRIBUTES = "* -text -crlf -eol -filter -ident -working-tree-encoding\n"
 
 _PAUSE = 0.01  # seconds between two tries to take the lock
+_PARTS = ("HEAD", "config", "objects", "refs", "info/attributes", "checkpoints", "root")
+_PASSING = "passing-"  # how the names of folders begin that are for a moment
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -129,12 +132,14 @@ class Shadow:
         while True:
             descriptor = None
             try:
-                self._make()
+                if not self.path.exists():
+                    self._make()
                 descriptor = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
                 while not try_lock(descriptor):
                     deadline.sleep(_PAUSE)
                 # Whoever had it may have removed all of it, as nothing was kept any more.
                 if os.path.samestat(os.fstat(descriptor), (self.path / "lock").stat()):
+                    self._complete()
                     found, descriptor = descriptor, None
                     return found
             except FileNotFoundError:
@@ -148,18 +153,44 @@ class Shadow:
                     os.close(descriptor)
 
     def _make(self) -> None:
-        if (self.path / "HEAD").exists():
-            return
+        """Let it appear as a whole: nobody has its lock yet, and others may be making it, too."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _passing(self.path.parent) as place:
+            made = place / self.path.name
+            self._fill(made)
+            try:
+                made.rename(self.path)
+            except OSError:
+                if not self.path.exists():  # otherwise another one has made it
+                    raise
+
+    def _complete(self) -> None:
+        """Mend what was made or removed in part."""
+        if all((self.path / name).exists() for name in _PARTS):
+            return
+        for noted in (self.index, self.path / "state.json"):  # of objects that may be gone
+            noted.unlink(missing_ok=True)
+        self._fill(self.path)
+
+    def _fill(self, path: Path) -> None:
         for name in ("objects/info", "objects/pack", "refs", "info", "checkpoints"):
-            (self.path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.chmod(0o700)
-        self.write(self.path / "root", os.fsencode(self.root))
-        self.write(self.path / "info" / "attributes", _ATTRIBUTES.encode())
+            (path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+        temporary = path / "writing"
+        _write(path / "root", os.fsencode(self.root), temporary)
+        _write(path / "info" / "attributes", _ATTRIBUTES.encode(), temporary)
         # Whether the file system tells a name from the same in capitals.
-        ignorecase = "true" if (self.path / "ROOT").exists() else "false"
-        self.write(self.path / "config", _CONFIG.format(ignorecase=ignorecase).encode())
-        self.write(self.path / "HEAD", b"ref: refs/heads/none\n")  # last: with it, it is complete
+        ignorecase = "true" if (path / "ROOT").exists() else "false"
+        _write(path / "config", _CONFIG.format(ignorecase=ignorecase).encode(), temporary)
+        _write(path / "HEAD", b"ref: refs/heads/none\n", temporary)
+
+    def remove(self) -> None:
+        """Remove all of it. It must be locked.
+
+        It goes as a whole: who finds a part of it would take that for what it may use.
+        """
+        with contextlib.suppress(OSError), _passing(self.path.parent) as place:
+            self.path.rename(place / self.path.name)
 
     def _mend(self) -> None:
         """Take away what a killed process left: nobody else is here."""
@@ -256,6 +287,21 @@ def shadows(folder: Path) -> list[Shadow]:
         with contextlib.suppress(OSError):
             found.append(Shadow(folder, Path(os.fsdecode((path / "root").read_bytes()))))
     return found
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes were making or removing."""
+    for path in folder.glob(f"{_PASSING}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _passing(folder: Path) -> Iterator[Path]:
+    """A folder for what is on its way; what is left in it goes with it."""
+    with tempfile.TemporaryDirectory(
+        dir=folder, prefix=_PASSING, ignore_cleanup_errors=True
+    ) as name:
+        yield Path(name)
 
 
 def _write(path: Path, data: bytes, temporary: Path) -> None:
