@@ -396,21 +396,48 @@ async def test_a_question_that_cannot_be_read_is_answered_and_told(
 async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
     home: Path, tmp_path: Path
 ) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        f"""
+        import os, time
+
+        def turn(say):
+            say.speak("begun\\n")
+            while not os.path.exists({str(tmp_path / "go")!r}):
+                time.sleep(0.02)
+            say.speak("ended\\n")
+            return "end_turn"
+        """,
+    )
+    command = [sys.executable, "-m", "acp_agent", "chat", "--agent", agent]
+    ours, theirs = os.pipe()
+    chat = await asyncio.create_subprocess_exec(
+        *command, cwd=home, env=environment(home), stdin=PIPE, stdout=theirs, stderr=PIPE
+    )
+    os.close(theirs)
+    assert chat.stdin is not None
+    chat.stdin.write(b"one\n")  # and no end of the input
+    with open(ours, "rb") as reader:
+        while b"begun" not in await asyncio.to_thread(reader.readline):
+            pass
+    (tmp_path / "go").touch()
+    async with asyncio.timeout(20):
+        assert await chat.wait() == 0
+    chat.stdin.close()
+    assert chat.stderr is not None
+    assert await chat.stderr.read() == b""
+
+
+async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "acp_agent", "chat", "--agent", scripted_agent(tmp_path, "")]
     with open("/dev/full", "wb") as full:
-        ours, theirs = os.pipe()
-        os.close(ours)
-        for out, wanted in (
-            (theirs, (0, b"")),
-            (full.fileno(), (1, b"acp-agent: the chat cannot be shown: No space left on device\n")),
-        ):
-            chat = await asyncio.create_subprocess_exec(
-                *command, cwd=home, env=environment(home), stdin=PIPE, stdout=out, stderr=PIPE
-            )
-            async with asyncio.timeout(20):
-                _, err = await chat.communicate(b"one\ntwo\n")
-            assert (chat.returncode, err) == wanted
-        os.close(theirs)
+        chat = await asyncio.create_subprocess_exec(
+            *command, cwd=home, env=environment(home), stdin=PIPE, stdout=full, stderr=PIPE
+        )
+        async with asyncio.timeout(20):
+            _, err = await chat.communicate(b"one\ntwo\n")
+    told = b"acp-agent: the chat cannot be shown: No space left on device\n"
+    assert (chat.returncode, err) == (1, told)
 
 
 async def test_what_is_typed_before_there_is_an_agent_waits_for_it(
