@@ -14,7 +14,7 @@ from benchmarks.agent import Agent
 from benchmarks.journal import long_session
 from benchmarks.table import Row, pairs, row
 
-ROUNDS = 9
+ROUNDS = 15
 
 
 def rows() -> list[Row]:

@@ -9,7 +9,7 @@ from benchmarks.agent import Agent
 from benchmarks.provider import Provider
 from benchmarks.table import Row, pairs, row
 
-ROUNDS = 15
+ROUNDS = 31
 RAW = "raw socket"
 
 

@@ -8,9 +8,16 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """A measurement: the median of many, against the median of its floor in the same run.
+    """A measurement: the median of many, against its floor in the same run.
 
-    `goal` is the highest `ours` may be: as a multiple of the floor, plus a constant.
+    Attributes:
+        ours: the median.
+        floor: the median of the floor.
+        times: with `plus`, the goal: the highest that is good, as a multiple of the floor,
+        plus: and a constant beside that.
+        lowest: the least of all.
+        ratio: the median of what each round took, as a multiple of the floor in that round.
+        over: the median of what each round took beyond the goal that its floor gives.
     """
 
     name: str
@@ -21,27 +28,30 @@ class Row(NamedTuple):
     times: float = 0.0
     plus: float = 0.0
     lowest: float = 0.0
-    spread: float = 0.0
-
-    @property
-    def limit(self) -> float:
-        """The highest value that reaches the goal; 0 where there is none."""
-        return self.times * self.floor + self.plus
+    ratio: float = 0.0
+    over: float = 0.0
 
     @property
     def reached(self) -> bool:
         """Whether the goal is reached."""
-        return self.limit == 0 or self.ours <= self.limit
+        return self.over <= 0
 
 
 def pairs(
     ours: Callable[[], float], floor: Callable[[], float], rounds: int
 ) -> tuple[list[float], list[float]]:
-    """Measure the two in turn, so that whatever else the machine does meets both."""
+    """Measure the two in turn, so that whatever else the machine does meets both.
+
+    Which of them comes first changes from round to round.
+    """
     found: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        found[1].append(floor())
-        found[0].append(ours())
+    for number in range(rounds):
+        if number % 2:
+            found[0].append(ours())
+            found[1].append(floor())
+        else:
+            found[1].append(floor())
+            found[0].append(ours())
     return found
 
 
@@ -55,19 +65,22 @@ def row(
     times: float = 0.0,
     plus: float = 0.0,
 ) -> Row:
-    """A row from the values of many rounds; with a floor, `ours` is its median by pair."""
-    ours = statistics.median(values)
-    floor = statistics.median(floors) if floors else 0.0
+    """A row from the values of many rounds, with the floor of each where there is one."""
+    rounds = list(zip(values, floors or [0.0] * len(values), strict=True))
+    goal = times or plus
     return Row(
         name=name,
-        ours=ours,
+        ours=statistics.median(values),
         unit=unit,
         floor_name=floor_name,
-        floor=floor,
+        floor=statistics.median(floors) if floors else 0.0,
         times=times,
         plus=plus,
         lowest=min(values),
-        spread=max(values) - min(values),
+        ratio=statistics.median(one / floor for one, floor in rounds) if floors else 0.0,
+        over=statistics.median(one - times * floor - plus for one, floor in rounds)
+        if goal
+        else 0.0,
     )
 
 
@@ -79,7 +92,7 @@ def show(rows: Iterable[Row]) -> str:
     ]
     for one in rows:
         floor = f"{one.floor_name} {_number(one.floor)}" if one.floor_name else ""
-        ratio = f"{one.ours / one.floor:.2f}" if one.floor else ""
+        ratio = f"{one.ratio:.2f}" if one.floor_name else ""
         goal = " + ".join(
             part
             for part in (
