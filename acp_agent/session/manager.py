@@ -107,11 +107,8 @@ class SessionManager:
             StoreError: the store cannot be read or written.
         """
         folder, further = await asyncio.to_thread(making.folders, cwd, directories)
-        async with self._door(session_id):
-            session = self._open.get(session_id)
-            if session is not None and session.closing:
-                await self._close(session)
-                session = None
+        async with self.door(session_id):
+            session = await self.at_door(session_id)
             if session is None:
                 session = self._open[session_id] = await making.reopen(self._services, session_id)
             elif (departure := self._departures.pop(session, None)) is not None:
@@ -169,23 +166,33 @@ class SessionManager:
         """What the sessions are built on."""
         return self._services
 
-    async def shut(self, session_id: SessionId) -> None:
-        """Close a session if it is open in this process, in whichever editor."""
-        async with self._door(session_id):
-            session = self._open.get(session_id)
-            if session is None:
-                return
-            editor = session.editor.taken_by
-            await self._close(session)
-            if editor is not None:
-                editor.replaced(session_id)
+    def door(self, session_id: SessionId) -> asyncio.Lock:
+        """What one has of several who open, shut or delete a session in the same moment.
 
-    async def closed(self, session_id: SessionId) -> None:
-        """Wait for the end of a session that is being closed; one that is open stays so."""
-        async with self._door(session_id):
-            session = self._open.get(session_id)
-            if session is not None and session.closing:
-                await self._close(session)
+        Nobody opens the session for as long as somebody has it.
+        """
+        door = self._doors.get(session_id)
+        if door is None:
+            door = self._doors[session_id] = asyncio.Lock()
+        return door
+
+    async def shut(self, session_id: SessionId) -> None:
+        """Close a session if it is open in this process, in whichever editor; behind its door."""
+        session = self._open.get(session_id)
+        if session is None:
+            return
+        editor = session.editor.taken_by
+        await self._close(session)
+        if editor is not None:
+            editor.replaced(session_id)
+
+    async def at_door(self, session_id: SessionId) -> Session | None:
+        """A session that is open; None where it is not, or not any more. Behind its door."""
+        session = self._open.get(session_id)
+        if session is not None and session.closing:
+            await self._close(session)
+            return None
+        return session
 
     async def close(self, session_id: SessionId, editor: Editor) -> None:
         """Stop what runs in a session and free it.
@@ -223,13 +230,6 @@ class SessionManager:
             if self._departures.get(session) is asyncio.current_task():
                 del self._departures[session]
 
-    def _door(self, session_id: SessionId) -> asyncio.Lock:
-        """What of several who open, shut or delete one session in the same moment one has."""
-        door = self._doors.get(session_id)
-        if door is None:
-            door = self._doors[session_id] = asyncio.Lock()
-        return door
-
     async def _close(self, session: Session) -> None:
         """Close a session, or wait until it is closed. Cancelled, it stays known as closing."""
         try:
@@ -244,7 +244,7 @@ class SessionManager:
         Raises:
             SessionBusyError: another process writes it.
         """
-        async with self._door(session_id):
+        async with self.door(session_id):
             session = self._open.get(session_id)
             if session is not None:
                 await self._close(session)

@@ -33,19 +33,18 @@ async def set_title(manager: SessionManager, session_id: SessionId, title: str) 
         StoreError: it could not be written.
     """
     event = TitleChanged(title=tidy_title(title), by="user")
-    session = await look_up(manager, session_id)
-    if session is None:
-        await manager.closed(session_id)  # what is being closed still has the right to write
-        session = manager.find(session_id)  # opened meanwhile
+    await look_up(manager, session_id)
+    async with manager.door(session_id):
+        session = await manager.at_door(session_id)
+        if session is None:
+            store = manager.services.store
+            lease = store.lease(session_id)
+            try:
+                await store.append(session_id, [event])
+            finally:
+                lease.release()
     if session is not None:
         await session.emit(event)
-        return event.title
-    store = manager.services.store
-    lease = store.lease(session_id)
-    try:
-        await store.append(session_id, [event])
-    finally:
-        lease.release()
     return event.title
 
 
@@ -59,12 +58,13 @@ async def archive(manager: SessionManager, session_id: SessionId) -> None:
     """
     store = manager.services.store
     await store.get(session_id)
-    await manager.shut(session_id)
-    lease = store.lease(session_id)
-    try:
-        await store.archive(session_id)
-    finally:
-        lease.release()
+    async with manager.door(session_id):
+        await manager.shut(session_id)
+        lease = store.lease(session_id)
+        try:
+            await store.archive(session_id)
+        finally:
+            lease.release()
 
 
 async def unarchive(manager: SessionManager, session_id: SessionId) -> None:
