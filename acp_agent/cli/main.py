@@ -58,8 +58,28 @@ def main(argv: list[str] | None = None) -> int:
 def _run(command: str, argv: list[str]) -> int:
     from importlib import import_module  # noqa: PLC0415 - only what the command needs
 
-    status: int = import_module(module_of(command)).run(argv)
+    try:
+        status: int = import_module(module_of(command)).run(argv)
+    except FileNotFoundError:
+        if _has_folder():
+            raise
+        from acp_agent.cli.words import words  # noqa: PLC0415 - only where something is said
+
+        said = words("the folder that you are in is there no more; go to another one")
+        sys.stderr.write(f"acp-agent: {said}\n")
+        return 1
     return status
+
+
+def _has_folder() -> bool:
+    """Whether the folder is there that the program was started in."""
+    import os  # noqa: PLC0415 - only for an error
+
+    try:
+        os.getcwd()  # noqa: PTH109 - what others see as the error that is looked into
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def module_of(command: str) -> str:
