@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
@@ -102,7 +103,8 @@ async def _show(options: argparse.Namespace) -> int:
     else:
         _say_totals(totals, options.by)
         say()
-        for line in text_bars(_bars(totals, options.by, today)):
+        encoding = sys.stdout.encoding or "utf-8"
+        for line in text_bars(_bars(totals, options.by, today), encoding):
             say(line)
     return 0
 

@@ -22,16 +22,21 @@ class Bar(NamedTuple):
     label: str
 
 
-def text_bars(bars: Sequence[Bar]) -> Iterator[str]:
-    """A line a bar, the longest as long as `COLUMNS` allows."""
+def text_bars(bars: Sequence[Bar], encoding: str = "utf-8") -> Iterator[str]:
+    """A line a bar, the longest as long as `COLUMNS` allows.
+
+    Where the encoding has no blocks they are drawn by `#`.
+    """
     if not bars:
         return
     names = [_short(bar.name) for bar in bars]
     columns = max(map(width, names))
     room = COLUMNS - columns - max(width(bar.label) for bar in bars) - 3
+    blocks = _has_blocks(encoding)
     for name, bar in zip(names, bars, strict=True):
-        drawn = _drawn(_part(bar, bars) * max(1, room))
-        yield f"{filled_left(name, columns)} │{drawn} {bar.label}".rstrip()
+        length = _part(bar, bars) * max(1, room)
+        drawn = f"│{_drawn(length)}" if blocks else f"|{'#' * round(length)}"
+        yield f"{filled_left(name, columns)} {drawn} {bar.label}".rstrip()
 
 
 def svg(bars: Sequence[Bar], *, title: str) -> str:
@@ -66,6 +71,14 @@ def svg(bars: Sequence[Bar], *, title: str) -> str:
 def _part(bar: Bar, bars: Sequence[Bar]) -> float:
     longest = max(bar.value for bar in bars)
     return bar.value / longest if longest > 0 else 0.0
+
+
+def _has_blocks(encoding: str) -> bool:
+    try:
+        f"│█{_EIGHTHS}".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def _drawn(length: float) -> str:

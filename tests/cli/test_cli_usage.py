@@ -135,6 +135,17 @@ def test_the_bars_fit_eighty_columns_and_have_days_without_requests(tmp_path: Pa
     assert "\x1b" not in done.stdout
 
 
+def test_the_bars_are_of_letters_where_the_terminal_has_no_others(tmp_path: Path) -> None:
+    keep(tmp_path, NOON - DAY, took(cost=1.0))
+    keep(tmp_path, NOON, took(cost=2.0))
+    done = acp_agent(tmp_path, "usage", environ={"PYTHONIOENCODING": "ascii"})
+    first, second = [line for line in done.stdout.splitlines() if " |" in line]
+    assert first.endswith("# $1.0000")
+    assert second.count("#") == 2 * first.count("#")
+    assert len(second) == 80
+    assert "\\u" not in done.stdout
+
+
 def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took(), cwd='/srv/<one> & "two"')
     path = tmp_path / "usage.svg"
