@@ -8,7 +8,7 @@ LUA_TOOLS := editor-plugins/neovim/tests
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-editors editor-sources check check-lua format bench fuzz soak conformance schemas clean
+.PHONY: run setup test test-local test-editors test-orders editor-sources check check-lua format bench fuzz soak conformance schemas clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -81,6 +81,12 @@ fuzz: $(STAMP)
 soak: $(STAMP)
 	ACP_AGENT_SOAK=$(or $(STEPS),10000) ACP_AGENT_SOAK_SEED=$(or $(SEED),1) \
 		$(BIN)/python -m pytest tests/server/test_server_statemachine_sessions.py
+
+# What two clients do to a session in the same moments, in ORDERS orders from SEED on: a fifth of a
+# second each. `make test` tries ten.
+test-orders: $(STAMP)
+	ACP_AGENT_ORDERS=$(or $(ORDERS),1000) ACP_AGENT_ORDERS_SEED=$(or $(SEED),1) \
+		$(BIN)/python -m pytest -n 2 --dist worksteal tests/session/test_session_orders.py
 
 # What the agent owes its client on the wire, and which tests hold it.
 conformance: $(STAMP)

@@ -18,7 +18,7 @@ import pytest
 
 from acp_agent.agent.host import Asking
 from acp_agent.content import TextBlock
-from acp_agent.errors import AcpAgentError, SessionBusyError
+from acp_agent.errors import AcpAgentError, SessionBusyError, SessionNotFoundError
 from acp_agent.events import AnyEvent, Usage, UserMessage
 from acp_agent.ids import CallId
 from acp_agent.models.base import (
@@ -45,7 +45,8 @@ COUNT = int(os.environ.get("ACP_AGENT_ORDERS", "10"))
 FIRST = int(os.environ.get("ACP_AGENT_ORDERS_SEED", "1"))
 ACTIONS = 14
 NOWHERE = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-CONFIG = 'titles = "words"\n[budget]\nturn_tokens = 60_000\n[limits]\nprocess_calls = 2\n'
+CONFIG = 'titles = "words"\n[limits]\nprocess_calls = 2\n'
+BUDGET = "[budget]\nsession_tokens = 20_000\n"
 
 
 class Wanderer:
@@ -99,6 +100,7 @@ class Scene:
         self.model = Wanderer(draw)
         self.answered: list[str] = []  # what was said in turns that came to their own end
         self.known = {self.session}
+        self.acting: list[asyncio.Task[None]] = []
         self.known_as(desk.session)
 
     async def _decide(self, asking: Asking, ask: Ask) -> str | None:
@@ -114,12 +116,13 @@ class Scene:
         doing: list[Callable[[RecordingEditor, int], Awaitable[object]]] = [
             self.say, self.say, self.say, self.say, self.command, self.open, self.open, self.fork,
             self.close, self.cancel, self.cancel_call, self.leave, self.title, self.option,
+            self.archive, self.delete, self.hang_up, self.hang_up,
         ]  # fmt: skip
         try:
             await self.draw.choice(doing)(editor, number)
         except SessionBusyError:
             raise  # nobody else is there
-        except AcpAgentError:
+        except (AcpAgentError, asyncio.CancelledError):
             pass
 
     def known_as(self, session: Session) -> Session:
@@ -187,11 +190,25 @@ class Scene:
     async def option(self, editor: RecordingEditor, number: int) -> None:
         await self.at(editor).set_option("mode", self.draw.choice(["ask", "full"]))
 
+    async def archive(self, editor: RecordingEditor, number: int) -> None:
+        await shelf.archive(self.desk.manager, self.session)
+
+    async def delete(self, editor: RecordingEditor, number: int) -> None:
+        if self.draw.random() < 0.3:  # nothing can be done after it
+            await self.desk.manager.delete(self.session)
+
+    async def hang_up(self, editor: RecordingEditor, number: int) -> None:
+        """Whoever does something else waits for it no more."""
+        self.draw.choice(self.acting).cancel()
+
     async def check(self) -> None:
         """What has to hold when all is over."""
         services = self.desk.services
         for session in self.known:
-            events = [item.event for item in await services.store.read_all(session)]
+            try:
+                events = [item.event for item in await services.store.read_all(session)]
+            except SessionNotFoundError:
+                continue
             known: list[AnyEvent] = events  # type: ignore[assignment]  # none is of a newer version
             if session == self.session:
                 assert what_is_open(known) == []
@@ -219,12 +236,16 @@ def test_whatever_comes_in_whatever_order_nothing_is_lost_or_left_open(
 
 
 async def _play(folder: Path, draw: random.Random) -> None:
-    desk = await Desk.open(folder, ModelServer(), config=CONFIG, environ=NOWHERE)
+    config = CONFIG + draw.choice(["", BUDGET])
+    desk = await Desk.open(folder, ModelServer(), config=config, environ=NOWHERE)
     write_agent(desk.folder)
     scene = Scene(desk, draw)
     desk.services.models.driver = lambda _: scene.model  # type: ignore[method-assign,assignment]
     async with asyncio.timeout(60):
-        await asyncio.gather(*(scene.act(number) for number in range(ACTIONS)))
+        scene.acting = [asyncio.create_task(scene.act(number)) for number in range(ACTIONS)]
+        for outcome in await asyncio.gather(*scene.acting, return_exceptions=True):
+            if not isinstance(outcome, asyncio.CancelledError | None):
+                raise outcome
         await desk.manager.close_all()
         await scene.check()
         await desk.aclose()
