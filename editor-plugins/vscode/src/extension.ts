@@ -26,6 +26,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration(SECTION)) made.settingsChanged();
     }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => made.settingsChanged()), // those of the workspace count now
     vscode.workspace.onDidChangeWorkspaceFolders(() => made.foldersChanged()),
     ...made.review.register(),
     ...registerCommands(made),

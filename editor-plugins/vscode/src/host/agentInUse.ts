@@ -40,10 +40,11 @@ export class AgentInUse {
   get without(): AgentView {
     const { agent } = settings();
     const command = this.#command();
+    const needs = this.#needs;
     return {
       name: agent, title: agent, phase: typeof command === "string" ? "failed" : "stopped", detail: "",
       problem: typeof command === "string" ? command : "", signIn: [], signInReason: "", images: true, steering: false,
-      ...(this.folder() === undefined ? { needsFolder: true } : {}),
+      ...(needs === undefined ? {} : { needs }),
     };
   }
 
@@ -125,7 +126,14 @@ export class AgentInUse {
     if (had) await this.start();
   }
 
+  get #needs(): AgentView["needs"] {
+    if (!vscode.workspace.isTrusted) return "trust";
+    return this.folder() === undefined ? "folder" : undefined;
+  }
+
+  /** A workspace that is not trusted could say in its settings what is started: nothing is, in none. */
   #command(): ReturnType<typeof chosenAgent> {
+    if (!vscode.workspace.isTrusted) return this.say("agent.untrusted");
     const folder = this.folder();
     return folder === undefined ? this.say("agent.noFolder") : chosenAgent(folder, this.say);
   }

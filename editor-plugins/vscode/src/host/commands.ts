@@ -32,6 +32,7 @@ export function registerCommands(controller: Controller): vscode.Disposable[] {
     signOut: () => controller.client?.signOut(),
     showLog: () => controller.log.show(),
     openFolder: () => vscode.commands.executeCommand("vscode.openFolder"),
+    trust: () => vscode.commands.executeCommand("workbench.trust.manage"),
     openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", SECTION),
     menu: () => menu(controller),
     addSelection: () => controller.addSelection(),

@@ -40,7 +40,7 @@ export type ToWebview =
 
 /** What the webview may ask the host to run: nothing beside these. */
 export const VIEW_COMMANDS = [
-  "newSession", "showSessions", "restart", "showLog", "openSettings", "openFolder", "chooseAgent", "signOut",
+  "newSession", "showSessions", "restart", "showLog", "openSettings", "openFolder", "trust", "chooseAgent", "signOut",
 ] as const;
 export type ViewCommand = (typeof VIEW_COMMANDS)[number];
 

@@ -218,8 +218,8 @@ export interface AgentView {
   signInReason: string;
   images: boolean;
   steering: boolean;
-  /** No folder is open: there is nowhere to work. */
-  needsFolder?: true;
+  /** What the user has to do before an agent can be started: open a folder, or trust the one that is open. */
+  needs?: "folder" | "trust";
 }
 
 /** Everything the webview draws. `earlier` counts the items before the first in `items`. */

@@ -11,6 +11,8 @@ const en = {
   "agent.settings": "Settings",
   "agent.log": "Show the log",
   "agent.openFolder": "Open a folder",
+  "agent.untrusted": "This workspace is not trusted, and may say which programs are started. Trust it first: the agent works in it.",
+  "agent.trust": "Manage trust",
   "agent.choose": "Choose an agent",
   "agent.noFolder": "Open a folder first: the agent works in one.",
   "agent.badSetting": "The setting acpAgent.agents has something wrong for “{0}”; it needs {1}",

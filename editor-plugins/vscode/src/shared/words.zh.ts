@@ -11,6 +11,8 @@ export const zh: Readonly<Record<Word, string>> = {
   "agent.settings": "设置",
   "agent.log": "显示日志",
   "agent.openFolder": "打开文件夹",
+  "agent.untrusted": "此工作区不受信任，而它可能指定要启动的程序。请先信任它，代理将在其中工作。",
+  "agent.trust": "管理信任",
   "agent.choose": "选择代理",
   "agent.noFolder": "请先打开一个文件夹，代理在其中工作。",
   "agent.badSetting": "设置 acpAgent.agents 中“{0}”有误，需要 {1}",

@@ -5,10 +5,12 @@ import type { AgentView, SessionHeader } from "../shared/view";
 import type { Context } from "./context";
 import { button, fill, h, icon, setHidden } from "./dom";
 
-type Action = readonly ["agent.restart" | "agent.settings" | "agent.log" | "agent.openFolder", ViewCommand];
+type Action = readonly ["agent.restart" | "agent.settings" | "agent.log" | "agent.openFolder" | "agent.trust", ViewCommand];
 
 /** What helps with an agent that does not run. */
 const REMEDIES: readonly Action[] = [["agent.restart", "restart"], ["agent.settings", "openSettings"], ["agent.log", "showLog"]];
+
+const NEEDS: Readonly<Record<"folder" | "trust", Action>> = { folder: ["agent.openFolder", "openFolder"], trust: ["agent.trust", "trust"] };
 
 export class Banner {
   readonly element = h("div", { class: "banner" });
@@ -24,7 +26,7 @@ export class Banner {
     this.#drawn = key;
     const { say } = this.context;
     if (agent.signIn.length > 0) this.#signIn(agent);
-    else if (agent.needsFolder === true) this.#draw("warning", "info", agent.problem, "", [["agent.openFolder", "openFolder"]]);
+    else if (agent.needs !== undefined) this.#draw("warning", "info", agent.problem, "", [NEEDS[agent.needs]]);
     else if (agent.phase === "failed") this.#draw("error", "error", agent.problem || say("agent.failed", agent.title), agent.detail, REMEDIES);
     else if (agent.phase === "restarting") this.#draw("warning", "sync", agent.problem, agent.detail, REMEDIES);
     else if (agent.phase === "starting") this.#draw("info", "loading", say("agent.starting", agent.title), "", []);

@@ -234,17 +234,17 @@ describe("what can be set", () => {
   });
 });
 
-describe("a window without a folder", () => {
-  it("is offered to open one, as that is what is missing", () => {
+describe("a window in which no agent can work yet", () => {
+  it.each([["folder", "Open a folder", "openFolder"], ["trust", "Manage trust", "trust"]] as const)("is offered what is missing: a %s", (needs, label, command) => {
     const page = context();
     const banner = new Banner(page);
     banner.update({
-      name: "a", title: "a", phase: "failed", problem: "Open a folder first", detail: "", signIn: [], signInReason: "",
-      images: true, steering: false, needsFolder: true,
+      name: "a", title: "a", phase: "failed", problem: "First", detail: "", signIn: [], signInReason: "",
+      images: true, steering: false, needs,
     }, null);
-    expect([...banner.element.querySelectorAll("button")].map((one) => one.textContent)).toEqual(["Open a folder"]);
-    button(banner.element, "Open a folder").click();
-    expect(page.sent).toEqual([{ type: "command", command: "openFolder" }]);
+    expect([...banner.element.querySelectorAll("button")].map((one) => one.textContent)).toEqual([label]);
+    button(banner.element, label).click();
+    expect(page.sent).toEqual([{ type: "command", command }]);
   });
 });
 
