@@ -211,7 +211,8 @@ class Http2(asyncio.Protocol):
                     stream, refusal(408, "the request did not come to its end in time")
                 )
         if self._quiet == 1:
-            self._http.ping(b"acpagent")
+            with suppress(h2.exceptions.ProtocolError):  # a goodbye was said, and not all is out
+                self._http.ping(b"acpagent")
         self._answers.pass_on()
         self._schedule()
 
