@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.restore import Restorer
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 
@@ -144,6 +145,26 @@ def test_a_file_that_was_changed_since_it_was_kept_is_not_overwritten(
     assert skipped(result) == {"a": "it changed meanwhile", "c": "it changed meanwhile"}
     assert (root / "a").read_text() == "saved in this moment"
     assert (root / "b").read_text() == "1"
+
+
+def test_a_file_that_is_saved_while_its_old_content_is_written_is_not_overwritten(
+    kept: Checkpoints, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(root, {"a": "1", "b": "1"})
+    checkpoint = kept.keep()
+    put(root, {"a": "2", "b": "2"})
+    write = Restorer._write
+
+    def write_slowly(self: Restorer, path: bytes, *what: Any) -> None:
+        write(self, path, *what)
+        put(root, {"a": "saved"})
+
+    monkeypatch.setattr(Restorer, "_write", write_slowly)
+    result = kept.back(checkpoint)
+    assert (root / "a").read_text() == "saved"
+    assert kinds(result) == {"b": "modify"}
+    assert skipped(result) == {"a": "it changed meanwhile"}
+    assert sorted(os.listdir(root)) == ["a", "b"]
 
 
 def test_a_symlink_put_in_a_folders_place_leads_no_write_outside(

@@ -23,6 +23,8 @@ from acp_agent.workspace.checkpoints.contract import (
 
 _TEMPORARY = b".acp-agent-restoring"
 
+_Marks = tuple[int, int, int, int]
+
 
 class Skipped(Struct, frozen=True):
     """A path that was left as it is, and why."""
@@ -102,6 +104,7 @@ class Restorer:
             return "something else is in the place of its folder"
         if change.new is not None and _is_folder(path):
             _remove_empty_folders(path)  # a tree knows of none, so they are nobody's work
+        marks = _marks(path)
         found = _on_disk(path, change.old)
         if found != change.old:
             if found == change.new:
@@ -110,9 +113,8 @@ class Restorer:
         if change.new is None:
             os.unlink(path)  # noqa: PTH108 - bytes
             self._remove_empty(folder)
-        else:
-            self._put(path, change, change.new, data)
-        return None
+            return None
+        return self._put(path, change, change.new, data, marks)
 
     def _is_reached(self, folder: bytes, *, make: bool) -> bool:
         """Whether a folder can be got to through no symlink; made on the way, where it is to be."""
@@ -136,7 +138,10 @@ class Restorer:
                 os.rmdir(join(self._root, folder))  # noqa: PTH106 - bytes
                 folder = os.path.dirname(folder)  # noqa: PTH120 - bytes
 
-    def _put(self, path: bytes, change: Change, new: Blob, data: bytes) -> None:
+    def _put(
+        self, path: bytes, change: Change, new: Blob, data: bytes, marks: _Marks | None
+    ) -> str | None:
+        """Put a file into its place, unless another one was saved there while it was written."""
         temporary = join(os.path.dirname(path), _TEMPORARY)  # noqa: PTH120 - bytes
         with suppress(FileNotFoundError):
             os.unlink(temporary)  # noqa: PTH108 - bytes
@@ -144,9 +149,13 @@ class Restorer:
             os.symlink(data, temporary)  # noqa: PTH211 - bytes
         else:
             self._write(temporary, data, self._mode(path, change.path), new.mode == EXECUTABLE)
+        if _marks(path) != marks:
+            os.unlink(temporary)  # noqa: PTH108 - bytes
+            return "it changed meanwhile"
         if _is_folder(path):
             os.rmdir(path)  # noqa: PTH106 - what was in it and kept is deleted already
         os.replace(temporary, path)  # noqa: PTH105 - bytes
+        return None
 
     def _mode(self, path: bytes, name: bytes) -> int | None:
         """The permissions that a file has or had; None: those of any new file."""
@@ -167,6 +176,15 @@ class Restorer:
             readers = (mode & 0o444) >> 2
             os.fchmod(descriptor, mode | readers if executable else mode & ~0o111)
             file.write(data)
+
+
+def _marks(path: bytes) -> _Marks | None:
+    """By what a file is seen to be another one, or changed; None where there is none."""
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
 
 
 def _is_folder(path: bytes) -> bool:
