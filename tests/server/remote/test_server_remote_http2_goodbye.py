@@ -25,7 +25,7 @@ class Unread(asyncio.Transport):
     def write(self, _: Any) -> None:
         return
 
-    def set_write_buffer_limits(self, **_: Any) -> None:
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         return
 
     def get_write_buffer_size(self) -> int:
