@@ -74,8 +74,8 @@ class Workbench:
         if self._warm:
             return
         self._warm = True
-        await asyncio.sleep(WARM_UP_SECONDS)
         try:
+            await asyncio.sleep(WARM_UP_SECONDS)
             self._session.state.catch_up()
             await self._tools.get()
             await self.driver(self._session.model)

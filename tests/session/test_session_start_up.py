@@ -74,6 +74,16 @@ def test_what_was_made_since_is_not_left_aside_by_the_next_session_that_is_ready
     assert any(one is made_since for one in gc.get_objects())
 
 
+async def test_start_up_is_over_when_the_first_session_is_closed_before_it_was_ready(
+    desk: Desk,
+) -> None:
+    start_up.begins()
+    desk.session.opened([])
+    await asyncio.sleep(0)
+    await desk.session.close()
+    assert gc.get_threshold() == USUAL
+
+
 async def test_start_up_is_over_when_the_first_prompt_could_run(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
