@@ -42,16 +42,14 @@ class ShuffledLoop(asyncio.SelectorEventLoop):
         self._held = self._random.choice(_HELD)
 
     def _run_once(self) -> None:
-        held = [
-            handle
-            for handle in self._ready
-            if _is_step(handle) and self._random.random() < self._held
-        ]
+        run: list[asyncio.Handle] = []
+        held: list[asyncio.Handle] = []
+        for _ in range(len(self._ready)):  # threads may add to it meanwhile
+            handle = self._ready.popleft()
+            late = _is_step(handle) and self._random.random() < self._held
+            (held if late else run).append(handle)
+        self._ready.extendleft(reversed(run))
         if held:
-            late = set(map(id, held))
-            left = [handle for handle in self._ready if id(handle) not in late]
-            self._ready.clear()
-            self._ready.extend(left)
             self.call_soon(_nothing)  # else a round without anything to run waits for the world
             self._random.shuffle(held)
         super()._run_once()  # type: ignore[misc]  # asyncio's own, which typeshed does not name
