@@ -172,8 +172,8 @@ def _flags(argv: list[str]) -> Flags | None:
     parser = Parser(
         prog="acp-agent run",
         description="Run one turn in the terminal.",
-        epilog="Exit status: 0 done, 1 an error, 2 wrong use, 3 refused or a limit was reached, "
-        "130 cancelled.",
+        epilog="Exit status: 0 done, 1 an error, 2 wrong use, 3 the model refused or a limit was "
+        "reached, 130 cancelled.",
     )
     parser.add_argument("prompt", help="what to do; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
