@@ -118,10 +118,11 @@ class ClientEditor(ABC):
         """Say which options there are now, with their values."""
 
     def options_changed(self, session: SessionId) -> None:
-        """Say which options a session has now, while it is open here."""
+        """Say which options a session has now, while it is open here and not being closed."""
         manager = self.link.core.opened
-        if manager is not None:
-            self.show_options(session, manager.get(session, self).settings.options())
+        found = None if manager is None else manager.find(session)
+        if found is not None and found.editor.taken_by is self:
+            self.show_options(session, found.settings.options())
 
     @abstractmethod
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:

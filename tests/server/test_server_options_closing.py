@@ -1,0 +1,52 @@
+"""An option that changes while its session is being closed hides nothing of what follows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from acp_agent.config.words import ENGLISH
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.events import ConfigChanged, TitleChanged
+from acp_agent.ids import SessionId
+from acp_agent.server.client import ClientProfile
+from acp_agent.server.link import ClientLink
+from acp_agent.server.v1.editor import Editor as EditorV1
+from acp_agent.server.v2.editor import Editor as EditorV2
+
+NAME = SessionId("sess_a")
+
+
+class Closing:
+    """The sessions of a process in which the one that is asked for is being closed."""
+
+    def find(self, session: SessionId) -> None:
+        assert session == NAME
+
+    def get(self, session: SessionId, _: object) -> None:
+        raise SessionNotFoundError(session)
+
+
+@pytest.mark.covers("S3", "T6")
+@pytest.mark.parametrize("editor", [EditorV1, EditorV2])
+async def test_what_comes_behind_an_option_is_shown_though_the_session_is_being_closed(
+    editor: type[EditorV1 | EditorV2],
+) -> None:
+    told: list[Any] = []
+
+    async def drain() -> None:
+        return
+
+    link = SimpleNamespace(
+        core=SimpleNamespace(opened=Closing(), words=ENGLISH),
+        handshake=SimpleNamespace(client=ClientProfile()),
+        connection=SimpleNamespace(
+            notify=lambda _, params: told.append(params.update), drain=drain
+        ),
+    )
+    changed = ConfigChanged(option="model", value="demo/demo")
+    shown = editor(cast("ClientLink", link)).show(NAME, [changed, TitleChanged(title="After it")])
+    await shown
+    assert [update.title for update in told] == ["After it"]
