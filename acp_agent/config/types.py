@@ -19,6 +19,7 @@ DefinitionModel = Annotated[
 ]
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
+ProviderName = Annotated[str, Meta(pattern=r"^[^/\s]+$(?!\n)", examples=["company"])]
 VariableName = Annotated[
     str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", examples=["COMPANY_MODELS_KEY"])
 ]
@@ -301,8 +302,8 @@ class Config(_Table, frozen=True, kw_only=True):
         Literal["steer", "queue"],
         Meta(description="What becomes of a prompt while a turn runs: it joins in, or waits."),
     ] = "steer"
-    providers: Annotated[dict[str, ProviderConfig], Meta(description="Keyed by name.")] = field(
-        default_factory=dict
+    providers: Annotated[dict[ProviderName, ProviderConfig], Meta(description="Keyed by name.")] = (
+        field(default_factory=dict)
     )
     models: Annotated[dict[ModelRef, ModelConfig], Meta(description="Keyed by provider/name.")] = (
         field(default_factory=dict)

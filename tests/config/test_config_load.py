@@ -131,6 +131,10 @@ MISTAKES = {
     "an address of no web": ("[providers.x]\nbase_url = 'ftp://h'", (":2:", "https://host/v1")),
     "a model without provider": ("model = 'gpt'", (":1:", "model", "wrong form", "/")),
     "a model's table without provider": ("[models.gpt]\nwindow = 9000", (":1:", "models.gpt", "/")),
+    "a provider that no model can name": (
+        "[providers.'my company']\napi = 'openai'",
+        (":1:", "my company", "wrong form", '"company"'),
+    ),
     "a key in the file": (
         "[providers.x]\napi_key = 'abc123'",
         (":2:", "api_key", "acp-agent login"),
