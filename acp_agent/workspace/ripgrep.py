@@ -79,8 +79,8 @@ async def run_ripgrep(
         *arguments,
         *(f"--glob=!{name}" for name in (".git", ".hg", ".svn", ".jj")),
     ]
-    try:
-        process = await asyncio.create_subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             *command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -89,6 +89,13 @@ async def run_ripgrep(
             start_new_session=True,
             limit=_CHUNK,
         )
+    )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # It may run already; asyncio would wait for its output's end, or forget it.
+        starting.add_done_callback(_end_unwanted)
+        raise
     except OSError as error:
         if error.errno == errno.E2BIG:
             raise WorkspaceError(
@@ -123,6 +130,11 @@ async def run_ripgrep(
         timed_out=timed_out,
         left_out=left_out,
     )
+
+
+def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        end_group(starting.result().pid, at_once=True)
 
 
 async def _read_records(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import stat
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,26 @@ async def test_a_cancelled_search_ends_its_processes(
     search.cancel()
     with pytest.raises(asyncio.CancelledError):
         await search
+    await until(lambda: gone(pids))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize("steps", range(2, 8))
+async def test_a_search_cancelled_while_its_process_starts_ends_at_once_and_leaves_none(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    program, pids = slow_ripgrep(tmp_path / "bin")
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(program))
+    search = asyncio.create_task(list_files(project))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    deadline = time.monotonic() + 20
+    while not (pids.exists() and " " in pids.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    search.cancel()
+    done, _ = await asyncio.wait([search], timeout=10)
+    assert done
+    assert search.cancelled()
     await until(lambda: gone(pids))
 
 
