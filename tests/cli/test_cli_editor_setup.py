@@ -258,6 +258,18 @@ def test_each_installed_extension_gets_the_setting_that_it_reads(
     assert "acp-agent" not in path.read_text()
 
 
+def test_the_agents_of_an_extension_that_got_no_entry_stay_to_the_byte(home: Path) -> None:
+    path = home / ".config" / "Code" / "User" / "settings.json"
+    path.parent.mkdir(parents=True)
+    before = '{\n  "acpAgent.agents": { /* none */ },\n  "acp.agents": {},\n}\n'
+    path.write_text(before)
+    assert setup("vscode", "--yes") == 0
+    assert path.read_text().count('"acp-agent": {') == 1
+    assert setup("vscode", "--undo", "--yes") == 0
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_switch_that_was_off_is_off_again(home: Path) -> None:
     path = home / ".config" / "marimo" / "marimo.toml"
     path.parent.mkdir(parents=True)

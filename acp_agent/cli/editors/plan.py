@@ -140,9 +140,9 @@ def plan_undo(editor: Editor, path: Path, command: Sequence[str]) -> Plan:
 
 def _became(editor: Editor, before: bytes | None, now: bytes, command: Sequence[str]) -> bool:
     """Whether `now` is what we made of `before`, which had nothing of ours."""
-    chosen = [setting for setting in editor.settings if setting.key.encode() in now]
     base = before or b""
     try:
+        chosen = [one for one in editor.settings if settings.entry_in(now, _place(editor, one))]
         made = _with_agent(editor, base, chosen, command)
         # A switch that was off is not ours, and is off again.
         clean = editor.form == "toml" or _without_agent(editor, base) == base
