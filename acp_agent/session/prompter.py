@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,12 @@ class Prompter:
             if cancelled() and not withdrawable:
                 said.turn.cancel()
             return said
+
+    @asynccontextmanager
+    async def silence(self) -> AsyncIterator[None]:
+        """Nobody says anything for as long as this lasts; what is said meanwhile waits for it."""
+        async with self._speaking:
+            yield
 
     def forget(self) -> None:
         """Tell the model again what it was told beside the user's words; it may have lost that."""

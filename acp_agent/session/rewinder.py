@@ -110,8 +110,20 @@ class Rewinder:
             WorkspaceError: the files of that time cannot be had, or those of now not be kept.
             StoreError: the journal cannot be written.
         """
-        if self._session.turn is not None and not in_turn:
+        if in_turn:
+            return await self._go(wanted, what, in_turn=True, keeps_words=keeps_words, note=note)
+        self._check_idle()
+        async with self._session.silence():
+            self._check_idle()  # a turn may have begun in the meantime, and none can from here on
+            return await self._go(wanted, what, in_turn=False, keeps_words=keeps_words, note=note)
+
+    def _check_idle(self) -> None:
+        if self._session.turn is not None:
             raise TurnRunsError("a turn runs in the session; stop it before going back")
+
+    async def _go(
+        self, wanted: str, what: What, *, in_turn: bool, keeps_words: bool, note: str
+    ) -> Back:
         async with self._going:
             point = find_point(await self.points(), wanted)
             if point.kind == "restore":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -235,6 +236,10 @@ class Session:
             PromptCancelledError: it was withdrawn.
         """
         return await self._prompter.say(content, cancelled, steers, withdrawable=withdrawable)
+
+    def silence(self) -> AbstractAsyncContextManager[None]:
+        """Let no turn begin, and nothing be said, for as long as this lasts."""
+        return self._prompter.silence()
 
     def cancel(self) -> None:
         """Stop the turn that runs. Silent when idle."""

@@ -241,7 +241,7 @@ async def _play(folder: Path, draw: random.Random) -> None:
     write_agent(desk.folder)
     scene = Scene(desk, draw)
     desk.services.models.driver = lambda _: scene.model  # type: ignore[method-assign,assignment]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         scene.acting = [asyncio.create_task(scene.act(number)) for number in range(ACTIONS)]
         for outcome in await asyncio.gather(*scene.acting, return_exceptions=True):
             if not isinstance(outcome, asyncio.CancelledError | None):

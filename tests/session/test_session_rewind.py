@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ import pytest
 from acp_agent.errors import InvalidInputError, TurnRunsError
 from acp_agent.events import (
     AgentText,
+    AnyEvent,
     CheckpointMade,
     ConfigChanged,
     NoticeShown,
     Rewound,
     TitleChanged,
+    TurnStarted,
 )
+from acp_agent.session.files_back import FilesBack
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, home_paths, open_desk, presses
 
@@ -206,6 +210,31 @@ async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: Mod
     assert files(desk) == before
     assert desk.editor.of(Rewound) == []
     assert len(desk.session.context.messages) == 10
+
+
+async def test_what_is_said_while_a_session_goes_back_is_said_behind_that(
+    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await two_turns(desk, model_server)
+    rewinder = desk.session.workbench.rewinder
+    restore, going, go_on = rewinder._checkpoints.restore, asyncio.Event(), asyncio.Event()
+
+    async def slowly(checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
+        going.set()
+        await go_on.wait()
+        return await restore(checkpoint, history)
+
+    monkeypatch.setattr(rewinder._checkpoints, "restore", slowly)
+    back = asyncio.create_task(rewinder.go("2", "both"))
+    await going.wait()
+    saying = asyncio.create_task(desk.say("And now?"))
+    await asyncio.sleep(0)
+    go_on.set()
+    await back
+    assert await saying == "end_turn"
+    events = [type(event) for event in await desk.journal()]
+    assert events.index(Rewound) < len(events) - events[::-1].index(TurnStarted)
+    assert said(desk) == ["Write one", "And now?"]
 
 
 @pytest.mark.parametrize(
