@@ -29,8 +29,8 @@ export interface ClientHost {
   asked(session: Session, asked: Asked): void;
   line: (direction: "in" | "out", line: string) => void;
   stderr: (text: string) => void;
-  /** Run a login in a terminal; resolves when it ended. */
   /** The user's browser may be on another computer than the agent, so that logins in a terminal come first. */
   readonly terminalFirst: boolean;
+  /** Run a login in a terminal; resolves when it ended. */
   signInTerminal(method: AuthMethod, command: AgentCommand): Promise<void>;
 }

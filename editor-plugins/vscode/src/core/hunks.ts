@@ -53,10 +53,10 @@ function gathered(changes: { added: boolean; removed: boolean; value: string[] }
       hunks.push(open);
     }
     if (change.removed) {
-      open.oldLines.push(...change.value);
+      open.oldLines = open.oldLines.concat(change.value);
       oldAt += change.value.length;
     } else {
-      open.newLines.push(...change.value);
+      open.newLines = open.newLines.concat(change.value);
       newAt += change.value.length;
     }
   }
@@ -79,14 +79,16 @@ function whole(old: string[], lines: string[]): Hunk {
 
 /** The old text with the hunk in it. */
 export function withHunk(before: string, hunk: Hunk): string {
-  const lines = splitLines(before);
-  lines.splice(hunk.oldStart, hunk.oldLines.length, ...hunk.newLines);
-  return lines.join("");
+  return replaced(before, hunk.oldStart, hunk.oldLines.length, hunk.newLines);
 }
 
 /** The new text without the hunk. */
 export function withoutHunk(now: string, hunk: Hunk): string {
-  const lines = splitLines(now);
-  lines.splice(hunk.newStart, hunk.newLines.length, ...hunk.oldLines);
-  return lines.join("");
+  return replaced(now, hunk.newStart, hunk.newLines.length, hunk.oldLines);
+}
+
+/** A text with others in the place of `count` of its lines. */
+function replaced(text: string, start: number, count: number, others: readonly string[]): string {
+  const lines = splitLines(text);
+  return [lines.slice(0, start), others, lines.slice(start + count)].map((part) => part.join("")).join("");
 }

@@ -4,12 +4,13 @@ import * as vscode from "vscode";
 
 import type { AgentClient } from "../core/client";
 import type { Asked } from "../core/asking";
+import { told } from "../core/problems";
 import type { Session } from "../core/session";
 import type { Say } from "../shared/words";
 import type { ChatView } from "./chatView";
 import { setContext } from "./contexts";
 import { settings } from "./settings";
-import { inform } from "./telling";
+import { fail, inform } from "./telling";
 
 const MAX_BUTTONS = 4;
 const MAX_SHOWN = 3; // notifications at a time; more would only cover each other
@@ -25,7 +26,7 @@ export class AskingNotices {
 
   asked(session: Session, asked: Asked): void {
     if (this.view.visible && this.client()?.active === session) return;
-    if (settings().notifications && this.#shown < MAX_SHOWN) void this.#notify(session, asked);
+    if (settings().notifications && this.#shown < MAX_SHOWN) void this.#notify(session, asked).catch((error: unknown) => fail(told(error)));
   }
 
   /** Answer the oldest permission by the keyboard alone. */

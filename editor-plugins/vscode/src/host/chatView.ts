@@ -39,15 +39,18 @@ export class ChatView implements vscode.WebviewViewProvider {
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.#view = view;
+    this.#ready = false;
     view.webview.options = { enableScripts: true, localResourceRoots: [this.dist] };
     view.webview.html = page(view.webview, this.dist, vscode.env.language);
-    view.webview.onDidReceiveMessage((value: unknown) => this.#receive(value));
+    view.webview.onDidReceiveMessage((value: unknown) => {
+      if (this.#view === view) this.#receive(value);
+    });
     view.onDidChangeVisibility(() => {
-      if (!view.visible) this.#ready = false; // the page is gone, and will say that it is ready again
+      if (!view.visible) this.#gone(view); // it will say that it is ready again
     });
     view.onDidDispose(() => {
-      this.#view = undefined;
-      this.#ready = false;
+      this.#gone(view);
+      if (this.#view === view) this.#view = undefined;
     });
   }
 
@@ -118,6 +121,11 @@ export class ChatView implements vscode.WebviewViewProvider {
 
   dispose(): void {
     this.#outbox.dispose();
+  }
+
+  /** The page of a view is gone. Another view may be there already, where the user moved the chat to another place. */
+  #gone(view: vscode.WebviewView): void {
+    if (this.#view === view) this.#ready = false;
   }
 
   #receive(value: unknown): void {

@@ -6,14 +6,13 @@ import * as vscode from "vscode";
 import type { AgentClient } from "../core/client";
 import type { ClientHost } from "../core/clientHost";
 import { Gathered } from "../core/gathered";
-import { messageOf } from "../core/prompts";
 import { Reviews } from "../core/reviews";
 import { ReviewStore } from "../core/reviewStore";
 import { Roots } from "../core/roots";
 import type { Session } from "../core/session";
 import { Terminals } from "../core/terminals";
 import { exitWords as terminalExit, type ToldDiff } from "../core/toolCalls";
-import type { Change, ToHost } from "../shared/messages";
+import type { Change } from "../shared/messages";
 import type { ToolItem } from "../shared/view";
 import type { Say } from "../shared/words";
 import { AgentInUse, workspaceFolders } from "./agentInUse";
@@ -22,13 +21,13 @@ import { ChangesTree } from "./changesTree";
 import { ChatView } from "./chatView";
 import { setContext } from "./contexts";
 import { WorkspaceFiles, editorPath, textOf, textsOf } from "./files";
-import { openDiff, openFile, openLink, openPage, openText, ShownTexts } from "./opening";
+import { ShownTexts } from "./opening";
+import { PageRequests } from "./pageRequests";
 import { ReviewEditor } from "./review";
 import { reviewStorage } from "./reviewStorage";
 import { SessionsTree } from "./sessionsTree";
 import { settings } from "./settings";
 import { signInTerminal } from "./signIn";
-import { inform } from "./telling";
 import { StatusItem } from "./statusItem";
 import { fileAttachment, selection, Suggestions } from "./suggestions";
 import { WireLog } from "./wireLog";
@@ -48,6 +47,7 @@ export class Controller {
   readonly status: StatusItem;
   readonly suggestions: Suggestions;
   readonly agent: AgentInUse;
+  readonly requests: PageRequests;
   readonly #kept: ReviewStore;
   readonly #agentChanged = new Gathered(() => this.#drawAgent(), FRAME_MILLISECONDS);
   /** Cards whose changes were looked at, with how many there were. */
@@ -70,10 +70,11 @@ export class Controller {
     this.review = new ReviewEditor(this.reviews, this.roots, say);
     this.changes = new ChangesTree(this.reviews, this.roots, say);
     this.status = new StatusItem(say);
-    this.view = new ChatView(dist, () => this.client, () => this.agent.without, (message) => void this.#received(message));
+    this.view = new ChatView(dist, () => this.client, () => this.agent.without, (message) => this.requests.take(message));
     this.sessions = new SessionsTree(() => this.client, say);
     this.asking = new AskingNotices(this.view, () => this.client, say);
     this.agent = new AgentInUse(() => this.roots.folders[0], say, this.#host(), ({ env }) => this.log.use(env), () => this.view.visible, () => this.agentChanged());
+    this.requests = new PageRequests(this);
     void this.#kept.load().catch(() => undefined); // what cannot be read any more is nothing
     this.agentChanged();
   }
@@ -134,6 +135,7 @@ export class Controller {
   dispose(): void {
     this.#agentChanged.dispose();
     this.changes.dispose();
+    this.sessions.dispose();
     void this.agent.stop();
     this.view.dispose();
     this.status.dispose();
@@ -203,80 +205,6 @@ export class Controller {
       const path = editorPath(told);
       const now = this.roots.contains(path) ? await textOf(path).catch(() => null) : null;
       if (now !== null) this.reviews.told(path, before, after, now);
-    }
-  }
-
-  async #received(message: ToHost): Promise<void> {
-    if (message.type === "ready") {
-      await this.agent.start();
-      return;
-    }
-    const client = this.client ?? (message.type === "prompt" ? await this.agent.start() : undefined);
-    if (client === undefined && message.type === "prompt") return this.view.restore(message);
-    if (message.type === "command") {
-      await vscode.commands.executeCommand(`acpAgent.${message.command}`);
-    } else if (message.type === "copy") {
-      await vscode.env.clipboard.writeText(message.text);
-    } else if (message.type === "suggest") {
-      this.view.suggestions({ type: "suggestions", request: message.request, suggestions: await this.suggestions.find(message.query) });
-    } else if (message.type === "drop") {
-      const uris = message.uris.map((uri) => vscode.Uri.parse(uri)).filter((uri) => uri.scheme === "file" || uri.scheme === "vscode-remote");
-      this.view.attach(uris.map((uri) => fileAttachment(vscode.Uri.file(uri.fsPath), this.roots)));
-    } else if (client !== undefined) {
-      await this.#forAgent(client, message);
-    }
-  }
-
-  /** A page is opened first, and the question answered only then. */
-  async #answer(client: AgentClient, session: Session, message: Extract<ToHost, { type: "answer" }>): Promise<void> {
-    const asked = session.transcript.items.find((item) => item.kind === "question" && item.requestId === message.requestId);
-    if (message.action === "accept" && asked?.kind === "question" && asked.url !== undefined && asked.elsewhere === undefined) {
-      const opened = await openPage(asked.url, this.say);
-      const terminal = client.view.signIn.find((method) => method.terminal)?.id ?? "";
-      if (opened === "elsewhere") session.asking.elsewhere(message.requestId, terminal);
-      if (opened !== "opened") return;
-    }
-    session.answer(message.requestId, message.action, message.content);
-  }
-
-  async #forAgent(client: AgentClient, message: ToHost): Promise<void> {
-    const session = client.active;
-    switch (message.type) {
-      case "prompt": {
-        await client.start();
-        const sent = await client.prompt(messageOf(message.text, message.attachments, message.images, {
-          image: client.abilities?.image ?? false,
-          embeddedContext: client.abilities?.embeddedContext ?? false,
-        }));
-        if (!sent) this.view.restore(message);
-        return;
-      }
-      case "cancel":
-        return session.cancel();
-      case "permission":
-        return session.asking.choose(message.requestId, message.optionId);
-      case "answer":
-        return this.#answer(client, session, message);
-      case "setOption":
-        return session.setOption(message.id, message.value);
-      case "open":
-        return openFile(message.path, message.line, this.say);
-      case "openLink":
-        return openLink(message.href, session.cwd, this.say);
-      case "openDiff": {
-        const diff = session.transcript.callOfItem(message.itemId)?.diffs.get(message.part);
-        if (diff === undefined) return void inform(this.say("files.notShown"));
-        const path = editorPath(diff.path);
-        if (this.reviews.get(path) !== undefined) return this.review.open(path);
-        return openDiff(diff, this.texts, this.roots.label(diff.path), this.say);
-      }
-      case "openOutput": {
-        const text = session.transcript.callOfItem(message.itemId)?.texts.get(message.part);
-        return text === undefined ? undefined : openText("output.txt", text, this.texts);
-      }
-      case "signIn":
-        return client.signIn(message.methodId);
-      default:
     }
   }
 }

@@ -19,6 +19,10 @@ export class SessionsTree implements vscode.TreeDataProvider<SessionEntry> {
     private readonly say: Say,
   ) {}
 
+  dispose(): void {
+    this.#changed.dispose();
+  }
+
   refresh(): void {
     this.#changed.fire();
   }

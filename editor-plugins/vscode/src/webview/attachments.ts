@@ -52,7 +52,7 @@ export class Attachments {
 
   /** Take images that were pasted or dropped. */
   take(images: readonly File[]): void {
-    for (const image of images) void this.#image(image);
+    for (const image of images) void this.#image(image).catch(() => this.refused(this.context.say("chat.imageUnread", image.name)));
   }
 
   async #image(file: File): Promise<void> {

@@ -34,6 +34,15 @@ describe("hunks", () => {
     expect(kept).toBe(after);
   });
 
+  it("may have more lines than a call may have arguments", () => {
+    const long = "a line\n".repeat(300_000);
+    const [hunk] = hunksBetween("first\n", `first\n${long}`);
+    expect(hunk?.newLines).toHaveLength(300_000);
+    if (hunk === undefined) return;
+    expect(withHunk("first\n", hunk)).toBe(`first\n${long}`);
+    expect(withoutHunk(`first\n${long}`, hunk)).toBe("first\n");
+  });
+
   it("are none between texts that differ in their line ends only", () => {
     expect(hunksBetween("a\r\nb\r\n", "a\nb\n")).toEqual([]);
   });
