@@ -32,6 +32,7 @@ class ClientLink:
         trace: sees every line.
         local: whether the client is on this computer.
         farewell: what is to be ended with the connection; see `Connection`.
+        grace: seconds in which what is being answered ends with the connection; see there.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class ClientLink:
         trace: Trace | None = None,
         local: bool = True,
         farewell: Callable[[], Awaitable[None]] | None = None,
+        grace: float = 2.0,
     ) -> None:
         self.core = core
         self.handshake = Handshake(self._speak, local=local)
@@ -51,6 +53,7 @@ class ClientLink:
             admit=self.handshake.admit,
             trace=trace,
             farewell=farewell,
+            grace=grace,
         )
         self._surfaces: dict[int, Surface] = {}
         self._editors: list[ClientEditor] = []

@@ -24,7 +24,7 @@ from acp_agent.server.remote.limits import Limits
 from acp_agent.server.remote.link import RemoteLink
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take
-TURN_SECONDS = 3.0  # of that, what turns get to say how they ended
+TURN_SECONDS = 2.5  # of that, what turns get to say how they ended
 
 _log = logging.getLogger(__name__)
 

@@ -20,6 +20,8 @@ from protocol.transports.streamable_http import StreamableHttpTransport
 if TYPE_CHECKING:
     from acp_agent.session.fork_point import ForkPoint
 
+_GRACE = 0.5  # seconds: the turns of who left go on, and their prompts are not waited for
+
 
 class RemoteLink(ClientLink):
     """A `ClientLink` with a bound.
@@ -41,7 +43,7 @@ class RemoteLink(ClientLink):
         local: bool,
         trace: Trace | None = None,
     ) -> None:
-        super().__init__(transport, core, trace=trace, local=local)
+        super().__init__(transport, core, trace=trace, local=local, grace=_GRACE)
         self._transport = transport
         self._most = most
 
