@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from damaged_journals import bodies, damage, real_journal, whole_sessions
 
 from acp_agent.agent.context import Context
 from acp_agent.content import TextBlock
@@ -42,6 +41,7 @@ from acp_agent.session.store import Store
 from acp_agent.session.store_open import open_database
 from acp_agent.session.store_records import known_events
 from acp_agent.session.store_rescue import rescue
+from tests.reliability.damaged_journals import bodies, damage, real_journal, whole_sessions
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.hostile import one_line
