@@ -176,6 +176,10 @@ class Store:
                 return
             yield batch
             after = batch[-1].seq
+            if isinstance(batch[-1].event, UnknownEvent):
+                from acp_agent.session.store_damage import last_place  # noqa: PLC0415 - rare
+
+                after = last_place(batch[-1])
 
     async def read_all(self, session_id: SessionId, *, after: int = 0) -> list[StoredEvent]:
         """The events of a session behind place `after`; see `read`."""

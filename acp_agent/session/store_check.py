@@ -9,7 +9,7 @@ from acp_agent.errors import SessionNotFoundError
 from acp_agent.ids import SessionId
 from acp_agent.session import store_reading, store_rows
 from acp_agent.session.mending import is_damage
-from acp_agent.session.store_damage import DamagedEvent
+from acp_agent.session.store_damage import DamagedEvent, last_place
 from acp_agent.session.store_records import UnknownEvent
 
 
@@ -66,7 +66,7 @@ def _examine(connection: sqlite3.Connection, session: SessionId) -> Damaged | No
             lost += last - after
             places.append(after + 1)
             break
-        after = batch[-1].seq
+        after = last_place(batch[-1])
     if not lost:
         return None
     title = store_reading.get(connection, session).title

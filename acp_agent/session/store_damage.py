@@ -14,7 +14,7 @@ import msgspec
 
 from acp_agent.ids import SessionId
 from acp_agent.session.store_codec import decode_event
-from acp_agent.session.store_failures import primary_code
+from acp_agent.session.store_failures import is_damage
 from acp_agent.session.store_reading import LATEST
 from acp_agent.session.store_records import SessionRecord, StoredEvent, UnknownEvent
 
@@ -74,7 +74,10 @@ def sound_time(at: object) -> int:
 def read_around(
     connection: sqlite3.Connection, first: int, after: int, last: int, limit: int
 ) -> list[StoredEvent]:
-    """Up to `limit` places behind `after`, one by one, where the file cannot be read in order.
+    """The places behind `after`, one by one, where the file cannot be read in order.
+
+    Where none of `limit` places can be read, the next one that is there is looked for; where that
+    fails too, all that is left is one run.
 
     Args:
         connection: the journal.
@@ -84,18 +87,47 @@ def read_around(
         limit: how many are tried.
     """
     events: list[StoredEvent] = []
+    found = False
     for seq in range(after + 1, min(last, after + limit) + 1):
-        try:
-            row = connection.execute(
-                "SELECT at, CAST(body AS BLOB) FROM events WHERE place = ?", (first + seq,)
-            ).fetchone()
-        except sqlite3.DatabaseError as error:
-            if primary_code(error) != sqlite3.SQLITE_CORRUPT:
-                raise
-            events.append(missing(seq, seq, why="unreadable"))
-            continue
-        events.append(missing(seq, seq) if row is None else broken(seq, *row))
-    return events
+        item = _one(connection, first, seq)
+        found = found or not isinstance(item.event, DamagedEvent)
+        events.append(item)
+    if found or after + limit >= last:
+        return events
+    following = _following(connection, first, after + limit, last)
+    return [missing(after + 1, following - 1, why="unreadable")]
+
+
+def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
+    try:
+        row = connection.execute(
+            "SELECT at, CAST(body AS BLOB) FROM events WHERE place = ?", (first + seq,)
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return missing(seq, seq, why="unreadable")
+    return missing(seq, seq) if row is None else broken(seq, *row)
+
+
+def _following(connection: sqlite3.Connection, first: int, after: int, last: int) -> int:
+    """The next place that is there behind `after`; the one behind `last` where none is found."""
+    try:
+        (place,) = connection.execute(
+            "SELECT min(place) FROM events WHERE place > ? AND place <= ?",
+            (first + after, first + last),
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        place = None
+    return last + 1 if place is None else int(place) - first
+
+
+def last_place(item: StoredEvent) -> int:
+    """The last place that an item stands for."""
+    count = item.event.count if isinstance(item.event, DamagedEvent) else 1
+    return item.seq + count - 1
 
 
 def readable_records(

@@ -9,7 +9,8 @@ from acp_agent.errors import StoreDamagedError, StoreError
 
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# What is too large for a row was never written by us: its length is damaged.
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG}
 # Our statements are right: where a name is not there, the table of the names is damaged.
 _NAMES_GONE = ("no such ", "table sessions has no ", "table events has no ", "table usage has no ")
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -28,6 +29,11 @@ def primary_code(error: sqlite3.Error) -> int:
     return code & 0xFF if isinstance(code, int) else 0
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether an error says that the file is damaged, rather than out of reach."""
+    return primary_code(error) in _DAMAGED or str(error).startswith(_NAMES_GONE)
+
+
 def damaged(path: Path, why: str) -> StoreDamagedError:
     """The error for a journal that cannot be trusted, with the way out."""
     return StoreDamagedError(
@@ -40,7 +46,7 @@ def damaged(path: Path, why: str) -> StoreDamagedError:
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """What `error` means for the person whose journal is at `path`."""
     code = primary_code(error)
-    if code in _DAMAGED or str(error).startswith(_NAMES_GONE):
+    if is_damage(error):
         return damaged(path, str(error))
     if code in _BUSY:
         why = f"another process kept it locked for {BUSY_SECONDS:.0f} seconds; try again"

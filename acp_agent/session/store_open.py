@@ -28,6 +28,7 @@ from acp_agent.session.store_schema import (
     migrate,
 )
 
+LARGEST_ROW = 1 << 28  # bytes; an event is never half as large
 _SETTINGS = (
     # A commit is in the operating system's hands when it returns and survives our own death;
     # docs/decisions/journal.md has the whole reasoning.
@@ -239,6 +240,9 @@ def _use_log(connection: sqlite3.Connection) -> None:
 def _connect(path: Path, query: str) -> sqlite3.Connection:
     """A connection that leaves transactions to us (`isolation_level` None)."""
     name = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"file:{name}?{query}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
+    # A damaged length must not take all the memory that there is.
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
+    return connection

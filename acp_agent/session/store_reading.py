@@ -14,9 +14,9 @@ import msgspec
 from acp_agent.errors import SessionNotFoundError, StoreDamagedError
 from acp_agent.ids import SessionId
 from acp_agent.session.store_codec import decode_event
-from acp_agent.session.store_failures import primary_code
+from acp_agent.session.store_failures import is_damage, primary_code
 from acp_agent.session.store_records import ArchiveFilter, SessionRecord, StoredEvent
-from acp_agent.session.store_rows import SEQ_BITS
+from acp_agent.session.store_rows import SEQ_BITS, find
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
@@ -63,7 +63,7 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
                 rows.close()
                 return events
     except sqlite3.DatabaseError as error:
-        if primary_code(error) != sqlite3.SQLITE_CORRUPT:
+        if not is_damage(error):
             raise
         # What was read before the damage came is sound; the rest is tried one by one.
         return events or _damage().read_around(connection, first, after, last, BATCH_EVENTS)
@@ -76,10 +76,11 @@ def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
     Raises:
         SessionNotFoundError: there is no such session.
     """
+    key, _ = find(connection, session_id)
     found = _records(
         connection,
-        f"SELECT {_RECORD} FROM sessions WHERE id = ?",  # noqa: S608 - a constant of this module
-        (session_id,),
+        f"SELECT {_RECORD} FROM sessions WHERE key = ?",  # noqa: S608 - a constant of this module
+        (key,),
     )
     if not found:
         raise SessionNotFoundError(session_id)

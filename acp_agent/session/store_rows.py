@@ -7,7 +7,7 @@ import sqlite3
 from acp_agent.errors import SessionError, SessionNotFoundError, StoreDamagedError
 from acp_agent.ids import SessionId
 from acp_agent.session.store_entry import Entry
-from acp_agent.session.store_failures import primary_code
+from acp_agent.session.store_failures import is_damage
 
 SEQ_BITS = 32  # an event's place is its session's key, shifted by these, and its number there
 LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger one is a damaged one
@@ -94,12 +94,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
         SessionNotFoundError: there is no such session.
         StoreDamagedError: there is no room behind its last event.
     """
-    row = connection.execute(
-        "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
-    ).fetchone()
-    if row is None:
-        raise SessionNotFoundError(session_id)
-    key, last = row
+    key, last = find(connection, session_id)
     if type(last) is not int or not 0 <= last < LARGEST_SEQ:
         last = _last_seq(connection, key)
     before = connection.total_changes
@@ -148,14 +143,15 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -
 
 def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
     """Remove a session and its events; false when there is none."""
-    row = connection.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    if row is None:
+    try:
+        key, _ = find(connection, session_id)
+    except SessionNotFoundError:
         return False
-    first = row[0] << SEQ_BITS
+    first = key << SEQ_BITS
     connection.execute(
         "DELETE FROM events WHERE place > ? AND place < ?", (first, first + (1 << SEQ_BITS))
     )
-    connection.execute("DELETE FROM sessions WHERE key = ?", row)
+    connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
     # What was spent stays spent; in which conversation, and where, is forgotten with it.
     connection.execute("UPDATE usage SET session = '', cwd = '' WHERE session = ?", (session_id,))
     return True
@@ -168,20 +164,35 @@ def extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, 
         SessionNotFoundError: there is no such session.
         StoreDamagedError: the places of its events make no sense.
     """
-    row = connection.execute(
-        "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
-    ).fetchone()
-    if row is None:
-        raise SessionNotFoundError(session_id)
-    key, last = row
+    key, last = find(connection, session_id)
     try:
         there = _last_seq(connection, key)
     except sqlite3.DatabaseError as error:
-        if primary_code(error) != sqlite3.SQLITE_CORRUPT:
+        if not is_damage(error):
             raise
         there = 0
     sound = type(last) is int and 0 <= last < LARGEST_SEQ
     return key, max(there, last) if sound else there
+
+
+def find(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+    """The session's key, and the place of its last event as its row has it.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    row: tuple[int, int] | None = connection.execute(
+        "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    if row is not None:
+        return row
+    # The index may be damaged, or the id be no text any more, which lists tell as well as they can.
+    for key, last, raw in connection.execute(
+        "SELECT key, last_seq, CAST(id AS BLOB) FROM sessions NOT INDEXED"
+    ):
+        if (raw or b"").decode("utf-8", "replace") == session_id:
+            return key, last
+    raise SessionNotFoundError(session_id)
 
 
 def _last_seq(connection: sqlite3.Connection, key: int) -> int:
