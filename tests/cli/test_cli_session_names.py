@@ -1,0 +1,92 @@
+"""Sessions are named by their ids, by the beginning of one, or as the latest."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from acp_agent.cli.session_names import find_session, meant, whole_id
+from acp_agent.content import TextBlock
+from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.events import SessionStarted, TitleChanged, TurnStarted, UserMessage
+from acp_agent.ids import SessionId, new_message_id, new_turn_id
+from acp_agent.session.store import Store
+from tests.cli.cli_process import acp_agent
+
+NAMES = ["sess_01aa", "sess_01aab", "sess_01abc", "sess_02", "sess_%"]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> Store:
+    store = await Store.open(tmp_path / "agent" / "sessions.db")
+    for name in NAMES:
+        turn = TurnStarted(turn=new_turn_id())
+        said = UserMessage(message=new_message_id(), content=(TextBlock(text="Go"),))
+        await store.create(
+            SessionId(name),
+            [SessionStarted(cwd="/w"), turn, said, TitleChanged(title=f"On {name}")],
+        )
+    await store.archive(SessionId("sess_02"))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("sess_01aa", "sess_01aa"),  # whole, though another one begins with it
+        ("sess_01aab", "sess_01aab"),
+        ("sess_01ab", "sess_01abc"),
+        ("sess_0", None),
+        ("sess_02", "sess_02"),
+        ("sess_%", "sess_%"),
+        ("latest", "sess_%"),
+    ],
+)
+async def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(
+    store: Store, name: str, found: str | None
+) -> None:
+    if found is None:
+        with pytest.raises(InvalidInputError) as told:
+            await find_session(store, name)
+        for one in ("sess_01aa", "sess_01aab", "sess_01abc", "sess_02"):
+            assert f"{one} (On {one})" in str(told.value)
+        assert "type more" in str(told.value)
+    else:
+        assert (await find_session(store, name)).id == found
+    await store.close()
+
+
+@pytest.mark.parametrize("name", ["", "sess_03", "01aa", "SESS_01ab", "sess_01ab*", "sess_01abcd"])
+async def test_what_no_id_begins_with_is_not_found(store: Store, name: str) -> None:
+    with pytest.raises(SessionNotFoundError):
+        await find_session(store, name)
+    await store.close()
+
+
+async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.close()
+    monkeypatch.setenv("ACP_AGENT_HOME", str(tmp_path / "agent"))
+    assert await whole_id("sess_01ab") == "sess_01abc"
+    assert await whole_id("of another agent") == "of another agent"
+
+    ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "show", "sess_01ab")
+    assert "On sess_01abc" in ran.stdout
+    ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "delete", "--yes", "sess_0")
+    assert ran.returncode == 1
+    assert "several sessions begin with 'sess_0'" in ran.stderr
+    ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "delete", "--yes", "sess_01ab")
+    assert ran.stdout == "sess_01abc is deleted.\n"
+    assert "sess_01aab" in (await asyncio.to_thread(acp_agent, tmp_path, "sessions", "list")).stdout
+
+
+def test_at_most_five_that_are_meant_are_listed() -> None:
+    known = [(f"sess_{number}", "about\nit " * 20) for number in range(9)]
+    with pytest.raises(InvalidInputError) as told:
+        meant("sess", known)
+    assert str(told.value).count("sess_") == 5
+    assert str(told.value).endswith(", …")
+    assert "\n" not in str(told.value)
