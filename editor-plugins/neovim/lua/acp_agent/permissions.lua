@@ -15,6 +15,8 @@ local json = require("acp_agent.json")
 ---@field options acp_agent.PermissionOption[]
 ---@field diffs acp_agent.FileDiff[]
 ---@field done boolean
+---@field on_answer? fun() the user answered, be it elsewhere
+---@field on_dismiss? fun() nobody has to answer any more
 local Ask = {}
 Ask.__index = Ask
 
@@ -100,6 +102,9 @@ function Ask:choose(option)
   end
   self.done = true
   self.session.transcript:asking(self.call, nil)
+  if self.on_answer then
+    self.on_answer()
+  end
   if option.kind == "allow_once" or option.kind == "allow_always" then
     require("acp_agent.review.outcome").allowed(self)
   end

@@ -99,6 +99,16 @@ it("a window of the review that was closed is there again for the next file", fu
   end
 end)
 
+it("an answer that is given elsewhere closes the review", function()
+  for _, answer in ipairs({ "allow", "reject" }) do
+    local session, ask = asked()
+    review.of_ask(ask)
+    require("acp_agent").run(answer)
+    t.same({ ask.done, #vim.api.nvim_list_tabpages() }, { true, 1 }, answer)
+    t.over(session)
+  end
+end)
+
 it("leaving the review leaves the question open", function()
   local session, ask = asked()
   review.of_ask(ask)

@@ -50,6 +50,9 @@ function M.of_ask(ask, unasked)
   ask.review = start(ask.session, ask.diffs, ask)
   local grace = require("acp_agent.config").current.review.grace
   ask.review.seen = unasked and vim.uv.hrtime() / 1e6 + grace or 0
+  ask.on_answer = function()
+    ask.review:close()
+  end
   ask.on_dismiss = function()
     ask.review:close()
     ui.notify("the agent took its question back")
