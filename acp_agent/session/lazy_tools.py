@@ -87,10 +87,6 @@ class LazyTools:
 
     async def aclose(self) -> None:
         """End every process that was started."""
-        if self._building is not None:
-            _, building = self._building
-            building.cancel()
-            await asyncio.wait([building])
         everything = [*self._retired, *([self._current] if self._current is not None else [])]
         await asyncio.gather(*(one.workspace.processes.aclose() for one in everything))
         if self._background is not None:
