@@ -28,6 +28,7 @@ from acp_agent.session.store_schema import (
     migrate,
 )
 
+_LARGEST_VERSION = 1 << 16  # no program will ever have written so many
 LARGEST_ROW = 1 << 28  # bytes; an event is never half as large
 _SETTINGS = (
     # A commit is in the operating system's hands when it returns and survives our own death;
@@ -157,6 +158,8 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
             f"{path} is not a journal of acp-agent and was left as it is; move it away, or let "
             "the journal have another place; if it was one, run `acp-agent sessions repair`"
         )
+    if found.version > _LARGEST_VERSION or found.version < 0:
+        raise damaged(path, "it has no version")
     if found.version > version:
         raise StoreNewerError(
             f"a newer version of acp-agent wrote the journal {path} (its format is "
