@@ -62,10 +62,10 @@ it("what comes of a thousand calls that are shown already is shown at once", fun
   update({ status = "pending" })
   chat:draw()
   update({ content = { { type = "content", content = { type = "text", text = "one\ntwo" } } } })
-  local start = vim.uv.hrtime()
+  local start = os.clock() -- of the processor: others may be busy, too
   chat:draw()
-  local took = (vim.uv.hrtime() - start) / 1e6
-  assert(took < 1500, took)
+  local took = os.clock() - start
+  assert(took < 2, took)
   t.same(vim.api.nvim_buf_line_count(chat.buf), 3000)
 end)
 
