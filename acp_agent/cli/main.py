@@ -34,7 +34,13 @@ def main(argv: list[str] | None = None) -> int:
     Without a command, or with `acp`, it serves the protocol on stdin and stdout, and takes flags
     that it does not know: hosts append theirs.
     """
-    argv = sys.argv[1:] if argv is None else argv
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:  # before what runs has its own word on that
+        return 130
+
+
+def _main(argv: list[str]) -> int:
     first = argv[0] if argv else ""
     if first in COMMANDS:
         return _run(first, argv[1:])

@@ -200,6 +200,36 @@ async def test_an_interrupt_cancels_the_turn_and_keeps_what_it_said(
     assert "stop reason: cancelled" in out
 
 
+# Ctrl-C while a command is still being imported.
+EARLY = """
+import signal, sys
+from acp_agent.cli.main import main
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "acp_agent.cli." + sys.argv[1]:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.exit(main([word for word in sys.argv[1:] if word != "serve"]))
+"""
+
+
+@pytest.mark.parametrize("command", ["chat", "doctor", "serve"])
+async def test_an_interrupt_before_a_command_is_ready_ends_it_without_a_word(
+    home: Path, workspace_repo: Path, command: str
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", EARLY, command),
+        cwd=workspace_repo,
+        env=environment(home, {}),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+    )
+    assert await finish(process) == (130, "", "")
+
+
 async def test_output_that_nobody_reads_cancels_the_turn_quietly(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
