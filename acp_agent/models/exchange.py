@@ -8,7 +8,7 @@ the connection open for the next request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -85,11 +85,11 @@ class Exchanges:
             response = await send()  # the SDK raises where the status is an error's
             body = _Body(response)
             if _is_page(response):
-                page = await anext(body.batches(), b"")  # its beginning says enough
+                page = await body.read() or b""  # its beginning says enough
                 yield [failures.from_page(self._provider, page, model=model)]
                 return
             frames = framing()
-            async for received in _to_the_end(body, decoder):
+            while (received := await _next(body, decoder)) is not None:
                 begun = True
                 for data in frames.feed(received):
                     decoder.feed(data, events)
@@ -132,24 +132,18 @@ class Exchanges:
         task.add_done_callback(self._ending.pop)
 
 
-async def _to_the_end(body: _Body, decoder: Decoder) -> AsyncGenerator[bytes]:
-    """The body's batches. Of an answer that is complete, what breaks or keeps silent is over.
+async def _next(body: _Body, decoder: Decoder) -> bytes | None:
+    """What comes next; None at the end. Of a complete answer, what breaks or keeps silent is over.
 
     Some services leave their API's end mark out, or the connection open behind it; to ask again
     would throw away, and pay twice, what the user has read already.
     """
-    batches = body.batches()
-    while True:
-        try:
-            async with asyncio.timeout(_LAST_EVENTS if decoder.answered else None):
-                received = await anext(batches)
-        except StopAsyncIteration:
-            return
-        except Exception:
-            if decoder.answered:
-                return
-            raise
-        yield received
+    if not decoder.answered:
+        return await body.read()
+    with suppress(Exception):
+        async with asyncio.timeout(_LAST_EVENTS):
+            return await body.read()
+    return None
 
 
 def _is_page(response: Response) -> bool:
@@ -173,20 +167,21 @@ class _Body:
         self._wanted = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._read())
 
-    async def batches(self) -> AsyncIterator[bytes]:
-        """All that is there, whenever there is something."""
-        while True:
-            await self._arrived.wait()
-            self._arrived.clear()
-            received, self._ready, self._size = b"".join(self._ready), [], 0
-            self._wanted.set()
-            if received:
-                yield received
-            # The end may have come with the last bytes, or while their reader was busy: no other
-            # signal follows then.
-            if self._task.done() and not self._ready:
+    async def read(self) -> bytes | None:
+        """All that is there, as soon as there is something; None at the end.
+
+        Raises:
+            Exception: the HTTP client's, when the body broke.
+        """
+        while not self._ready:
+            if self._task.done():
                 self._task.result()
-                return
+                return None
+            self._arrived.clear()
+            await self._arrived.wait()
+        received, self._ready, self._size = b"".join(self._ready), [], 0
+        self._wanted.set()
+        return received
 
     async def _read(self) -> None:
         try:
@@ -205,7 +200,7 @@ class _Body:
         """Read the few bytes after the answer's end, so that the connection can be used again."""
         with suppress(Exception):
             async with asyncio.timeout(_LAST_BYTES):
-                async for _ in self.batches():
+                while await self.read() is not None:
                     pass
         await self.close()
 

@@ -342,8 +342,7 @@ async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None
             pass
 
     body = _Body(Endless())  # type: ignore[arg-type] # as much of a response as is used
-    batches = body.batches()
-    await anext(batches)
+    await body.read()
     for _ in range(50):
         await asyncio.sleep(0)
     assert given < 3_000_000
