@@ -121,7 +121,8 @@ def _following(connection: sqlite3.Connection, first: int, after: int, last: int
         if not is_damage(error):
             raise
         place = None
-    return last + 1 if place is None else int(place) - first
+    # What a damaged tree gives may be any place: each step must lead on.
+    return int(place) - first if place is not None and place > first + after else last + 1
 
 
 def last_place(item: StoredEvent) -> int:

@@ -47,6 +47,9 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
         for place, at, body in rows:
             seq = place - first
             after += 1
+            if seq < after:  # the tree is damaged, and its rows are out of order
+                after -= 1
+                continue
             if seq != after:
                 events.append(_damage().missing(after, seq - 1, at))
                 after = seq

@@ -184,12 +184,14 @@ def find(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, in
     row: tuple[int, int] | None = connection.execute(
         "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
     ).fetchone()
-    if row is not None:
+    if row is not None and type(row[0]) is int:
         return row
     # The index may be damaged, or the id be no text any more, which lists tell as well as they can.
     for key, last, raw in connection.execute(
         "SELECT key, last_seq, CAST(id AS BLOB) FROM sessions NOT INDEXED"
     ):
+        if type(key) is not int:  # the table of the names is damaged
+            raise StoreDamagedError("a text or a number in it is none")
         if (raw or b"").decode("utf-8", "replace") == session_id:
             return key, last
     raise SessionNotFoundError(session_id)
