@@ -48,6 +48,6 @@ def test_a_terminal_of_the_editor_does_not_stay_since_it_is_no_more() -> None:
     assert left(called(), shown) == [CUT_CALL]
 
 
-def test_nothing_of_a_call_that_ended_is_kept_for_another_of_its_id() -> None:
+def test_a_call_that_ended_is_not_cut_off() -> None:
     diff = DiffPart("/w/a", "new\n", "old\n")
-    assert left(called(diff), ToolEnded(call=CALL)) == [CUT_CALL]
+    assert left(called(diff), ToolEnded(call=CALL)) == ["diff"]
