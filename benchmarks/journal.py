@@ -28,7 +28,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from benchmarks.table import Row, row
 
 SESSION = SessionId("sess_benchmark")

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from acp_agent.ids import SessionId
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from benchmarks.agent import Agent
 from benchmarks.journal import long_session
 from benchmarks.table import Row, pairs, row

@@ -31,7 +31,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from acp_agent.view.html import render
 from acp_agent.view.reader import read_page
 from benchmarks.table import Row, row

@@ -26,7 +26,7 @@ from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.platform.posix import is_private, own_only
 
 if TYPE_CHECKING:
-    from acp_agent.session.store_check import Checked
+    from acp_agent.session.store.check import Checked
 
 PROVIDER_SECONDS = 5.0
 PROGRAM_SECONDS = 5.0
@@ -98,7 +98,7 @@ def check_files(paths: Paths) -> list[Finding]:
 
 async def check_store(paths: Paths) -> list[Finding]:
     """Whether every conversation can be read."""
-    from acp_agent.session.store import Store  # noqa: PLC0415 - only for this part
+    from acp_agent.session.store.store import Store  # noqa: PLC0415 - only for this part
 
     file = paths.sessions_file
     if not file.exists():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
-from acp_agent.session.store import SessionRecord, Store
+from acp_agent.session.store.store import SessionRecord, Store
 
 LATEST = "latest"
 

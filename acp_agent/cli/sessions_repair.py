@@ -23,11 +23,11 @@ from acp_agent.errors import (
     StoreError,
     StoreNewerError,
 )
-from acp_agent.session.store import Store
-from acp_agent.session.store_failures import store_error
-from acp_agent.session.store_lease import any_held
-from acp_agent.session.store_open import is_of_another_program, open_database
-from acp_agent.session.store_rescue import Rescued, rescue
+from acp_agent.session.store.failures import store_error
+from acp_agent.session.store.lease import any_held
+from acp_agent.session.store.opening import is_of_another_program, open_database
+from acp_agent.session.store.rescue import Rescued, rescue
+from acp_agent.session.store.store import Store
 
 _BESIDE = ("-wal", "-shm")  # how the names of SQLite's files beside a database end
 

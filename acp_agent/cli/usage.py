@@ -22,8 +22,8 @@ from acp_agent.cli.words import words
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.catalog import Catalog
-from acp_agent.session.store import Store
-from acp_agent.session.store_usage import UsageRow
+from acp_agent.session.store.store import Store
+from acp_agent.session.store.usage import UsageRow
 
 By = Literal["day", "model", "project"]
 

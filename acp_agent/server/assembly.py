@@ -15,7 +15,7 @@ from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
 from acp_agent.session.services import Services
 from acp_agent.session.slots import Slots
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:
     from acp_agent.permissions.contract import Gate

@@ -12,7 +12,7 @@ from acp_agent.session.definitions import Definitions
 
 if TYPE_CHECKING:  # for sessions that have MCP servers
     from acp_agent.extensions.mcp.config import ServerConfig
-    from acp_agent.session.mcp_servers import McpServers
+    from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.session import Session
 
 
@@ -56,7 +56,7 @@ class Extensions:
         session = self._session
         if not servers or session.closing:
             return
-        from acp_agent.session.mcp_servers import McpServers  # noqa: PLC0415 - where there are any
+        from acp_agent.session.mcp.servers import McpServers  # noqa: PLC0415 - where there are any
 
         self.mcp = McpServers(
             servers,

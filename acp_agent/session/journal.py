@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 from acp_agent.session.repair import repaired_events
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 
 Take = Callable[[Sequence[AnyEvent]], None]
 Show = Callable[[Sequence[AnyEvent]], Awaitable[None]]

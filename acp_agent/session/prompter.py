@@ -28,7 +28,7 @@ from acp_agent.session.notes import Notes
 from acp_agent.session.turn import Turn
 
 if TYPE_CHECKING:
-    from acp_agent.session.assignment import Assignment
+    from acp_agent.session.children.assignment import Assignment
     from acp_agent.session.session import Session
 
 WISH_HEARD = "The conversation will be summed up before the next request to the model."
@@ -121,7 +121,7 @@ class Prompter:
         self, content: tuple[ContentBlock, ...], command: FoundCommand | None
     ) -> tuple[UserMessage, Assignment]:
         """The message that a prompt becomes, and what a turn is to do that begins with it."""
-        from acp_agent.session.assignment import Assignment  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.children.assignment import Assignment  # noqa: PLC0415 - for prompts only
 
         message = UserMessage(message=new_message_id(), content=content)
         if command is None:

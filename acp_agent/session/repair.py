@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from acp_agent.events import AgentText, AgentThought, AnyEvent, ToolOutput
-from acp_agent.session.store_codec import repaired
-from acp_agent.session.store_merge import merge_adjacent
+from acp_agent.session.store.codec import repaired
+from acp_agent.session.store.merge import merge_adjacent
 
 
 def repaired_events(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:

@@ -17,7 +17,7 @@ from acp_agent.permissions.contract import Gate
 from acp_agent.session.account import Account
 from acp_agent.session.slots import Slots
 from acp_agent.session.spending import UnderWay
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 
 
 class KnowsSecrets(Protocol):

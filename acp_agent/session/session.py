@@ -21,7 +21,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
-from acp_agent.session.children import Children
+from acp_agent.session.children.running import Children
 from acp_agent.session.commands import Command
 from acp_agent.session.editor import Editor
 from acp_agent.session.extensions import Extensions
@@ -32,8 +32,8 @@ from acp_agent.session.seat import Seat
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.state import SessionState
-from acp_agent.session.store import Lease
-from acp_agent.session.store_records import UnknownEvent, known_events, readable
+from acp_agent.session.store.records import UnknownEvent, known_events, readable
+from acp_agent.session.store.store import Lease
 from acp_agent.session.turn import Turn
 from acp_agent.session.turns import Turns
 from acp_agent.session.workbench import Workbench

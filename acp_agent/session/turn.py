@@ -23,7 +23,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId, new_turn_id
 
 if TYPE_CHECKING:
-    from acp_agent.session.assignment import Assignment
+    from acp_agent.session.children.assignment import Assignment
     from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost
 

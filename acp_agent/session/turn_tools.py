@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+    from acp_agent.session.children.delegation import Delegation
     from acp_agent.session.chosen import Chosen
-    from acp_agent.session.delegation import Delegation
     from acp_agent.session.turn_host import SessionHost
     from acp_agent.tools.base import AnyTool
     from acp_agent.tools.toolset import Toolset
@@ -48,7 +48,7 @@ class TurnTools:
 
     @property
     def _delegation(self) -> Delegation:
-        from acp_agent.session.delegation import Delegation  # noqa: PLC0415 - where there are any
+        from acp_agent.session.children.delegation import Delegation  # noqa: PLC0415 - where there are any
 
         return Delegation(self._host)
 

@@ -19,7 +19,7 @@ from acp_agent.session.interruption import closing
 from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
 
 if TYPE_CHECKING:
-    from acp_agent.session.assignment import Assignment
+    from acp_agent.session.children.assignment import Assignment
     from acp_agent.session.session import Session
 
 

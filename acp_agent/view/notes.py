@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from acp_agent import events
 from acp_agent.events import Severity
-from acp_agent.session.store_records import UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
 from acp_agent.view.plain import Cleaner
 
 

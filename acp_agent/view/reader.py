@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from acp_agent import events
 from acp_agent.config.words import ENGLISH, Words
-from acp_agent.session.store_records import SessionRecord, StoredEvent, UnknownEvent
+from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
 from acp_agent.view import timing
 from acp_agent.view.anchors import Anchors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acp_agent import events
-from acp_agent.session.store_records import StoredEvent
+from acp_agent.session.store.records import StoredEvent
 from acp_agent.view.anchors import Anchors
 from acp_agent.view.page import Section
 from acp_agent.view.spending import Request, Spend

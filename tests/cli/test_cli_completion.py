@@ -20,7 +20,7 @@ from acp_agent.events import AnyEvent, SessionStarted, TitleChanged, TurnStarted
 from acp_agent.ids import SessionId, new_session_id, new_turn_id
 from acp_agent.models.catalog import Catalog
 from acp_agent.models.providers import presets
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent, environment
 
 bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")

@@ -14,7 +14,7 @@ import pytest
 
 from acp_agent.events import SessionStarted
 from acp_agent.ids import new_session_id
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from acp_agent.tools.recognition import can_recognise
 from tests.cli.cli_process import CLOSED_PORT, acp_agent, provider
 

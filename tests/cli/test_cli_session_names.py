@@ -12,10 +12,11 @@ from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import SessionStarted, TitleChanged, TurnStarted, UserMessage
 from acp_agent.ids import SessionId, new_message_id, new_turn_id
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent
 
-NAMES = ["sess_01aa", "sess_01aab", "sess_01abc", "sess_02", "sess_%"]
+# The last has the highest id as well, which goes first where two were used in one millisecond.
+NAMES = ["sess_01aa", "sess_01aab", "sess_01abc", "sess_02", "sess_%", "sess_z"]
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ async def store(tmp_path: Path) -> Store:
         ("sess_0", None),
         ("sess_02", "sess_02"),
         ("sess_%", "sess_%"),
-        ("latest", "sess_%"),
+        ("latest", "sess_z"),
     ],
 )
 async def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(

@@ -33,7 +33,7 @@ from acp_agent.ids import (
     new_session_id,
     new_turn_id,
 )
-from acp_agent.session.store import Store, StoredEvent, UnknownEvent
+from acp_agent.session.store.store import Store, StoredEvent, UnknownEvent
 
 KEY = "sk-ant-api03-" + "k" * 80
 

@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.events import ModelAnswered, SessionStarted, Usage
 from acp_agent.ids import SessionId, new_message_id, new_session_id
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent
 
 HOUR = 3_600_000

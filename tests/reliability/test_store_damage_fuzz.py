@@ -39,10 +39,10 @@ from acp_agent.ids import (
     new_session_id,
     new_turn_id,
 )
-from acp_agent.session.store import Store
-from acp_agent.session.store_open import open_database
-from acp_agent.session.store_records import known_events
-from acp_agent.session.store_rescue import rescue
+from acp_agent.session.store.opening import open_database
+from acp_agent.session.store.records import known_events
+from acp_agent.session.store.rescue import rescue
+from acp_agent.session.store.store import Store
 from tests.reliability.damaged_journals import bodies, damage, real_journal, whole_sessions
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor

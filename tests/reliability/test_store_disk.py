@@ -16,8 +16,8 @@ import pytest
 from acp_agent.errors import SessionNotFoundError, StoreError
 from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import SessionId
-from acp_agent.session import store_open
-from acp_agent.session.store import Store
+from acp_agent.session.store import opening as store_open
+from acp_agent.session.store.store import Store
 from tests.reliability.store_child import NOBODY, numbered
 from tests.reliability.store_processes import begin, command, finish, kill
 

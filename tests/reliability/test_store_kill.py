@@ -12,7 +12,7 @@ import pytest
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AgentText, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from tests.reliability.store_processes import begin, finish, kill
 
 

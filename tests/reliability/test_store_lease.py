@@ -11,8 +11,8 @@ import pytest
 from acp_agent.errors import SessionBusyError, SessionNotFoundError
 from acp_agent.ids import SessionId, new_session_id
 from acp_agent.platform.posix import try_lock
-from acp_agent.session import store_lease
-from acp_agent.session.store import Store
+from acp_agent.session.store import lease as store_lease
+from acp_agent.session.store.store import Store
 from tests.reliability.store_processes import begin, kill
 
 SESSION = SessionId("sess_a")

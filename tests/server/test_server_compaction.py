@@ -19,7 +19,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import new_message_id, new_session_id, new_turn_id
-from acp_agent.session.store import Store
+from acp_agent.session.store.store import Store
 from tests.support.agent_process import StartAgent, environment
 
 

@@ -25,9 +25,9 @@ from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.v1.projection import Projector
 from acp_agent.server.v2.replay import replay
-from acp_agent.session.store_codec import encode_event
-from acp_agent.session.store_damage import broken
-from acp_agent.session.store_records import StoredEvent, known_events
+from acp_agent.session.store.codec import encode_event
+from acp_agent.session.store.damage import broken
+from acp_agent.session.store.records import StoredEvent, known_events
 from protocol.v1 import types as acp
 from protocol.v2 import types as acp2
 

@@ -25,7 +25,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import SessionId, new_call_id, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.export import ExportFormat, export_page
-from acp_agent.session.store import Store, UnknownEvent
+from acp_agent.session.store.store import Store, UnknownEvent
 
 SECRET = "open-sesame-0123456789"
 

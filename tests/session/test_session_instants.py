@@ -26,11 +26,11 @@ from acp_agent.session import shelf
 from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.seat import Seat
-from acp_agent.session.store import SessionRecord
+from acp_agent.session.store.store import SessionRecord
 from acp_agent.session.tools_setup import Equipment
 from acp_agent.session.turn import Turn
 from acp_agent.workspace.checkpoints.contract import Deadline
-from tests.session.test_session_children_stopped import once_shown
+from tests.session.children.test_session_children_stopped import once_shown
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk
 

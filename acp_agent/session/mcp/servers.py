@@ -1,0 +1,193 @@
+"""A session's MCP servers: connected beside its turns, and what they offer at the moment.
+
+Imported by sessions that have servers, and by no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.content import JsonObject
+from acp_agent.events import NoticeShown
+from acp_agent.extensions.mcp.config import ServerConfig, all_values, credentials
+from acp_agent.extensions.mcp.names import labels
+from acp_agent.extensions.mcp.server import McpServer, Setting
+from acp_agent.ids import SessionId
+from acp_agent.session.commands import Command
+from acp_agent.session.editor import Editor
+from acp_agent.session.mcp.asker import McpAsker
+from acp_agent.session.services import Services
+
+if TYPE_CHECKING:  # these bring the `mcp` package
+    from acp_agent.session.mcp.offers import Offers
+    from acp_agent.session.mcp.prompts import ServerPrompt
+    from acp_agent.tools.toolset import Toolset
+    from acp_agent.workspace.contract import Workspace
+
+# How long the first request to the model waits for servers that still connect. What comes later
+# joins with the next request.
+PATIENCE_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+Notify = Callable[[NoticeShown], Awaitable[None]]
+
+
+class McpServers:
+    """The servers that the editor named when it opened the session.
+
+    Args:
+        configs: which servers.
+        session: whose they are.
+        cwd: the session's folder, in which programs are started.
+        services: limits, environment, and the secrets that are known.
+        editor: who is asked what a server wants to know.
+        notify: lets the user know.
+        on_commands: called when there are other commands now.
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[ServerConfig],
+        *,
+        session: SessionId,
+        cwd: Path,
+        services: Services,
+        editor: Editor,
+        notify: Notify,
+        on_commands: Callable[[], None],
+    ) -> None:
+        self.configs = tuple(configs)
+        self._services = services
+        self._session = session
+        self._editor = editor
+        self._notify = notify
+        self._on_commands = on_commands
+        self._offers: Offers | None = None
+        self._sorting: asyncio.Task[None] | None = None
+        self._sort_again = False
+        self._told: set[str] = set()
+        self._slow: set[McpServer] = set()
+        self._closed = False
+        self._hidden = tuple(value for config in configs for value in all_values(config))
+        self.secrets = tuple(
+            dict.fromkeys(value for config in configs for value in credentials(config))
+        )
+        setting = Setting(
+            cwd=cwd,
+            environ=services.environ,
+            connect=services.config.limits.mcp_connect_seconds,
+            rest=services.config.limits.mcp_restart_seconds,
+            clean=self.clean,
+        )
+        asking = asyncio.Lock()
+        self.servers = [
+            McpServer(
+                config,
+                label,
+                setting=setting,
+                owner=self,
+                asker=McpAsker(
+                    config.name, session, editor, self.tell, asking, words=services.words
+                ),
+            )
+            for config, label in zip(
+                configs, labels([config.name for config in configs]), strict=True
+            )
+        ]
+
+    def clean(self, text: str) -> str:
+        """`text` without secrets: those that are known, and everything the servers were given."""
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - not while a session opens
+
+        return scrub(text, (*self._services.secrets.values(), *self._hidden))
+
+    async def ready(self) -> None:
+        """Wait until all servers are connected or have failed, for a few seconds at most.
+
+        A server that took longer once is not waited for again.
+        """
+        awaited = [server for server in self.servers if server not in self._slow]
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await asyncio.gather(*(server.settled() for server in awaited))
+                if self._sorting is not None:
+                    await asyncio.wait([self._sorting])
+        except TimeoutError:
+            self._slow.update(server for server in awaited if not server.is_settled)
+            _log.info("a turn begins without MCP servers that still connect")
+
+    def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
+        """The session's own tools, and those of the servers as they are at the moment."""
+        return core if self._offers is None else self._offers.toolset(core, workspace)
+
+    @property
+    def prompts(self) -> Sequence[ServerPrompt]:
+        """The prompts of the servers as they are at the moment."""
+        return () if self._offers is None else self._offers.prompts
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The prompts as commands."""
+        words = self._services.words
+        commands = [prompt.command for prompt in self.prompts]
+        return [
+            Command(name=one.name, description=words.told(one.description), hint=one.hint)
+            for one in commands
+        ]
+
+    async def aclose(self) -> None:
+        """End all connections and programs."""
+        self._closed = True
+        if self._sorting is not None:
+            self._sorting.cancel()
+        await asyncio.gather(*(server.aclose() for server in self.servers))
+
+    # -- what the servers tell (`acp_agent.extensions.mcp.server.Owner`) -----------------------
+
+    def changed(self) -> None:
+        """Sort what the servers offer anew, in a thread: there may be a lot of it."""
+        self._sort_again = True
+        if self._sorting is None and not self._closed:
+            self._sorting = asyncio.create_task(self._sort())
+
+    def trace(self) -> JsonObject:
+        """Which trace the turn is part of."""
+        return self._editor.trace(self._session)
+
+    async def tell(self, title: str, description: str = "") -> None:
+        """Let the user know."""
+        if not self._closed:
+            notice = NoticeShown(
+                severity="warning",
+                title=self.clean(title),
+                description=self.clean(description),
+            )
+            await self._notify(notice)
+
+    async def _sort(self) -> None:
+        try:
+            while self._sort_again:
+                self._sort_again = False
+                before = self.commands
+                self._offers = await asyncio.to_thread(self._sorted)
+                if self.commands != before:
+                    self._on_commands()
+        except Exception:  # noqa: BLE001 - a fault of ours must not stay unseen
+            _log.exception("what MCP servers offer could not be sorted")
+        finally:
+            self._sorting = None
+        for title, description in self._offers.left_out if self._offers is not None else ():
+            if title not in self._told:
+                self._told.add(title)
+                await self.tell(title, description)
+
+    def _sorted(self) -> Offers:
+        from acp_agent.session.mcp.offers import Offers  # noqa: PLC0415 - in a thread
+
+        limits = self._services.config.limits
+        return Offers(tuple(self.servers), call_seconds=limits.mcp_call_seconds)

@@ -1,0 +1,154 @@
+"""The statements that read the journal, around what is damaged in it.
+
+Each function runs inside the transaction of its caller.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from types import ModuleType
+
+import msgspec
+
+from acp_agent.errors import SessionNotFoundError, StoreDamagedError
+from acp_agent.ids import SessionId
+from acp_agent.session.store.codec import decode_event
+from acp_agent.session.store.failures import is_damage, primary_code
+from acp_agent.session.store.records import ArchiveFilter, SessionRecord, StoredEvent
+from acp_agent.session.store.rows import SEQ_BITS, find
+
+BATCH_EVENTS = 1000
+BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
+LATEST = 253_402_300_799_999  # ms since 1970: the last moment of the year 9999
+
+_RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
+_ARCHIVED: dict[ArchiveFilter, str] = {
+    "exclude": " AND NOT archived",
+    "include": "",
+    "only": " AND archived",
+}
+
+
+def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
+    """A batch of events, those that follow place `after`, up to place `last`.
+
+    In the place of what cannot be read stand `DamagedEvent`s.
+    """
+    events: list[StoredEvent] = []
+    size = 0
+    first = key << SEQ_BITS
+    try:
+        rows = connection.execute(
+            "SELECT place, at, CAST(body AS BLOB) FROM events WHERE place > ? AND place <= ?"
+            " ORDER BY place LIMIT ?",
+            (first + after, first + last, BATCH_EVENTS),
+        )
+        for place, at, body in rows:
+            seq = place - first
+            after += 1
+            if seq < after:  # the tree is damaged, and its rows are out of order
+                after -= 1
+                continue
+            if seq != after:
+                events.append(_damage().missing(after, seq - 1, at))
+                after = seq
+            try:
+                event = decode_event(body) if 0 <= at <= LATEST else None
+            except (StoreDamagedError, TypeError, RecursionError):
+                event = None
+            if event is None:
+                events.append(_damage().broken(seq, at, body))
+            else:
+                events.append(StoredEvent(seq, at, event))
+            size += len(body or b"")
+            if size >= BATCH_BYTES:
+                rows.close()
+                return events
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        # What was read before the damage came is sound; the rest is tried one by one.
+        return events or _damage().read_around(connection, first, after, last, BATCH_EVENTS)
+    return events
+
+
+def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
+    """What is known of a session.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    key, _ = find(connection, session_id)
+    found = _records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions WHERE key = ?",  # noqa: S608 - a constant of this module
+        (key,),
+    )
+    if not found:
+        raise SessionNotFoundError(session_id)
+    return found[0]
+
+
+def beginning_with(connection: sqlite3.Connection, name: str, limit: int) -> list[SessionRecord]:
+    """Up to `limit` sessions whose ids begin with `name`, newest first."""
+    return _records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions WHERE substr(id, 1, ?) = ?"  # noqa: S608 - a constant of this module
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (len(name), name, limit),
+    )
+
+
+def page(
+    connection: sqlite3.Connection,
+    *,
+    cwd: str | None,
+    before: tuple[int | bytes, str],
+    limit: int,
+    min_turns: int,
+    archived: ArchiveFilter,
+) -> list[SessionRecord]:
+    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id)."""
+    return _records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
+        " WHERE (updated_at, id) < (?, ?) AND turns >= ? AND (? IS NULL OR cwd = ?)"
+        f"{_ARCHIVED[archived]} ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*before, min_turns, cwd, cwd, limit),
+    )
+
+
+def _records(
+    connection: sqlite3.Connection, query: str, values: Sequence[object]
+) -> list[SessionRecord]:
+    try:
+        return [_record(row) for row in connection.execute(query, values)]
+    except (sqlite3.OperationalError, TypeError, ValueError) as error:
+        if isinstance(error, sqlite3.Error) and primary_code(error):
+            raise  # SQLite's own; a text that is not UTF-8 is Python's
+        found: list[SessionRecord] = _damage().readable_records(connection, query, values)
+        return found
+
+
+def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> SessionRecord:
+    session_id, cwd, directories, title, created_at, updated_at, turns, archived = row
+    if not (0 <= created_at <= LATEST and 0 <= updated_at <= LATEST):
+        raise ValueError("not a time")
+    return SessionRecord(
+        id=SessionId(session_id),
+        cwd=cwd,
+        directories=msgspec.json.decode(directories, type=tuple[str, ...]),
+        title=title,
+        created_at=created_at,
+        updated_at=updated_at,
+        turns=turns,
+        archived=bool(archived),
+    )
+
+
+def _damage() -> ModuleType:
+    """What tells of damage, of which most journals have none."""
+    from acp_agent.session.store import damage  # noqa: PLC0415 - rarely needed
+
+    return damage

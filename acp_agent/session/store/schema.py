@@ -1,0 +1,124 @@
+"""The journal's tables, and how a journal of an older version becomes one of this.
+
+A migration only adds: processes of the older version may have the journal open, and go on writing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+# Marks the file as ours, in its header (https://sqlite.org/fileformat.html, offset 68): "ACPA".
+APPLICATION_ID = 0x41435041
+
+Migration = tuple[str, ...]
+
+# The statement tuple at index n makes version n + 1 of version n; a new journal runs them all.
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        # Everything here but `id` and `last_seq` is a projection of the session's events.
+        """
+        CREATE TABLE sessions (
+            key INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            cwd TEXT NOT NULL,
+            directories TEXT NOT NULL,
+            title TEXT,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            turns INTEGER NOT NULL DEFAULT 0,
+            last_seq INTEGER NOT NULL DEFAULT 0
+        )
+        """,
+        "CREATE INDEX sessions_by_time ON sessions (updated_at, id)",
+        # `place` is the session's key and the event's number in it (see `rows`): the events
+        # of a session lie side by side, and adding one at its end splits no page.
+        """
+        CREATE TABLE events (
+            place INTEGER PRIMARY KEY,
+            at INTEGER NOT NULL,
+            body TEXT NOT NULL
+        )
+        """,
+    ),
+    # Whether lists leave the session out: no part of the conversation, and so not in its events.
+    ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
+    (
+        # What requests to models took (`store_usage`), `cost` in US dollars, NULL where unknown. No
+        # projection of what is there: a session that is deleted leaves its numbers behind.
+        """
+        CREATE TABLE usage (
+            at INTEGER NOT NULL,
+            session TEXT NOT NULL,
+            cwd TEXT NOT NULL,
+            model TEXT NOT NULL,
+            input INTEGER NOT NULL,
+            output INTEGER NOT NULL,
+            cache_read INTEGER NOT NULL,
+            cache_write INTEGER NOT NULL,
+            reasoning INTEGER NOT NULL,
+            cost REAL
+        )
+        """,
+        "CREATE INDEX usage_by_time ON usage (at)",
+        # Of the sessions that are there already; what a fork copied is older than the fork.
+        """
+        INSERT INTO usage
+        SELECT events.at, id, cwd, json_extract(body, '$.model'),
+            coalesce(json_extract(body, '$.usage.input'), 0),
+            coalesce(json_extract(body, '$.usage.output'), 0),
+            coalesce(json_extract(body, '$.usage.cache_read'), 0),
+            coalesce(json_extract(body, '$.usage.cache_write'), 0),
+            coalesce(json_extract(body, '$.usage.reasoning'), 0),
+            NULL
+        FROM events JOIN sessions ON key = place >> 32
+        WHERE body LIKE '{"event":"model_answered"%' AND events.at >= created_at
+            AND json_extract(body, '$.usage') IS NOT NULL
+        """,
+    ),
+)
+
+
+class Identity:
+    """Whose file it is: the header's marks, and whether it holds anything."""
+
+    __slots__ = ("application_id", "empty", "version")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        # One transaction, or another process's first one could come between the answers.
+        alone = not connection.in_transaction
+        if alone:
+            connection.execute("BEGIN")
+        try:
+            self.application_id = _number(connection, "PRAGMA application_id")
+            self.version = _number(connection, "PRAGMA user_version")
+            objects = _number(connection, "SELECT count(*) FROM sqlite_master")
+        finally:
+            if alone:
+                connection.execute("ROLLBACK")
+        self.empty = not (self.application_id or self.version or objects)
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
+    """Bring an empty or older journal up to date, all of it or nothing.
+
+    The marks are set in the same transaction as the tables, so no file is ever half a journal.
+    Another process may do the same at this moment; whoever comes second finds nothing to do.
+    """
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        found = Identity(connection)
+        if found.empty or found.application_id == APPLICATION_ID:
+            for migration in migrations[found.version :]:
+                for statement in migration:
+                    connection.execute(statement)
+            if found.version < len(migrations):
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {len(migrations)}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

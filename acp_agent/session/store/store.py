@@ -1,0 +1,351 @@
+"""The journal: the events of all sessions, in one SQLite file that several processes share.
+
+Every call returns when its work is done: what `append` returned for is committed and survives the
+death of the process. The event loop never waits for the disk; one thread does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, TypeVar
+
+from acp_agent.errors import InvalidInputError, SessionError
+from acp_agent.events import AnyEvent, SessionStarted
+from acp_agent.ids import SessionId
+from acp_agent.session.store import rows
+from acp_agent.session.store.codec import repaired
+from acp_agent.session.store.cursor import cursor_after, position_of
+from acp_agent.session.store.entry import Entry
+from acp_agent.session.store.lease import Lease, sweep, take_lease
+from acp_agent.session.store.merge import merge_adjacent
+from acp_agent.session.store.records import (
+    ArchiveFilter,
+    SessionPage,
+    SessionRecord,
+    StoredEvent,
+    UnknownEvent,
+)
+from acp_agent.session.store.worker import Chain, Worker
+
+if TYPE_CHECKING:
+    from acp_agent.session.store.check import Checked
+    from acp_agent.session.store.usage import SpentTotal, UsageRow
+
+__all__ = [
+    "ArchiveFilter",
+    "Lease",
+    "SessionPage",
+    "SessionRecord",
+    "Store",
+    "StoredEvent",
+    "UnknownEvent",
+    "merge_adjacent",
+]
+
+MAX_PAGE = 1000
+
+T = TypeVar("T")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Store:
+    """The journal of all sessions. Open it with `Store.open`, in the event loop that uses it."""
+
+    def __init__(self, worker: Worker, clock: Callable[[], int]) -> None:
+        self._worker = worker
+        self._clock = clock
+        self._chains: dict[SessionId, Chain] = {}
+
+    @classmethod
+    async def open(cls, path: Path, *, clock: Callable[[], int] = _now) -> Store:
+        """Open the journal at `path`, or create it for its owner only.
+
+        Args:
+            path: The file; its folder is made too.
+            clock: The time in milliseconds since 1970.
+
+        Raises:
+            StoreDamagedError: the file is not a journal, or is broken; it is left as it is.
+            StoreNewerError: a newer version of the program wrote it; it is left as it is.
+            StoreError: it cannot be opened.
+        """
+        worker = Worker(path, asyncio.get_running_loop())
+        await worker.start()
+        store = cls(worker, clock)
+        worker.later(lambda _: sweep(store._locks))
+        return store
+
+    @property
+    def path(self) -> Path:
+        """The journal's file, with links resolved."""
+        return self._worker.path
+
+    async def create(
+        self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
+    ) -> None:
+        """Make a session with its first events, all of it or nothing.
+
+        Raises:
+            SessionError: the id is taken, or the first event is not `SessionStarted`.
+            InvalidInputError: an event cannot be kept.
+            StoreError: it could not be written.
+        """
+        if not events or not isinstance(events[0], SessionStarted):
+            raise SessionError(f"the session {session_id} must begin with its start")
+        entry = Entry(merge_adjacent(events), self._clock())
+        await self._write(session_id, lambda db: rows.create(db, session_id, entry))
+
+    async def fork(
+        self,
+        session_id: SessionId,
+        source: SessionId,
+        copied: Sequence[StoredEvent],
+        events: Sequence[AnyEvent],
+    ) -> None:
+        """Make a session of the first events of another, and of some of its own behind them.
+
+        Args:
+            session_id: the new session.
+            source: the other one; whoever writes it may go on meanwhile.
+            copied: its events, from the first on, that the new session begins with.
+            events: what follows them.
+
+        Raises:
+            SessionError: the id is taken.
+            SessionNotFoundError: there is no such source.
+            InvalidInputError: an event cannot be kept.
+            StoreError: it could not be written; there is no new session then.
+        """
+        source = _known_text(source)
+        entry = Entry(merge_adjacent(events), self._clock(), behind=[item.event for item in copied])
+        last = copied[-1].seq
+        await self._write(session_id, lambda db: rows.fork(db, session_id, source, last, entry))
+
+    async def append(
+        self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
+    ) -> None:
+        """Add events to a session, all of them or none; they are committed when this returns.
+
+        Calls of one session keep their order, also when they are not awaited one by one. When one
+        of several under way fails, those behind it fail too, so that the journal has no holes.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            InvalidInputError: an event cannot be kept.
+            StoreError: they could not be written; what was committed before is safe.
+        """
+        if not events:
+            return
+        session_id = _known_text(session_id)
+        entry = Entry(merge_adjacent(events), self._clock())
+        await self._write(session_id, lambda db: rows.append(db, session_id, entry))
+
+    async def read(
+        self, session_id: SessionId, *, after: int = 0
+    ) -> AsyncIterator[list[StoredEvent]]:
+        """The events of a session behind place `after`, in batches, as they are at this moment.
+
+        In the place of what is missing or broken stand `damage.DamagedEvent`s.
+
+        Raises:
+            SessionNotFoundError: there is no such session, or it was deleted meanwhile.
+            StoreError: they could not be read.
+        """
+        session_id = _known_text(session_id)
+        after = max(after, 0)
+        from acp_agent.session.store import reading  # noqa: PLC0415 - a new session reads nothing
+
+        key, last = await self._worker.do(lambda db: rows.extent(db, session_id))
+        while after < last:
+            start = after
+            batch = await self._worker.do(
+                lambda db: reading.read(db, key, start, last)  # noqa: B023 - awaited here
+            )
+            if not batch:
+                await self._worker.do(lambda db: rows.extent(db, session_id))
+                from acp_agent.session.store.damage import missing  # noqa: PLC0415 - rarely needed
+
+                yield [missing(after + 1, last)]
+                return
+            yield batch
+            after = batch[-1].seq
+            if isinstance(batch[-1].event, UnknownEvent):
+                from acp_agent.session.store.damage import last_place  # noqa: PLC0415 - rare
+
+                after = last_place(batch[-1])
+
+    async def read_all(self, session_id: SessionId, *, after: int = 0) -> list[StoredEvent]:
+        """The events of a session behind place `after`; see `read`."""
+        events: list[StoredEvent] = []
+        async for batch in self.read(session_id, after=after):
+            events += batch
+        return events
+
+    async def get(self, session_id: SessionId) -> SessionRecord:
+        """What is known of a session.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            StoreError: it could not be read.
+        """
+        session_id = _known_text(session_id)
+        from acp_agent.session.store import reading  # noqa: PLC0415 - see `read`
+
+        return await self._worker.do(lambda db: reading.get(db, session_id))
+
+    async def beginning_with(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
+        """The sessions whose ids begin with `name`, archived ones among them, newest first.
+
+        Raises:
+            StoreError: they could not be read.
+        """
+        from acp_agent.session.store import reading  # noqa: PLC0415 - see `read`
+
+        text = repaired(name)
+        return await self._worker.do(lambda db: reading.beginning_with(db, text, limit))
+
+    async def list(
+        self,
+        *,
+        cwd: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+        with_empty: bool = False,
+        archived: ArchiveFilter = "exclude",
+    ) -> SessionPage:
+        """A page of sessions, the one last written first.
+
+        A cursor stands for a place in that order: sessions that are new, or written again, while a
+        client turns pages come before it and neither repeat nor shift what follows.
+
+        Args:
+            cwd: Only sessions of exactly this folder.
+            cursor: `next_cursor` of the page before.
+            limit: Sessions on a page, 1 to 1000.
+            with_empty: Also those without a turn.
+            archived: Whether those that are archived are left out, among the others, or alone.
+
+        Raises:
+            InvalidInputError: the cursor or the limit cannot be used.
+            StoreError: the list could not be read.
+        """
+        if not 1 <= limit <= MAX_PAGE:
+            raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
+        before = position_of(cursor)
+        folder = None if cwd is None else repaired(cwd)
+        from acp_agent.session.store import reading  # noqa: PLC0415 - see `read`
+
+        found = await self._worker.do(
+            lambda db: reading.page(
+                db,
+                cwd=folder,
+                before=before,
+                limit=limit + 1,
+                min_turns=0 if with_empty else 1,
+                archived=archived,
+            )
+        )
+        more = len(found) > limit
+        sessions = found[:limit]
+        return SessionPage(
+            sessions=sessions, next_cursor=cursor_after(sessions[-1]) if more else None
+        )
+
+    async def spent_since(self, at: int) -> SpentTotal:
+        """What requests to models took from a moment on (ms since 1970), in all sessions.
+
+        Raises:
+            StoreError: it could not be read.
+        """
+        from acp_agent.session.store.usage import spent_since  # noqa: PLC0415 - where budgets are
+
+        return await self._worker.do(lambda db: spent_since(db, at))
+
+    async def usage_since(self, at: int) -> Sequence[UsageRow]:
+        """The same by quarters of an hour, models and projects.
+
+        Raises:
+            StoreError: it could not be read.
+        """
+        from acp_agent.session.store.usage import usage_since  # noqa: PLC0415 - for a report only
+
+        return await self._worker.do(lambda db: usage_since(db, at))
+
+    async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
+        """Leave a session out of lists, or put it into them again.
+
+        Raises:
+            SessionNotFoundError: there is no such session.
+            StoreError: it could not be written.
+        """
+        session_id = _known_text(session_id)
+        await self._write(session_id, lambda db: rows.archive(db, session_id, archived=archived))
+
+    async def delete(self, session_id: SessionId) -> bool:
+        """Remove a session and all its events; false when there is none.
+
+        Raises:
+            StoreError: it could not be removed.
+        """
+        session_id = _known_text(session_id)
+        return await self._write(session_id, lambda db: rows.delete(db, session_id))
+
+    def lease(self, session_id: SessionId) -> Lease:
+        """Take the exclusive right to write a session, across processes.
+
+        The store itself does not ask for it: whoever continues a session takes it first. It is
+        free again after `Lease.release` and after any end of the process, `kill -9` included.
+
+        Raises:
+            SessionBusyError: another process, or another part of this one, holds it.
+            StoreError: the folder of the locks cannot be written.
+        """
+        return take_lease(self._locks, session_id)
+
+    async def check_sessions(self) -> Checked:
+        """Read every event, and say in which sessions some cannot be read.
+
+        Raises:
+            StoreError: the file could not be read.
+        """
+        from acp_agent.session.store.check import check_sessions  # noqa: PLC0415 - rarely needed
+
+        return await self._worker.do(check_sessions)
+
+    async def check(self) -> tuple[str, ...]:
+        """Say what is broken in the file itself, one line each; empty when it is sound.
+
+        Raises:
+            StoreError: it could not be read at all.
+        """
+        return await self._worker.do(rows.check)
+
+    async def close(self) -> None:
+        """Write what is still waiting, and close the file. Closing twice does nothing."""
+        await self._worker.stop()
+
+    @property
+    def _locks(self) -> Path:
+        return self.path.parent / "locks"
+
+    async def _write(self, session_id: SessionId, run: Callable[[Connection], T]) -> T:
+        chain = self._chains.get(session_id)
+        if chain is None:
+            chain = self._chains[session_id] = Chain(lambda ended: self._forget(session_id, ended))
+        return await self._worker.do(run, chain)
+
+    def _forget(self, session_id: SessionId, chain: Chain) -> None:
+        if self._chains.get(session_id) is chain:
+            del self._chains[session_id]
+
+
+def _known_text(session_id: SessionId) -> SessionId:
+    """The id as SQLite can compare it; one that is not valid Unicode names no session anyway."""
+    return SessionId(repaired(session_id))

@@ -1,0 +1,270 @@
+"""The thread that owns the journal's connection.
+
+Everything that waits when the thread is free goes into one transaction, in the order it was asked
+for, so many sessions that stream at once cost one commit, not one each. A job of that group that
+fails takes no other down: the group is rolled back and each job runs in a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from acp_agent.errors import StoreDamagedError, StoreError
+from acp_agent.session.store.failures import damaged, primary_code, store_error
+from acp_agent.session.store.opening import Database, open_database
+
+T = TypeVar("T")
+
+_GROUP = 256  # jobs in one transaction at most, so that none waits long for its answer
+
+
+class Chain:
+    """Writes of one session that are under way together.
+
+    Once one of them failed, those already asked for fail with it: a journal has no holes. The
+    chain ends, and `ended` is called with it, when the failure was told or nothing is under way.
+    """
+
+    __slots__ = ("broken", "ended", "pending")
+
+    def __init__(self, ended: Callable[[Chain], None]) -> None:
+        self.ended = ended
+        self.broken: Exception | None = None
+        self.pending = 0
+
+
+class Job(Generic[T]):
+    """A piece of work for the thread. One with a `chain` writes, and shares a transaction."""
+
+    __slots__ = ("chain", "error", "future", "result", "run")
+
+    def __init__(
+        self,
+        run: Callable[[sqlite3.Connection], T],
+        future: asyncio.Future[T],
+        chain: Chain | None,
+    ) -> None:
+        self.run = run
+        self.future = future
+        self.chain = chain
+        self.result: T | None = None
+        self.error: Exception | None = None
+
+    def check_chain(self) -> None:
+        """Raise what broke the chain, if something did."""
+        if self.chain is not None and self.chain.broken is not None:
+            raise self.chain.broken
+
+    def settle(self) -> None:
+        """Give the outcome to whoever waits; called on the event loop."""
+        if self.chain is not None:
+            self.chain.pending -= 1
+            if self.error is not None or not self.chain.pending:
+                self.chain.ended(self.chain)
+        if self.future.done():
+            return  # the waiting task was cancelled; the work is done all the same
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)  # type: ignore[arg-type]  # set where error is not
+
+
+AnyJob = Job[Any]  # jobs of every kind share the queue; each future is typed by its own
+
+
+class Worker:
+    """One thread, one connection, one queue."""
+
+    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        self.path = path  # its real path once the thread has opened it
+        self._loop = loop
+        self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
+        self._database: Database | None = None  # the thread's alone
+        self._closed = False
+        self._ended: asyncio.Future[None] = loop.create_future()
+
+    async def start(self) -> None:
+        """Start the thread and open the journal.
+
+        Raises:
+            StoreError: as `open_database` does; the thread has ended then.
+        """
+        opened: asyncio.Future[None] = self._loop.create_future()
+        # A daemon, so that a program that forgets to close still ends; what it was told is
+        # committed is committed.
+        threading.Thread(target=self._main, args=(opened,), name="journal", daemon=True).start()
+        try:
+            await opened
+        except asyncio.CancelledError:
+            self._queue.put(None)  # nobody will close what was opened in vain
+            raise
+
+    async def do(self, run: Callable[[sqlite3.Connection], T], chain: Chain | None = None) -> T:
+        """Run a job on the thread and give back its result; jobs keep their order.
+
+        Raises:
+            StoreError: the journal failed, or is closed.
+        """
+        if self._closed:
+            raise StoreError(f"the journal {self.path} is closed already")
+        future: asyncio.Future[T] = self._loop.create_future()
+        if chain is not None:
+            chain.pending += 1
+        self._queue.put(Job(run, future, chain))
+        return await future
+
+    def later(self, run: Callable[[sqlite3.Connection], None]) -> None:
+        """Run a job that nobody waits for and that does not fail."""
+        self._queue.put(Job(run, self._loop.create_future(), None))
+
+    async def stop(self) -> None:
+        """Finish what was asked for, close the file and end the thread."""
+        if self._closed:
+            await asyncio.shield(self._ended)
+            return
+        self._closed = True
+        self._queue.put(None)
+        await asyncio.shield(self._ended)
+
+    # What follows runs on the thread.
+
+    def _main(self, opened: asyncio.Future[None]) -> None:
+        start = Job[None](lambda _: None, opened, None)
+        try:
+            self.path = Path(os.path.realpath(self.path))
+            self._connection()
+        except Exception as error:  # noqa: BLE001 - handed to the caller of `start`
+            start.error = error
+            self._answer([start])
+            return
+        self._answer([start])
+        while self._serve():
+            pass
+        self._disconnect()
+        self._answer([Job(lambda _: None, self._ended, None)])
+
+    def _serve(self) -> bool:
+        """Do all that waits; false when the end was asked for."""
+        jobs, going_on = self._take()
+        for writes, group in groupby(jobs, key=lambda job: job.chain is not None):
+            members = list(group)
+            if writes:
+                self._write(members)
+            else:
+                for job in members:
+                    self._read(job)
+            self._answer(members)
+        return going_on
+
+    def _take(self) -> tuple[list[AnyJob], bool]:
+        """All that waits (a group at most), and false when it is the last."""
+        jobs: list[AnyJob] = []
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) == _GROUP:
+                return jobs, True
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return jobs, True
+        return jobs, False
+
+    def _read(self, job: AnyJob) -> None:
+        try:
+            job.result = job.run(self._connection())
+        except Exception as error:  # noqa: BLE001 - handed to the caller of `do`
+            job.error = self._told(error)
+
+    def _write(self, jobs: list[AnyJob]) -> None:
+        if self._database is not None and self._database.read_only:
+            # A full disk may have space again, a file may have become writable.
+            self._disconnect()
+        if len(jobs) > 1:
+            try:
+                self._commit(jobs)
+                return
+            except sqlite3.OperationalError as error:
+                if primary_code(error) == sqlite3.SQLITE_BUSY:
+                    self._fail(jobs, error)  # to wait again for each of them would take minutes
+                    return
+            except Exception:  # noqa: BLE001, S110 - each meets its own error below
+                pass
+        for job in jobs:
+            try:
+                self._commit([job])
+            except Exception as error:  # noqa: BLE001 - handed to the caller of `do`
+                self._fail([job], error)
+
+    def _fail(self, jobs: list[AnyJob], error: Exception) -> None:
+        for job in jobs:
+            job.error = self._told(error)
+            if job.chain is not None and job.chain.broken is None:
+                job.chain.broken = job.error
+
+    def _commit(self, jobs: list[AnyJob]) -> None:
+        connection = self._connection()
+        if self._database is not None and not self._database.in_place(self.path):
+            self._disconnect()  # so that what comes next begins a new journal
+            raise StoreError(
+                f"the journal {self.path} was moved or deleted while it was in use; put it back, "
+                "or start a new session"
+            )
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                job.check_chain()
+                job.result = job.run(connection)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            if (
+                isinstance(error, sqlite3.Error)
+                and primary_code(error) == sqlite3.SQLITE_READONLY
+                and self._database is not None
+            ):
+                self._database.read_only = True
+            raise
+
+    def _connection(self) -> sqlite3.Connection:
+        """The open journal; opened again where that failed before."""
+        if self._database is None:
+            self._database = open_database(self.path)
+        return self._database.connection
+
+    def _disconnect(self) -> None:
+        database, self._database = self._database, None
+        if database is not None:
+            with contextlib.suppress(sqlite3.Error):  # what is committed the next start finds
+                database.connection.close()
+
+    def _told(self, error: Exception) -> Exception:
+        if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
+            return damaged(self.path, str(error))
+        if isinstance(error, UnicodeDecodeError | OverflowError):
+            return damaged(self.path, "a text or a number in it is none")
+        if isinstance(error, sqlite3.Error):
+            told = store_error(error, self.path)
+            told.__cause__ = error
+            return told
+        return error
+
+    def _answer(self, jobs: list[AnyJob]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop ended without waiting for us
+            self._loop.call_soon_threadsafe(_settle, jobs)
+
+
+def _settle(jobs: list[AnyJob]) -> None:
+    for job in jobs:
+        job.settle()

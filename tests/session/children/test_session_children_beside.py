@@ -1,0 +1,97 @@
+"""Agents that work side by side: files, limits, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acp_agent.events import NoticeShown, ToolEnded
+from tests.session.children.test_session_children import TASK, write_agent
+from tests.support.model_server import Answer, Call, ModelServer, Request, Stall, answer
+from tests.support.open_session import Desk, open_desk
+
+
+def works(*steps: Answer, parent: Answer) -> Callable[[Request], Answer]:
+    """A model that gives tasks where it is told to go, and does one step after the other there."""
+
+    def answers(request: Request) -> Answer:
+        messages = request.json["messages"]
+        done = sum(message["role"] == "tool" for message in messages)
+        if "Go, parent" in str(messages):
+            return answer("Done.") if done else parent
+        return steps[done] if done < len(steps) else answer(messages[-1]["content"])
+
+    return answers
+
+
+async def test_of_two_agents_that_change_one_file_the_second_is_told_that_it_has_changed(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    (desk.folder / "a.txt").write_text("one\n")
+    both_read = Stall()
+    read = answer(Call("read", {"path": "a.txt"}))
+    write = answer("I write.", both_read, Call("write", {"path": "a.txt", "content": "mine\n"}))
+    model_server.otherwise = works(read, write, parent=answer(TASK, TASK))
+    turn = await desk.begin("Go, parent")
+    await model_server.arrived(5)
+    both_read.release()
+    assert await turn.result() == "end_turn"
+    results = sorted(event.result for event in desk.editor.of(ToolEnded))
+    assert "read it again" in results[0]
+    assert "replaced" in results[1]
+
+
+async def test_an_agent_changes_no_file_that_only_its_parent_has_read(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    (desk.folder / "a.txt").write_text("one\n")
+    write = Call("write", {"path": "a.txt", "content": "mine\n"})
+    model_server.add(answer(Call("read", {"path": "a.txt"})), answer(TASK), answer(write))
+    model_server.add(answer("I may not."), answer("Done."))
+    await desk.say("Go")
+    assert "has not been read yet" in str(model_server.requests[3].json["messages"][-1])
+    assert (desk.folder / "a.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("calls", [1, 8])
+async def test_as_many_agents_as_may_run_at_once_do_not_wait_for_each_other_for_ever(
+    tmp_path: Path, model_server: ModelServer, calls: int
+) -> None:
+    limits = f"concurrent_calls = {calls}\nprocess_calls = 1\nprocess_turns = 1\nloop_tell = 0\n"
+    async with open_desk(tmp_path, model_server, config=f"[limits]\n{limits}") as desk:
+        write_agent(desk.folder)
+        echo = answer(Call("shell", {"command": "echo hi"}))
+        model_server.otherwise = works(echo, parent=answer(*[TASK] * 8))
+        assert await desk.say("Go, parent") == "end_turn"
+        assert len(desk.editor.of(ToolEnded)) == 8
+        assert all("hi" in event.result for event in desk.editor.of(ToolEnded))
+        assert len(desk.editor.of(NoticeShown)) <= 1, "that calls wait is told once"
+
+
+async def test_what_an_agent_left_running_is_told_to_the_model_that_gave_it_the_task(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    left = Call("shell", {"command": "sleep 300", "background": True})
+    model_server.add(answer(TASK), answer(left), answer("It runs."), answer("Done."))
+    await desk.say("Go")
+    (ended,) = desk.editor.of(ToolEnded)
+    assert ended.result.startswith("It runs.")
+    (name,) = [one.name for one in desk.session.workbench.background or ()]
+    assert f"[It left the background command {name} running: `sleep 300`]" in ended.result
+
+
+async def test_what_an_agent_said_before_a_limit_ended_it_is_not_lost(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder, "max-requests: 2")
+    look = Call("list", {"path": "."})
+    model_server.add(answer(TASK), answer("The port is 4711.", look), answer(look), answer("Done."))
+    await desk.say("Go")
+    (ended,) = desk.editor.of(ToolEnded)
+    assert ended.result.startswith("The port is 4711.")
+    assert "stopped before it was done" in ended.result
