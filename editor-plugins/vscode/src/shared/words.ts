@@ -121,7 +121,7 @@ const en = {
   "chat.waiting": "Waiting: {0}",
   "chat.suggestions": "Suggestions",
   "chat.empty": "What shall we do?",
-  "chat.emptyHint": "The agent works in this folder. It shows what it does, and asks before it changes anything unless you set it otherwise.",
+  "chat.emptyHint": "The agent works in the folder that is open here. It shows what it does, and asks before it changes anything unless you set it otherwise.",
   "chat.working": "The agent is working",
   "chat.asks": "The agent asks for permission: {0}",
   "chat.finished": "The agent is done",

@@ -121,7 +121,7 @@ export const zh: Readonly<Record<Word, string>> = {
   "chat.waiting": "等待中：{0}",
   "chat.suggestions": "建议",
   "chat.empty": "我们做什么？",
-  "chat.emptyHint": "代理在此文件夹中工作。它会显示所做的一切，除非另行设置，更改前会先询问。",
+  "chat.emptyHint": "代理在此处打开的文件夹中工作。它会显示所做的一切，除非另行设置，更改前会先询问。",
   "chat.working": "代理正在工作",
   "chat.asks": "代理请求许可：{0}",
   "chat.finished": "代理已完成",
