@@ -43,7 +43,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     # Whether lists leave the session out: no part of the conversation, and so not in its events.
     ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
     (
-        # What requests to models took (`store_usage`), `cost` in US dollars, NULL where unknown. No
+        # What requests to models took (`usage`), `cost` in US dollars, NULL where unknown. No
         # projection of what is there: a session that is deleted leaves its numbers behind.
         """
         CREATE TABLE usage (
