@@ -399,12 +399,9 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
     agent = scripted_agent(
         tmp_path,
         f"""
-        import os, time
-
         def turn(say):
             say.speak("begun\\n")
-            while not os.path.exists({str(tmp_path / "go")!r}):
-                time.sleep(0.02)
+            wait_for({str(tmp_path / "go")!r})
             say.speak("ended\\n")
             return "end_turn"
         """,
@@ -446,9 +443,7 @@ async def test_what_is_typed_before_there_is_an_agent_waits_for_it(
     agent = scripted_agent(
         tmp_path,
         f"""
-        import os, time
-        while not os.path.exists({str(tmp_path / "go")!r}):
-            time.sleep(0.02)
+        wait_for({str(tmp_path / "go")!r})
 
         def turn(say):
             say.speak("heard " + say.prompt[0]["text"])

@@ -168,10 +168,8 @@ async def test_a_turn_goes_on_while_a_command_has_the_terminal(home: Path, tmp_p
     agent = scripted_agent(
         tmp_path,
         """
-        import time
         def turn(say):
-            while not os.path.exists("go"):
-                time.sleep(0.02)
+            wait_for("go")
             say.speak("Meanwhile.")
             return "end_turn"
         """,

@@ -12,7 +12,8 @@ the stop reason. It may define what it answers to `initialize` and `session/new`
     ''')
 
 `say.update`, `say.ask(method, params)` (its result), `say.raw(bytes)`, `say.prompt` (the blocks),
-`say.prompts` (how many came), `say.params`, `say.wait_cancelled()`.
+`say.prompts` (how many came), `say.params`, `say.wait_cancelled()`; `wait_for(path)` waits until a
+file is there, or half a minute, for nobody ends a program that waits for a test that was killed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import textwrap
 from pathlib import Path
 
 _AGENT = """
-import json, os, sys
+import json, os, sys, time
 
 INITIALIZE = {}
 SESSION = {}
@@ -63,6 +64,12 @@ class Say:
             if json.loads(line).get("method") == "session/cancel":
                 return "cancelled"
         sys.exit(0)
+
+
+def wait_for(path):
+    ends = time.monotonic() + 30
+    while not os.path.exists(path) and time.monotonic() < ends:
+        time.sleep(0.02)
 
 
 say = Say()
