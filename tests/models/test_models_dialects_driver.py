@@ -143,6 +143,10 @@ async def test_a_small_model_is_held_to_calls_and_answers(server: ModelServer) -
     tools = [variant["properties"]["tool"]["enum"] for variant in schema["anyOf"][:-1]]
     assert tools == [["read"], ["write"]]
     assert list(schema["anyOf"][-1]["properties"]) == ["answer"]
+    system = body["messages"][0]["content"]
+    assert 'Read the file src/main.c → {"tool": "read", "args": {"path": "src/main.c"}}' in system
+    assert 'Hello! → {"answer": ' in system
+    assert '"shell"' not in system, "no example of a tool that is not there"
 
 
 @pytest.mark.parametrize("text", [

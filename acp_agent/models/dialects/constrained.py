@@ -37,6 +37,16 @@ _DEPTH = 8  # of a schema that is sent on; what lies deeper may be anything
 _KEPT = {"type", "properties", "required", "items", "enum", "const", "anyOf", "minimum", "maximum"}
 _LARGEST = 1_000_000  # a number without a bound may never come to its end
 
+# What a user says and what is to be written then. Without them the smallest models write about
+# whatever stands last, and do so until their answer is too long.
+_EXAMPLES: tuple[tuple[str, JsonObject], ...] = (
+    ("Read the file src/main.c", {"tool": "read", "args": {"path": "src/main.c"}}),
+    ("What is in the folder docs?", {"tool": "list", "args": {"path": "docs"}}),
+    ("Run the tests", {"tool": "shell", "args": {"command": "make test"}}),
+    ("What does config.json say?", {"tool": "read", "args": {"path": "config.json"}}),
+    ("Hello!", {"answer": "Hello! What shall I do?"}),
+)
+
 
 class _Json:
     """Calls and results as such a model writes and reads them."""
@@ -48,9 +58,15 @@ class _Json:
             f"{tool.description.partition('. ')[0].partition(chr(10))[0].rstrip('.')}."
             for tool in tools
         )
+        examples = "\n".join(
+            f"{said} → {json_text.encode(written)}"
+            for said, written in _EXAMPLES
+            if "answer" in written or written["tool"] in tools
+        )
         return (
             f"Tools:\n{listed}\n"
-            'Use a tool with {"tool": NAME, "args": {…}}. Say something with {"answer": TEXT}.'
+            'Use a tool with {"tool": NAME, "args": {…}}. Say something with {"answer": TEXT}.\n\n'
+            f"Examples:\n{examples}"
         )
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
