@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from msgspec import Struct
-
 from acp_agent.agent.coming import Coming
 from acp_agent.agent.rewinding import Branches
-from acp_agent.agent.tokens import text_tokens
+from acp_agent.agent.tokens import Counted, text_tokens
 from acp_agent.agent.view import Entry, View
 from acp_agent.content import ImageBlock
 from acp_agent.events import (
@@ -60,36 +58,29 @@ INTERRUPTED_NOTE = (
 )
 
 
-class Counted(Struct, frozen=True, kw_only=True):
-    """What a provider counted of the last request, and our own estimates beside it.
-
-    `input` and `output` are the provider's; `asked` is the estimate for the messages and the system
-    prompt of that request, `after` the one with its answer, and `changes` the state of the view.
-    """
-
-    model: str
-    input: int
-    output: int
-    asked: int
-    after: int
-    changes: int
-
-
 class Context:
-    """The conversation as messages to a model. Feed it every event, in order."""
+    """The conversation as messages to a model. Feed it every event, in order.
+
+    Attributes:
+        system_prompt: what the model is told first; None before it was written.
+        counted: what a provider counted of the last request.
+        refused: by model, the least estimate that was too much for it.
+        turn: how many turns began.
+        pictures: those that nobody described, by their message or call.
+    """
 
     def __init__(self) -> None:
         self.system_prompt: str | None = None
         self.counted: Counted | None = None
-        self.refused: dict[str, int] = {}  # by model, the least estimate that was too much for it
+        self.refused: dict[str, int] = {}
+        self.turn = 0
+        self.pictures: dict[str, tuple[ImageBlock, ...]] = {}
         self._view = View()
         self._branches = Branches()
         self._system_tokens = 0
         self._asked: MessageId | None = None
         self._asked_tokens = 0
-        self._turn = 0
         self._compactions: dict[str, int] = {}  # the place at which each began
-        self._pictures: dict[str, tuple[ImageBlock, ...]] = {}  # that nobody described
         self._answer: OpenAnswer | None = None
         self._coming = Coming()
         self._turn_began_at = 0
@@ -126,24 +117,6 @@ class Context:
     def is_shortened(self) -> bool:
         """Whether the model is sent less than all that was said."""
         return self._view.is_shortened
-
-    @property
-    def unseen_pictures(self) -> dict[str, tuple[ImageBlock, ...]]:
-        """The pictures of the last turn that nobody described, by their message or call.
-
-        Those of earlier turns were seen by the model of that time, or described for it.
-        """
-        if not self._pictures:
-            return {}
-        last: set[str] = set()
-        for entry in reversed(self._view.entries):
-            if entry.turn != self._turn:
-                break
-            if entry.id is not None:
-                last.add(entry.id)
-            else:
-                last |= {part.call for part in entry.message.parts if isinstance(part, ToolResult)}
-        return {of: pictures for of, pictures in self._pictures.items() if of in last}
 
     @property
     def latest(self) -> Message | None:
@@ -202,7 +175,7 @@ class Context:
 
     def _begin_turn(self, event: TurnStarted) -> None:
         del event
-        self._turn += 1
+        self.turn += 1
         self._turn_began_at = len(self._view.entries)
 
     def _interrupt(self, event: TurnInterrupted) -> None:
@@ -214,7 +187,7 @@ class Context:
         self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
 
     def _describe(self, event: PicturesDescribed) -> None:
-        self._pictures.pop(event.of, None)
+        self.pictures.pop(event.of, None)
         self._view.amend(event.of, event.text)
 
     def _notice_loop(self, event: LoopNoticed) -> None:
@@ -258,7 +231,7 @@ class Context:
     def _take_answer(self) -> None:
         parts = () if self._answer is None else self._answer.parts()
         if parts:
-            self._view.append(ModelSide(parts), said=self._asked, turn=self._turn)
+            self._view.append(ModelSide(parts), said=self._asked, turn=self.turn)
         self._answer = self._asked = None
 
     def _compact(self, event: CompactionChanged) -> None:
@@ -274,7 +247,7 @@ class Context:
         self._coming.forget_calls()
         self._coming.note = ""
         self._answer, self._asked, self.counted = None, None, None
-        self._branches.go(self._view, event, self._turn)
+        self._branches.go(self._view, event, self.turn)
         self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
 
     def _trim(self, event: ContextTrimmed) -> None:
@@ -288,7 +261,7 @@ class Context:
 
     def _ended(self, event: ToolEnded) -> None:
         if pictures := self._coming.ended(event):
-            self._pictures[event.call] = pictures
+            self.pictures[event.call] = pictures
         self._settle()
 
     def _say(self, event: UserMessage) -> None:
@@ -296,7 +269,7 @@ class Context:
             return
         self._said_since = True
         if pictures := self._coming.said(event):
-            self._pictures[event.message] = pictures
+            self.pictures[event.message] = pictures
         self._settle()
 
     def _end_turn(self, event: TurnEnded) -> None:
@@ -319,7 +292,7 @@ class Context:
         if self._asked is not None or self._answer is not None:
             return
         for message, said, opens in self._coming.take():
-            self._view.append(message, said=said, turn=self._turn, opens=opens)
+            self._view.append(message, said=said, turn=self.turn, opens=opens)
 
     # By type and not by pattern: a session that is opened again has thousands of events. What a
     # child did is none of them; it has a context of its own.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from acp_agent.agent.context import Context, Counted
-from acp_agent.agent.tokens import tool_tokens
+from acp_agent.agent.context import Context
+from acp_agent.agent.tokens import Counted, tool_tokens
 from acp_agent.config.types import ContextConfig
 from acp_agent.models.base import ModelInfo
 

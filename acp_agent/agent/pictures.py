@@ -6,17 +6,25 @@ installed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 import msgspec
 
+from acp_agent.agent.context import Context
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.side_requests import ask_aside
 from acp_agent.content import ImageBlock
 from acp_agent.errors import AcpAgentError, StoreError
 from acp_agent.events import NoticeShown, PicturesDescribed
-from acp_agent.models.base import ModelInfo, ModelRequest, UserImage, UserSide, UserText
+from acp_agent.models.base import (
+    ModelInfo,
+    ModelRequest,
+    ToolResult,
+    UserImage,
+    UserSide,
+    UserText,
+)
 from acp_agent.workspace.scrub import scrub
 
 _ANSWER = 4_000  # tokens of the description of the pictures of one message
@@ -36,7 +44,7 @@ async def describe_pictures(host: TurnHost) -> None:
     await host.settled()
     if host.model.vision:
         return
-    for of, pictures in host.context.unseen_pictures.items():
+    for of, pictures in unseen_pictures(host.context).items():
         try:
             seer = host.vision_model
             if seer is not None:
@@ -51,6 +59,24 @@ async def describe_pictures(host: TurnHost) -> None:
                 NoticeShown(severity="warning", title=_UNSEEN, description=why),
                 PicturesDescribed(of=of, text=f"[{_UNSEEN}]", model=""),  # nor tried again
             )
+
+
+def unseen_pictures(context: Context) -> Mapping[str, Sequence[ImageBlock]]:
+    """The pictures of the last turn that nobody described, by their message or call.
+
+    Those of earlier turns were seen by the model of that time, or described for it.
+    """
+    if not context.pictures:
+        return {}
+    last: set[str] = set()
+    for entry in reversed(context.entries):
+        if entry.turn != context.turn:
+            break
+        if entry.id is not None:
+            last.add(entry.id)
+        else:
+            last |= {part.call for part in entry.message.parts if isinstance(part, ToolResult)}
+    return {of: pictures for of, pictures in context.pictures.items() if of in last}
 
 
 async def _describe(

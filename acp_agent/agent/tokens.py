@@ -1,4 +1,4 @@
-"""How many tokens something takes, estimated without a tokenizer.
+"""How many tokens something takes, estimated without a tokenizer, and what a provider counted.
 
 An estimate counts a token for three bytes of UTF-8: more than English and most code take, about
 right for Chinese. What a provider counted corrects it, see `acp_agent.agent.count`.
@@ -27,6 +27,21 @@ PICTURE = 1_600  # what the providers count for a large one
 MESSAGE = 8  # the frame of a message, or of a call
 
 _Part = UserText | UserImage | ToolResult | AnswerText | AnswerThought | AnswerCall
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider counted of the last request, and our own estimates beside it.
+
+    `input` and `output` are the provider's; `asked` is the estimate for the messages and the system
+    prompt of that request, `after` the one with its answer, and `changes` the state of the view.
+    """
+
+    model: str
+    input: int
+    output: int
+    asked: int
+    after: int
+    changes: int
 
 
 def text_tokens(text: str) -> int:

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.count import room_of, used_tokens
+from acp_agent.agent.pictures import unseen_pictures
 from acp_agent.agent.tokens import message_tokens
 from acp_agent.agent.trimming import after_overflow, beyond_count, cut_old_results, leave_out
 from acp_agent.agent.view import LEFT_OUT, SUMMED_UP
@@ -211,13 +212,13 @@ def test_a_description_stands_with_the_picture_that_it_is_of() -> None:
         answer("a"),
         step("s", "shot.png", images=(PICTURE,)),
     )
-    assert list(context.unseen_pictures) == ["u", "call-s"]
+    assert list(unseen_pictures(context)) == ["u", "call-s"]
     context.feed([PicturesDescribed(of="call-s", text="A cat.", model="p/eyes")])
-    assert list(context.unseen_pictures) == ["u"]
+    assert list(unseen_pictures(context)) == ["u"]
     assert texts(context)[-1] == "shot.png\nA cat."
     context.feed([PicturesDescribed(of="u", text="A dog.", model="p/eyes")])
     assert texts(context)[1] == "A dog."
-    assert not context.unseen_pictures
+    assert not unseen_pictures(context)
 
 
 # -- counting ------------------------------------------------------------------------------
