@@ -50,8 +50,9 @@ class AgentChild:
                 target=self._listen, args=(process.stderr,), daemon=True, name="agent stderr"
             )
             self._listener.start()
+        self._transport = StdioTransport(process.stdout.fileno(), process.stdin.fileno())
         self.connection = Connection(
-            StdioTransport(process.stdout.fileno(), process.stdin.fileno()),
+            self._transport,
             Surface(methods.CLIENT_METHODS, handlers),
             trace=trace,
         )
@@ -127,12 +128,30 @@ class AgentChild:
         """Close the connection, which ends the agent; kill its group after `patience` seconds."""
         await self.connection.close()
         await asyncio.gather(self.ended, return_exceptions=True)
-        await asyncio.to_thread(self._reap, patience)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        try:
+            # An agent that does not read what is on its way would not see the end behind it either.
+            await self._close_input(patience)
+        finally:
+            await asyncio.to_thread(self._reap, max(0.0, deadline - loop.time()))
+        await self._close_input(_GROUP_SECONDS)
+
+    async def _close_input(self, patience: float) -> None:
+        """Close its stdin, once nothing is being written to it any more.
+
+        A thread that still writes would go on in whatever file gets the number of a closed one.
+        Where that does not end, because a process that left the group holds the other side and does
+        not read, the file stays open.
+        """
+        stdin = self._process.stdin
+        assert stdin is not None
+        await self._transport.flush(patience)
+        if not self._transport.queued:
+            stdin.close()
 
     def _reap(self, patience: float) -> None:
         process = self._process
-        if process.stdin is not None:
-            process.stdin.close()
         try:
             process.wait(patience)
         except subprocess.TimeoutExpired:
