@@ -123,7 +123,7 @@ class Core:
             return
         found = self._manager.find(session)
         if found is not None and found.editor.taken_by is editor:
-            found.cancel_child(child)
+            found.turns.cancel_child(child)
 
     def release(self, editor: Editor) -> None:
         """An editor is gone; see `SessionManager.release`."""

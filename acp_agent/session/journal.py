@@ -6,9 +6,11 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
+from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 from acp_agent.session.repair import repaired_events
+from acp_agent.session.store.records import UnknownEvent, known_events, readable
 from acp_agent.session.store.store import Store
 
 Take = Callable[[Sequence[AnyEvent]], None]
@@ -35,13 +37,41 @@ class Journal:
         self._show = show
         self._waiting: deque[_Batch | _Barrier] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self._just_read: Sequence[AnyEvent] | None = None
+        self._closed = False
+
+    def was_read(self, events: Sequence[AnyEvent]) -> None:
+        """Keep the whole journal, as it was just read, for the first who asks for its history."""
+        self._just_read = events
+
+    def let_go(self) -> None:
+        """Keep nothing that was read any more; who asks for the history has it read again."""
+        self._just_read = None
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Every event so far."""
+        if self._just_read is not None:
+            events, self._just_read = self._just_read, None
+            return events
+        return known_events(await self._store.read_all(self._session))
+
+    async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
+        """Every event so far with its time, in milliseconds since 1970 (UTC)."""
+        stored = readable(await self._store.read_all(self._session))
+        return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
     def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:
         """Queue events. They are written and shown whether or not anyone awaits the future.
 
         The future raises StoreError when the events could not be written; they are neither taken
         in nor shown then.
+
+        Raises:
+            SessionNotFoundError: it is closed; another process may write it by now.
         """
+        if self._closed:
+            raise SessionNotFoundError(self._session)
+        self._just_read = None
         return self._queue(_Batch(events))
 
     async def alone(self, action: Callable[[], Awaitable[None]]) -> None:
@@ -67,6 +97,10 @@ class Journal:
         """Wait until all that was queued is written and shown."""
         while (worker := self._worker) is not None:
             await asyncio.wait([worker])
+
+    def close(self) -> None:
+        """Take no more events."""
+        self._closed = True
 
     async def _work(self) -> None:
         try:

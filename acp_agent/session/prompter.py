@@ -177,10 +177,12 @@ class Prompter:
         """What the model is told beside the user's words: a command's, notes, linked files."""
         told = [] if ask is None else [self._session.clean(ask)]
         session = self._session
+        # Where the folders may be others than those in the system prompt.
+        moved = session.state.moved and session.context.system_prompt is not None
         told += self._notes.due(
             today=datetime.now().astimezone().date(),
             mode=session.mode,
-            moved_to=session.moved_to,
+            moved_to=(session.cwd, session.directories) if moved else None,
         )
         if any(isinstance(block, ResourceLinkBlock) for block in content):
             workspace = (await session.workbench.equip()).workspace

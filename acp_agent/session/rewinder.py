@@ -113,7 +113,7 @@ class Rewinder:
         if in_turn:
             return await self._go(wanted, what, in_turn=True, keeps_words=keeps_words, note=note)
         self._check_idle()
-        async with self._session.silence():
+        async with self._session.prompter.silence():
             self._check_idle()  # a turn may have begun in the meantime, and none can from here on
             return await self._go(wanted, what, in_turn=False, keeps_words=keeps_words, note=note)
 
@@ -157,7 +157,7 @@ class Rewinder:
                 )
             )
             if what != "files":
-                self._session.went_back()
+                self._session.prompter.forget()
             return Back(point=point, what=what, files=files, not_kept=not_kept, rewind=rewind)
 
     async def by_model(self, number: int | None, message: str, files: bool) -> str:

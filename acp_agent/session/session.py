@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
-from acp_agent.errors import SessionNotFoundError
-from acp_agent.events import (
-    AnyEvent,
-    DirectoriesChanged,
-    SystemPromptGiven,
-)
-from acp_agent.ids import CallId, SessionId
+from acp_agent.events import AnyEvent, DirectoriesChanged, SystemPromptGiven
+from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
 from acp_agent.permissions.access import Mode
 from acp_agent.session.background_tasks import BackgroundTasks
@@ -32,16 +25,13 @@ from acp_agent.session.seat import Seat
 from acp_agent.session.services import Services
 from acp_agent.session.settings import Settings
 from acp_agent.session.state import SessionState
-from acp_agent.session.store.records import UnknownEvent, known_events, readable
-from acp_agent.session.store.store import Lease
+from acp_agent.session.store.lease import Lease
 from acp_agent.session.turn import Turn
 from acp_agent.session.turns import Turns
 from acp_agent.session.workbench import Workbench
 
-if TYPE_CHECKING:  # for sessions that have MCP servers, and for turns that write
+if TYPE_CHECKING:  # for sessions that have MCP servers
     from acp_agent.extensions.mcp.config import ServerConfig
-
-_log = logging.getLogger(__name__)
 
 
 class Session:
@@ -76,14 +66,12 @@ class Session:
         self._journal = Journal(session, services.store, take=self.take, show=self._show)
         self.turns = Turns(self)
         self.workbench = Workbench(self)
-        self._prompter = Prompter(self)
+        self.prompter = Prompter(self)
         self.queue = PromptQueue()
-        self._just_read: Sequence[AnyEvent] | None = None
         self._background = BackgroundTasks(f"session {session}")
         self.extensions = Extensions(self)
         self.children = Children()
         self._closing: asyncio.Task[None] | None = None
-        self._written_out = False
 
     # -- what the session is: a fold of its journal ------------------------------------------
 
@@ -115,19 +103,15 @@ class Session:
     def restore(self, events: Sequence[AnyEvent]) -> None:
         """Take the whole journal in, as it was read when the session was opened."""
         self.state.restore(events)
-        self._just_read = events
+        self._journal.was_read(events)
 
     async def history(self) -> Sequence[AnyEvent]:
         """Every event so far."""
-        if self._just_read is not None:
-            events, self._just_read = self._just_read, None
-            return events
-        return known_events(await self.services.store.read_all(self.session))
+        return await self._journal.history()
 
     async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
         """Every event so far with its time, in milliseconds since 1970 (UTC)."""
-        stored = readable(await self.services.store.read_all(self.session))
-        return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
+        return await self._journal.dated_history()
 
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, take them in, and show them (`TurnHost.emit`)."""
@@ -140,9 +124,6 @@ class Session:
         Raises:
             SessionNotFoundError: the session is closed; another process may write it by now.
         """
-        if self._written_out:
-            raise SessionNotFoundError(self.session)
-        self._just_read = None
         return self._journal.write(events)
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
@@ -235,56 +216,12 @@ class Session:
                 nothing was said.
             PromptCancelledError: it was withdrawn.
         """
-        return await self._prompter.say(content, cancelled, steers, withdrawable=withdrawable)
-
-    def silence(self) -> AbstractAsyncContextManager[None]:
-        """Let no turn begin, and nothing be said, for as long as this lasts."""
-        return self._prompter.silence()
+        return await self.prompter.say(content, cancelled, steers, withdrawable=withdrawable)
 
     def cancel(self) -> None:
         """Stop the turn that runs. Silent when idle."""
         if self.turn is not None:
             self.turn.cancel()
-
-    def cancel_call(self, call: CallId) -> None:
-        """Stop one call of the turn that runs; the turn goes on, and so do its other calls.
-
-        Accepted is not ended: that is seen by the call's end in the journal.
-
-        Raises:
-            InvalidInputError: there is no such call, or it has ended.
-        """
-        self.turns.cancel_call(call)
-
-    def cancel_child(self, child: SessionId) -> bool:
-        """Stop the work of a child session, and the call that it works for. False: it runs none."""
-        call = self.children.call_of(child)
-        if call is None:
-            return False
-        self.turns.cancel_call(call)
-        return True
-
-    def cancel_terminal(self, terminal: str) -> None:
-        """Stop the command of a call, whose id is also its terminal's; the call ends with it.
-
-        One that goes on behind its call can be stopped at any time.
-
-        Raises:
-            InvalidInputError: there is no such command, or it has ended.
-        """
-        background = self.workbench.background
-        if background is None or not background.stop_call(terminal):
-            self.turns.cancel_terminal(terminal)
-
-    def went_back(self) -> None:
-        """What is due when the model is not sent any more what it was sent."""
-        self._prompter.forget()
-
-    @property
-    def moved_to(self) -> tuple[Path, tuple[Path, ...]] | None:
-        """The folders, where they may be others than those in the system prompt."""
-        moved = self.state.moved and self.context.system_prompt is not None
-        return (self.cwd, self.directories) if moved else None
 
     # -- whom it is shown to -----------------------------------------------------------------
 
@@ -303,7 +240,7 @@ class Session:
         Args:
             mcp_servers: the servers that the editor named; those of an earlier opening end.
         """
-        self._just_read = None  # nobody is going to replay it any more
+        self._journal.let_go()  # nobody is going to replay it any more
         self.extensions.use_servers(mcp_servers)
         if self.extensions.definitions.there:
             self._background.run(self.extensions.definitions.look())
@@ -361,5 +298,5 @@ class Session:
                 if failure is not None:
                     raise failure
         finally:
-            self._written_out = True
+            self._journal.close()
             self._lease.release()

@@ -107,7 +107,7 @@ class Turn:
             raise no_such_call(call)
 
     def cancel_terminal(self, terminal: str) -> None:
-        """Stop the command that a call runs; see `Session.cancel_terminal`.
+        """Stop the command that a call runs; see `Turns.cancel_terminal`.
 
         Raises:
             InvalidInputError: there is no such command, or it has ended.

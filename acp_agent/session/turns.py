@@ -1,4 +1,7 @@
-"""The turns of one session, one after the other: what is said begins one, or steers it."""
+"""The turns of one session, one after the other: what is said begins one, or steers it.
+
+What one of them does can be stopped by itself: a call, the child that works for it, its command.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from acp_agent.errors import (
     TurnRunsError,
 )
 from acp_agent.events import UserMessage
-from acp_agent.ids import CallId
+from acp_agent.ids import CallId, SessionId
 from acp_agent.session.interruption import closing
 from acp_agent.session.turn import Turn, no_such_call, no_such_terminal
 
@@ -115,13 +118,36 @@ class Turns:
         return self.current is not None and self.current.finish_loop()
 
     def cancel_call(self, call: CallId) -> None:
-        """Stop one call of the turn that runs; see `Session.cancel_call`."""
+        """Stop one call of the turn that runs; the turn goes on, and so do its other calls.
+
+        Accepted is not ended: that is seen by the call's end in the journal.
+
+        Raises:
+            InvalidInputError: there is no such call, or it has ended.
+        """
         if self.current is None:
             raise no_such_call(call)
         self.current.cancel_call(call)
 
+    def cancel_child(self, child: SessionId) -> bool:
+        """Stop the work of a child session, and the call that it works for. False: it runs none."""
+        call = self._session.children.call_of(child)
+        if call is None:
+            return False
+        self.cancel_call(call)
+        return True
+
     def cancel_terminal(self, terminal: str) -> None:
-        """Stop the command of a call; see `Session.cancel_terminal`."""
+        """Stop the command of a call, whose id is also its terminal's; the call ends with it.
+
+        One that goes on behind its call can be stopped at any time.
+
+        Raises:
+            InvalidInputError: there is no such command, or it has ended.
+        """
+        background = self._session.workbench.background
+        if background is not None and background.stop_call(terminal):
+            return
         if self.current is None:
             raise no_such_terminal(terminal)
         self.current.cancel_terminal(terminal)

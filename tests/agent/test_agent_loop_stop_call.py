@@ -38,7 +38,7 @@ async def test_a_command_that_is_stopped_ends_as_cancelled_and_the_model_goes_on
     model_server.add(answer(SLEEP), answer("Something else, then."))
     turn = await desk.begin("Go")
     shell = int((await desk.editor.until(ToolOutput)).text)
-    desk.session.cancel_call(desk.editor.of(ToolCalled)[0].call)
+    desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[0].call)
     async with asyncio.timeout(10):
         assert await turn.result() == "end_turn"
     assert ends(desk) == [(True, True)]
@@ -63,7 +63,7 @@ async def test_a_call_about_which_the_user_is_asked_is_stopped_and_never_runs(
     model_server.add(answer(Call("write", {"path": "made", "content": "x"})), answer("Well."))
     turn = await desk.begin("Go")
     await desk.editor.until_asked()
-    desk.session.cancel_call(desk.editor.of(PermissionAsked)[0].call)
+    desk.session.turns.cancel_call(desk.editor.of(PermissionAsked)[0].call)
     async with asyncio.timeout(10):
         assert await turn.result() == "end_turn"
     assert withdrawn.is_set()
@@ -89,7 +89,7 @@ async def test_the_other_calls_of_the_answer_run_as_if_nothing_had_happened(
     turn = await desk.begin("Go")
     await desk.editor.until_asked()
     call = desk.editor.of(ToolCalled)[stopped].call
-    desk.session.cancel_call(call)
+    desk.session.turns.cancel_call(call)
     ended = await desk.editor.until(ToolEnded)  # at once, also where it waits for others
     assert ended.call == call
     pressed.set()
@@ -116,7 +116,7 @@ async def test_a_call_stopped_before_the_answer_has_ended_does_not_begin(
         called = desk.editor.of(ToolCalled)
         if called and not begun.is_set():
             begun.set()
-            desk.session.cancel_call(called[0].call)
+            desk.session.turns.cancel_call(called[0].call)
 
     desk.editor.show = stopping  # type: ignore[method-assign]  # a user who is quick to stop
     turn = await desk.begin("Go")
@@ -133,8 +133,8 @@ async def test_stopping_twice_is_stopping_once(desk: Desk, model_server: ModelSe
     turn = await desk.begin("Go")
     await desk.editor.until(ToolOutput)
     call = desk.editor.of(ToolCalled)[0].call
-    desk.session.cancel_call(call)
-    desk.session.cancel_call(call)
+    desk.session.turns.cancel_call(call)
+    desk.session.turns.cancel_call(call)
     async with asyncio.timeout(10):
         assert await turn.result() == "end_turn"
     assert ends(desk) == [(True, True)]
@@ -147,7 +147,7 @@ async def test_a_call_and_its_turn_stopped_at_once_leave_one_end_each(
     model_server.add(answer(SLEEP, SLEEP))
     turn = await desk.begin("Go")
     await desk.editor.until(ToolOutput)
-    desk.session.cancel_call(desk.editor.of(ToolCalled)[0].call)
+    desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[0].call)
     assert await desk.cancel(turn) == "cancelled"
     assert ends(desk) == [(True, True)] * 2
     assert isinstance((await desk.journal())[-1], TurnEnded)
@@ -156,7 +156,7 @@ async def test_a_call_and_its_turn_stopped_at_once_leave_one_end_each(
 async def test_what_is_not_open_cannot_be_stopped(desk: Desk, model_server: ModelServer) -> None:
     unknown = CallId("call_nobody_made")
     with pytest.raises(InvalidInputError, match="call_nobody_made") as idle:
-        desk.session.cancel_call(unknown)
+        desk.session.turns.cancel_call(unknown)
     assert idle.value.field == "toolCallId"
     desk.editor.decide = never_answers
     model_server.add(
@@ -166,10 +166,10 @@ async def test_what_is_not_open_cannot_be_stopped(desk: Desk, model_server: Mode
     await desk.editor.until_asked()
     for call in (unknown, desk.editor.of(ToolCalled)[0].call):  # the second has ended
         with pytest.raises(InvalidInputError, match=call):
-            desk.session.cancel_call(call)
+            desk.session.turns.cancel_call(call)
     await desk.cancel(turn)
     with pytest.raises(InvalidInputError):
-        desk.session.cancel_call(desk.editor.of(ToolCalled)[1].call)
+        desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[1].call)
 
 
 async def test_a_stopped_terminal_ends_its_command_and_the_model_gets_what_came(
@@ -179,14 +179,14 @@ async def test_a_stopped_terminal_ends_its_command_and_the_model_gets_what_came(
     turn = await desk.begin("Go")
     await desk.editor.until(ToolOutput)
     call = desk.editor.of(ToolCalled)[0].call
-    desk.session.cancel_terminal(call)
+    desk.session.turns.cancel_terminal(call)
     async with asyncio.timeout(10):
         assert await turn.result() == "end_turn"
     (ended,) = desk.editor.of(ToolEnded)
     assert (ended.signal, ended.exit_code, ended.cancelled) == ("SIGTERM", None, False)
     assert desk.results() == ["Error: begun\n[stopped by the user (ended by SIGTERM)]"]
     with pytest.raises(InvalidInputError) as exited:
-        desk.session.cancel_terminal(call)
+        desk.session.turns.cancel_terminal(call)
     assert exited.value.field == "terminalId"
 
 
@@ -196,9 +196,9 @@ async def test_a_call_without_a_command_has_no_terminal(
     desk.editor.decide = never_answers
     model_server.add(answer(Call("shell", {"command": "touch made"})))
     with pytest.raises(InvalidInputError, match="nowhere"):
-        desk.session.cancel_terminal("nowhere")
+        desk.session.turns.cancel_terminal("nowhere")
     turn = await desk.begin("Go")
     await desk.editor.until_asked()
     with pytest.raises(InvalidInputError):  # its command has not begun
-        desk.session.cancel_terminal(desk.editor.of(ToolCalled)[0].call)
+        desk.session.turns.cancel_terminal(desk.editor.of(ToolCalled)[0].call)
     await desk.cancel(turn)

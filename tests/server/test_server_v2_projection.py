@@ -151,7 +151,7 @@ async def test_stopping_a_call_and_a_turn_shows_their_calls_as_cancelled(
     model_server.add(answer(sleep), answer(sleep))
     turn = await desk.begin("Go")
     await desk.editor.until(ToolOutput)
-    desk.session.cancel_call(desk.editor.of(ToolCalled)[0].call)
+    desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[0].call)
     await desk.editor.until(ToolOutput, 2)
     assert await desk.cancel(turn) == "cancelled"
     shown = live(desk.editor.shown)
@@ -168,7 +168,7 @@ async def test_a_turn_whose_end_cannot_be_kept_is_told_to_have_ended_and_later_e
     turn = await desk.begin("Go")
     await desk.editor.until(ToolOutput)
     desk.store.full = True
-    desk.session.cancel_terminal(desk.editor.of(ToolCalled)[0].call)
+    desk.session.turns.cancel_terminal(desk.editor.of(ToolCalled)[0].call)
     with pytest.raises(StoreError, match="disk is full"):
         await turn.result()
     shown = live(desk.editor.shown)

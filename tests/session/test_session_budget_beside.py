@@ -64,7 +64,7 @@ async def test_an_agent_that_is_stopped_makes_room_for_the_next(
         await model_server.arrived(2)
         did = desk.editor.of(ChildWorked)
         (asks,) = {one.session for one in did if isinstance(one.did, ModelAsked)}
-        assert desk.session.cancel_child(asks)
+        assert desk.session.turns.cancel_child(asks)
         await model_server.arrived(3)
         stall.release()
         assert await turn.result() == "max_turn_requests"

@@ -179,7 +179,7 @@ class Scene:
     async def cancel_call(self, editor: RecordingEditor, number: int) -> None:
         turn = self.at(editor).turn
         calls = [] if turn is None or turn._host is None else list(turn._host.open_calls._tasks)
-        self.at(editor).cancel_call(self.draw.choice([*calls, CallId("none")]))
+        self.at(editor).turns.cancel_call(self.draw.choice([*calls, CallId("none")]))
 
     async def leave(self, editor: RecordingEditor, number: int) -> None:
         self.desk.manager.release(editor)

@@ -222,7 +222,7 @@ class Handlers:
         """Stop one call; its last update confirms it (Tool Calls, Cancelling Tool Calls)."""
         del call
         session = await self._operations.holder(request.session_id)
-        session.cancel_call(CallId(request.tool_call_id))
+        session.turns.cancel_call(CallId(request.tool_call_id))
         return acp.CancelToolCallResponse()
 
     async def cancel_terminal(
@@ -231,7 +231,7 @@ class Handlers:
         """Stop one command; its exit status confirms it (Tool Calls, Cancelling Terminals)."""
         del call
         session = await self._operations.holder(request.session_id)
-        session.cancel_terminal(request.terminal_id)
+        session.turns.cancel_terminal(request.terminal_id)
         return acp.CancelTerminalResponse()
 
     async def set_config_option(

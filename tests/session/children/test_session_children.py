@@ -289,8 +289,8 @@ async def test_one_agent_can_be_stopped_alone_and_one_call_of_an_agents_too(
     turn = await explorer.begin("Go")
     await model_server.arrived(2)
     child = explorer.editor.of(SubagentChanged)[0].session
-    assert not explorer.session.cancel_child(SessionId("sess_unknown"))
-    assert explorer.session.cancel_child(child)
+    assert not explorer.session.turns.cancel_child(SessionId("sess_unknown"))
+    assert explorer.session.turns.cancel_child(child)
     assert await turn.result() == "end_turn"
     assert explorer.editor.of(ToolEnded)[0].cancelled
     explorer.editor.decide = never_answers
@@ -298,7 +298,7 @@ async def test_one_agent_can_be_stopped_alone_and_one_call_of_an_agents_too(
     model_server.add(answer("Done."))
     turn = await explorer.begin("Again")
     await explorer.editor.until_asked()
-    explorer.session.cancel_call(explorer.editor.asked[0].call)
+    explorer.session.turns.cancel_call(explorer.editor.asked[0].call)
     assert await turn.result() == "end_turn"
     assert "stopped this call" in str(model_server.requests[-2].json["messages"][-1])
 

@@ -100,7 +100,7 @@ async def test_an_agent_that_is_stopped_alone_and_then_with_its_turn_is_not_left
     await desk.begin("Go")
     await model_server.arrived(2)
     once_shown(desk, a_child(TurnEnded), desk.session.cancel)
-    assert desk.session.cancel_child(desk.editor.of(SubagentChanged)[0].session)
+    assert desk.session.turns.cancel_child(desk.editor.of(SubagentChanged)[0].session)
     assert await ended(desk) == []
 
 
@@ -124,7 +124,7 @@ async def test_a_skill_can_be_stopped_alone_from_when_it_is_shown(
     model_server.add(answer("It was stopped."))
 
     def stop() -> None:
-        desk.session.cancel_call(desk.editor.of(ToolCalled)[0].call)
+        desk.session.turns.cancel_call(desk.editor.of(ToolCalled)[0].call)
 
     once_shown(desk, lambda event: isinstance(event, ToolCalled), stop)
     assert await desk.say("/skill:review it") == "end_turn"
@@ -143,7 +143,7 @@ async def test_an_agents_call_that_is_stopped_as_the_user_is_asked_lets_the_agen
 
     def stop() -> None:
         called = next(e.did for e in desk.editor.of(ChildWorked) if isinstance(e.did, ToolCalled))
-        desk.session.cancel_call(called.call)
+        desk.session.turns.cancel_call(called.call)
 
     once_shown(desk, a_state("requires_action"), stop)
     turn = await desk.begin("Go")
