@@ -54,12 +54,14 @@ _UNAVAILABLE = "UNAVAILABLE"  # too common a word to be looked for in what is sa
 
 _OVERFLOW = re.compile(
     r"context[_ ](length|window|size|limit)|maximum context|exceed_context_size"
-    r"|(prompt|input) is too (long|large)|request_too_large"
+    r"|(prompt|input|input length|token length) (is )?too (long|large)|request_too_large"
     r"|too many (input )?tokens|range of input length|reduce the length of the (messages|prompt)"
     r"|model token limit"  # Kimi; a mere "token limit" may be that of a day
     r"|token count\b.*\bexceeds the (maximum number of tokens|limit)"  # Gemini and others
+    r"|token count is \d+ but (the )?model only supports"  # Vertex AI
     r"|maximum (prompt|model|input) length|prompt (超长|exceeds max)"  # xAI, vLLM, Zhipu
-    r"|`inputs` tokens",  # Text Generation Inference
+    r"|input (length|tokens)\b.{0,60}\bmaximum (allowed )?(input )?length"  # SGLang, Poolside, Nova
+    r"|`inputs` (tokens|must have less than)",  # Text Generation Inference
     re.IGNORECASE,
 )
 _LIKE_A_KEY = re.compile(r"\b(?:(?:sk|pk|rk|gsk|key)[-_]|AIza)[\w*.-]{12,}")
@@ -70,6 +72,7 @@ class _Problem(msgspec.Struct, frozen=True):
     type: str | None = None
     code: str | int | float | None = None
     status: str | int | None = None  # Google's word for it (google.rpc.Code)
+    metadata: object = None  # OpenRouter's: what the service behind it said, as `raw`
 
 
 class _ErrorBody(msgspec.Struct, frozen=True):
@@ -90,6 +93,8 @@ def from_status(
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "bad_request")
     if status in {400, 403, 404, 413, 422, 429}:
         kind = _worded(problem, kind)
+    elif status == 500 and _OVERFLOW.search(said):  # llama.cpp's
+        kind = "overflow"
     return Failed(
         kind=kind,
         status=status,
@@ -116,6 +121,7 @@ def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
         told = msgspec.convert(problem, _Problem)
     except msgspec.ValidationError:
         told = _Problem(message=str(problem))
+    told = _at_its_source(told)
     status = int(told.code) if isinstance(told.code, (int, float)) else None
     if isinstance(told.code, str) and told.code.isdecimal() and len(told.code) == 3:
         status = int(told.code)
@@ -201,13 +207,32 @@ def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
 
 def _problem(body: bytes) -> _Problem:
     try:
-        read = msgspec.json.decode(body, type=_ErrorBody)
+        read = msgspec.json.decode(body, type=_ErrorBody | list[_ErrorBody])
     except msgspec.DecodeError:
         text = body[:2000].decode("utf-8", "replace").strip()
         return _Problem(message="" if text.startswith("<") else text)
+    if isinstance(read, list):  # Gemini's where it speaks OpenAI's API
+        read = read[0] if read else _ErrorBody()
     if isinstance(read.error, _Problem):
-        return read.error
+        return _at_its_source(read.error)
     return _Problem(message=read.error or read.message or read.detail or "")
+
+
+def _at_its_source(problem: _Problem) -> _Problem:
+    """What the service behind a router said, where the router has passed it on.
+
+    The router's own words are then no more than that there was an error.
+    https://openrouter.ai/docs/api/reference/errors-and-debugging
+    """
+    raw = problem.metadata.get("raw") if isinstance(problem.metadata, dict) else None
+    if not isinstance(raw, str | dict):
+        return problem
+    inner = _problem(raw.encode() if isinstance(raw, str) else msgspec.json.encode(raw))
+    if not inner.message:
+        return problem
+    return msgspec.structs.replace(
+        problem, message=inner.message, type=inner.type or problem.type, metadata=None
+    )
 
 
 def _worded(problem: _Problem, default: FailureKind) -> FailureKind:

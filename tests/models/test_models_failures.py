@@ -86,6 +86,26 @@ def _said(message: str) -> bytes:
         (400, _said("Prompt 超长"), "overflow"),
         (400, _said("Prompt exceeds max length"), "overflow"),
         (422, _said("`inputs` tokens + `max_new_tokens` must be <= 8. Given: 9"), "overflow"),
+        (422, _said("`inputs` must have less than 8 tokens. Given: 9"), "overflow"),
+        (
+            400,
+            _said(
+                "Unable to submit request because the input token count is 9 but model only "
+                "supports up to 8."
+            ),
+            "overflow",
+        ),
+        (400, _said("Input length 9 exceeds the maximum allowed input length of 8."), "overflow"),
+        (400, _said("Input length (9 tokens) exceeds the maximum allowed length (8)."), "overflow"),
+        (400, _said("Number of input tokens exceeds maximum length."), "overflow"),
+        (400, _said("Input token length too long"), "overflow"),
+        (
+            400,
+            b'[{"error":{"code":400,"message":"The input token count (9) exceeds the limit"}}]',
+            "overflow",
+        ),
+        (500, _said("Context size has been exceeded."), "overflow"),
+        (500, _said("Something else has been exceeded."), "server"),
         (403, _said("You have reached your daily token limit"), "auth"),
         (
             400,
@@ -107,6 +127,34 @@ def _said(message: str) -> bytes:
 def test_what_providers_really_say_is_understood(status: int, body: bytes, kind: str) -> None:
     failed = failures.from_status(PROVIDER, status, {}, body, model="m")
     assert failed.kind == kind
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "prompt is too long: 9 tokens > 8 maximum",
+        '{"type":"error","error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}',
+        {"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}},
+    ],
+)
+def test_what_the_service_behind_a_router_said_is_understood_and_told(raw: object) -> None:
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    body = msgspec.json.encode({"error": error})
+    answered = failures.from_status(PROVIDER, 400, {}, body, model="m")
+    streamed = failures.from_event(PROVIDER, error, model="m")
+    for failed in (answered, streamed):
+        assert failed.kind == "overflow"
+        assert "9 tokens > 8 maximum" in failed.message
+        assert failed.status == 400
+
+
+@pytest.mark.parametrize("metadata", [None, [], "x", {"raw": ""}, {"raw": "<html>"}, {"raw": 5}])
+def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: object) -> None:
+    error = {"message": "Provider returned error", "code": 502, "metadata": metadata}
+    body = msgspec.json.encode({"error": error})
+    failed = failures.from_status(PROVIDER, 502, {}, body, model="m")
+    assert (failed.kind, failed.status) == ("server", 502)
+    assert "Provider returned error" in failed.message
 
 
 def test_a_limit_of_tokens_a_minute_is_no_overflow_in_a_stream_either() -> None:
