@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
-from acp_agent.session.store.store import SessionRecord, Store
+from acp_agent.session.store.records import SessionRecord
+from acp_agent.session.store.store import Store
 
 LATEST = "latest"
 

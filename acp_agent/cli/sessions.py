@@ -33,8 +33,8 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.session.export import export_pieces
 from acp_agent.session.store.damage import as_json
-from acp_agent.session.store.records import readable
-from acp_agent.session.store.store import SessionRecord, Store, StoredEvent, UnknownEvent
+from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent, readable
+from acp_agent.session.store.store import Store
 from acp_agent.session.transcript import Kind, Passage, transcript
 
 _MARGINS: dict[Kind, str] = {

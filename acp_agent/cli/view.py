@@ -18,7 +18,8 @@ from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 from acp_agent.config.private_file import write_private
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.session.store.store import SessionRecord, Store, StoredEvent
+from acp_agent.session.store.records import SessionRecord, StoredEvent
+from acp_agent.session.store.store import Store
 
 
 def run(argv: list[str]) -> int:

@@ -18,7 +18,7 @@ from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.lanes import Lanes
 from acp_agent.session.session import Session
-from acp_agent.session.store.store import ArchiveFilter, SessionPage
+from acp_agent.session.store.records import ArchiveFilter, SessionPage
 
 if TYPE_CHECKING:
     from acp_agent.server.prompts import Prompts

@@ -20,14 +20,9 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.events import of_a_child
 from acp_agent.ids import SessionId
 from acp_agent.session.store.damage import as_json
-from acp_agent.session.store.records import readable
-from acp_agent.session.store.store import (
-    SessionRecord,
-    Store,
-    StoredEvent,
-    UnknownEvent,
-    merge_adjacent,
-)
+from acp_agent.session.store.merge import merge_adjacent
+from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent, readable
+from acp_agent.session.store.store import Store
 from acp_agent.session.transcript import Kind, Passage, transcript
 from acp_agent.workspace.scrub import scrub
 

@@ -20,7 +20,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId
-from acp_agent.session.store.store import UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
 
 _OF_A_MESSAGE = (UserMessage, ModelAsked, AgentText, AgentThought, ThoughtSealed, ModelAnswered)
 

@@ -15,7 +15,7 @@ from acp_agent.session import making
 from acp_agent.session.editor import Editor
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store.store import ArchiveFilter, SessionPage
+from acp_agent.session.store.records import ArchiveFilter, SessionPage
 
 PAGE_SIZE = 50
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from acp_agent import events
 from acp_agent.config.words import ENGLISH, Words
 from acp_agent.content import ContentBlock, ContentPart, DiffPart, TextBlock
-from acp_agent.session.store.store import StoredEvent, UnknownEvent
+from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
 
 Kind = Literal[

@@ -33,7 +33,8 @@ from acp_agent.ids import (
     new_session_id,
     new_turn_id,
 )
-from acp_agent.session.store.store import Store, StoredEvent, UnknownEvent
+from acp_agent.session.store.records import StoredEvent, UnknownEvent
+from acp_agent.session.store.store import Store
 
 KEY = "sk-ant-api03-" + "k" * 80
 

@@ -26,7 +26,7 @@ from acp_agent.session import shelf
 from acp_agent.session.background_tasks import BackgroundTasks
 from acp_agent.session.lazy_tools import LazyTools
 from acp_agent.session.seat import Seat
-from acp_agent.session.store.store import SessionRecord
+from acp_agent.session.store.records import SessionRecord
 from acp_agent.session.tools_setup import Equipment
 from acp_agent.session.turn import Turn
 from acp_agent.workspace.checkpoints.contract import Deadline

@@ -12,7 +12,7 @@ from acp_agent.errors import InvalidInputError, StoreError
 from acp_agent.events import AgentText, AnyEvent, SessionStarted, TitleChanged, ToolOutput
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.journal import Journal
-from acp_agent.session.store.store import UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
 from tests.support.open_session import FaultyStore
 
 SESSION = SessionId("sess_1")

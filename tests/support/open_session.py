@@ -32,7 +32,8 @@ from acp_agent.session.commands import Command
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store.store import Store, UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
+from acp_agent.session.store.store import Store
 from acp_agent.session.turn import Turn
 from acp_agent.tools.base import Answer, Question
 from acp_agent.workspace.contract import EditorBuffers, EditorTerminals

@@ -26,7 +26,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.session.store.store import SessionRecord, StoredEvent, UnknownEvent
+from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.view.html import render
 from acp_agent.view.page import Page
 from acp_agent.view.reader import read_page

@@ -27,7 +27,7 @@ from acp_agent.content import (
     TextBlock,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.session.store.store import UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
 from acp_agent.view.markdown import markdown
 from acp_agent.view.page import Page
 from acp_agent.view.plain import Cleaner

@@ -40,7 +40,7 @@ from acp_agent.events import (
     UsageReported,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.session.store.store import UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
 from acp_agent.tools.images import image_block
 from tests.view.lived_session import picture
 from tests.view.made_page import (

@@ -24,7 +24,7 @@ from acp_agent.server.v1.options import config_options, mode_state
 from acp_agent.server.while_running import while_running
 from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
-from acp_agent.session.store.store import SessionRecord
+from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.v1 import types as acp
 

@@ -23,7 +23,7 @@ from acp_agent.server.v2.editor import Editor, available_commands
 from acp_agent.server.v2.options import config_options
 from acp_agent.server.while_running import while_running
 from acp_agent.session.session import Session
-from acp_agent.session.store.store import SessionRecord
+from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.v2 import types as acp
 

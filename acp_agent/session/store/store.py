@@ -13,12 +13,11 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeVar
 
-from acp_agent.errors import InvalidInputError, SessionError
+from acp_agent.errors import SessionError
 from acp_agent.events import AnyEvent, SessionStarted
 from acp_agent.ids import SessionId
 from acp_agent.session.store import rows
 from acp_agent.session.store.codec import repaired
-from acp_agent.session.store.cursor import cursor_after, position_of
 from acp_agent.session.store.entry import Entry
 from acp_agent.session.store.lease import Lease, sweep, take_lease
 from acp_agent.session.store.merge import merge_adjacent
@@ -34,19 +33,6 @@ from acp_agent.session.store.worker import Chain, Worker
 if TYPE_CHECKING:
     from acp_agent.session.store.check import Checked
     from acp_agent.session.store.usage import SpentTotal, UsageRow
-
-__all__ = [
-    "ArchiveFilter",
-    "Lease",
-    "SessionPage",
-    "SessionRecord",
-    "Store",
-    "StoredEvent",
-    "UnknownEvent",
-    "merge_adjacent",
-]
-
-MAX_PAGE = 1000
 
 T = TypeVar("T")
 
@@ -236,26 +222,18 @@ class Store:
             InvalidInputError: the cursor or the limit cannot be used.
             StoreError: the list could not be read.
         """
-        if not 1 <= limit <= MAX_PAGE:
-            raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
-        before = position_of(cursor)
         folder = None if cwd is None else repaired(cwd)
-        from acp_agent.session.store import reading  # noqa: PLC0415 - see `read`
+        from acp_agent.session.store import listing  # noqa: PLC0415 - see `read`
 
-        found = await self._worker.do(
-            lambda db: reading.page(
+        return await self._worker.do(
+            lambda db: listing.page(
                 db,
                 cwd=folder,
-                before=before,
-                limit=limit + 1,
-                min_turns=0 if with_empty else 1,
+                cursor=cursor,
+                limit=limit,
+                with_empty=with_empty,
                 archived=archived,
             )
-        )
-        more = len(found) > limit
-        sessions = found[:limit]
-        return SessionPage(
-            sessions=sessions, next_cursor=cursor_after(sessions[-1]) if more else None
         )
 
     async def spent_since(self, at: int) -> SpentTotal:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.ids import SessionId
-from acp_agent.session.store.store import SessionRecord, StoredEvent
+from acp_agent.session.store.records import SessionRecord, StoredEvent
 from acp_agent.view.html import render
 from acp_agent.view.reader import read_page
 from benchmarks.view import EVENTS, busy_session

@@ -21,7 +21,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, SessionId
 from acp_agent.session.export import ExportFormat, export_pieces
 from acp_agent.session.interruption import closing
-from acp_agent.session.store.store import SessionRecord, StoredEvent
+from acp_agent.session.store.records import SessionRecord, StoredEvent
 from acp_agent.session.telling import told
 from acp_agent.session.transcript import Passage, transcript
 from tests.support import child_work

@@ -29,7 +29,8 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId, new_session_id
-from acp_agent.session.store.store import Store, StoredEvent
+from acp_agent.session.store.records import StoredEvent
+from acp_agent.session.store.store import Store
 
 START = SessionStarted(cwd="/project", directories=("/library",))
 

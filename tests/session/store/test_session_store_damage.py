@@ -13,7 +13,8 @@ from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AgentText, AnyEvent, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId, TurnId
 from acp_agent.session.store.damage import DamagedEvent
-from acp_agent.session.store.store import Store, StoredEvent, UnknownEvent
+from acp_agent.session.store.records import StoredEvent, UnknownEvent
+from acp_agent.session.store.store import Store
 
 START = SessionStarted(cwd="/project", directories=("/library",))
 ONE, OTHER, NEW = SessionId("sess_one"), SessionId("sess_other"), SessionId("sess_new")

@@ -15,7 +15,8 @@ from acp_agent.events import (
     ToolEnded,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, new_session_id
-from acp_agent.session.store.store import Store, UnknownEvent
+from acp_agent.session.store.records import UnknownEvent
+from acp_agent.session.store.store import Store
 
 START = SessionStarted(cwd="/project", directories=("/library",))
 
