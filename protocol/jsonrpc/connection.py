@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from inspect import isawaitable
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from msgspec import Raw
-
-from protocol.codec import typed_json
-from protocol.jsonrpc import messages
-from protocol.jsonrpc.call import Handler, NotificationHandler
-from protocol.jsonrpc.calls import Answer, Calls, error_for
-from protocol.jsonrpc.errors import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    RpcError,
-)
-from protocol.jsonrpc.log import log
+from protocol.jsonrpc.calls import Calls
+from protocol.jsonrpc.dispatcher import Admit, Dispatcher
 from protocol.jsonrpc.method import Method
 from protocol.jsonrpc.outbox import Outbox, Trace
-from protocol.jsonrpc.requests import CANCEL_REQUEST, Requests
+from protocol.jsonrpc.requests import Requests
 from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Oversize, Transport
 
@@ -31,7 +19,6 @@ R = TypeVar("R")
 
 _LAST_STEPS = 0.1  # seconds that handlers get whose grace is used up by the farewell
 _FLUSH = 1.0  # seconds that the peer gets to read what is queued at the end
-_LONGEST_NAME = 100  # characters of an unknown method's name that an error repeats
 
 
 class Connection:
@@ -73,24 +60,23 @@ class Connection:
         transport: Transport,
         surface: Surface,
         *,
-        admit: Callable[[str, Raw], None] | None = None,
+        admit: Admit | None = None,
         trace: Trace | None = None,
         linger: float = 0.25,
         grace: float = 2.0,
         farewell: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._transport = transport
-        self._surface = surface
-        self._admit = admit
-        self._trace = trace
         self._linger = linger
         self._grace = grace
         self._farewell = farewell
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
-        self._answer: Answer = self._outbox.answer
         self._requests = Requests(self._outbox)
         self._calls = Calls()
+        self._dispatcher = Dispatcher(
+            surface, self._outbox, self._requests, self._calls, admit=admit, trace=trace
+        )
         self._closed = asyncio.Event()
         self._closing = False
         self._running = False
@@ -110,7 +96,7 @@ class Connection:
 
         Handlers that run already are not touched, and their errors are mapped as before.
         """
-        self._surface = surface
+        self._dispatcher.surface = surface
         self._outbox.merge_with(surface.merge)
 
     async def wait_closed(self) -> None:
@@ -126,9 +112,9 @@ class Connection:
         try:
             while (message := await self._transport.read_message()) is not None:
                 if isinstance(message, Oversize):
-                    self._outbox.send(messages.failure(messages.NULL_ID, _too_long(message.limit)))
+                    self._dispatcher.refuse(message)
                 else:
-                    self._receive(message)
+                    self._dispatcher.receive(message)
         finally:
             try:
                 await self._wind_up()
@@ -187,119 +173,6 @@ class Connection:
         if not self._calls.own_current_task():
             await self._closed.wait()
 
-    def _receive(self, line: bytes) -> None:
-        try:
-            if self._trace is not None:
-                self._trace("in", line)
-            self._on_message(messages.parse(line), line, self._answer)
-        except Exception as error:  # noqa: BLE001 - one message must not end the connection
-            log("a message could not be handled", error)
-
-    def _on_message(self, message: messages.Message, line: bytes, answer: Answer) -> None:
-        if isinstance(message, messages.Request):
-            self._on_request(message, line, answer)
-        elif isinstance(message, messages.Notification):
-            self._on_notification(message, line, answer)
-        elif isinstance(message, messages.Response):
-            self._requests.answer(message)
-        elif isinstance(message, messages.Batch):
-            self._on_batch(message.array)
-        else:
-            answer(messages.failure(message.raw_id, message.error), None)
-
-    def _on_batch(self, array: bytes) -> None:
-        if not self._surface.batches:
-            reason = "batches are not supported, send each message by itself"
-            refusal = RpcError(INVALID_REQUEST, f"invalid request: {reason}")
-            self._outbox.send(messages.failure(messages.NULL_ID, refusal))
-            return
-        from protocol.jsonrpc.batches import handle_batch  # noqa: PLC0415 - rarely used
-
-        handle_batch(array, self._on_message, self._outbox.send)
-
-    def _on_request(self, message: messages.Request, line: bytes, answer: Answer) -> None:
-        try:
-            if self._admit is not None:
-                self._admit(message.method, message.params)
-            method, handler = self._lookup(message)
-            params = _decode(message.params, method)
-        except typed_json.MalformedJsonError as error:
-            self._receive_mended(line, error, answer)
-        except RpcError as error:
-            answer(messages.failure(message.raw_id, error), None)
-        except Exception as error:  # noqa: BLE001 - whatever fails, a request is answered
-            failure = error_for(error, message.method, self._surface.map_error)
-            answer(messages.failure(message.raw_id, failure), None)
-        else:
-            map_error = self._surface.map_error
-            self._calls.start(message, method, handler, params, answer=answer, map_error=map_error)
-
-    def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:
-        surface = self._surface
-        handler = surface.handlers.get(message.method)
-        method = surface.methods.get(message.method)
-        if handler is None or method is None:
-            name = message.method[:_LONGEST_NAME]
-            raise RpcError(METHOD_NOT_FOUND, f"method not found: {name}")
-        if method.only_notification:
-            reason = f"{method.name} is a notification, send it without an id"
-            raise RpcError(METHOD_NOT_FOUND, f"method not found: {reason}")
-        if self._calls.in_use(message.id):
-            raise RpcError(INVALID_REQUEST, "invalid request: this id is still in use")
-        return method, handler
-
-    def _receive_mended(self, line: bytes, error: Exception, answer: Answer) -> None:
-        """Try a message again whose parameters msgspec refused for a lone surrogate."""
-        try:
-            mended = messages.replaced_surrogates(line)
-        except typed_json.MalformedJsonError:
-            invalid = messages.parse_error(error)
-            answer(messages.failure(invalid.raw_id, invalid.error), None)
-        else:
-            self._on_message(messages.parse(mended), mended, answer)
-
-    def _on_notification(self, message: messages.Notification, line: bytes, answer: Answer) -> None:
-        if message.method == CANCEL_REQUEST:
-            self._cancel(message.params)
-            return
-        surface = self._surface
-        method = surface.methods.get(message.method)
-        if method is not None and method.result is not None:
-            return
-        try:
-            if self._admit is not None:
-                self._admit(message.method, message.params)
-                if self._surface is not surface:
-                    surface = self._surface
-                    method = surface.methods.get(message.method)
-            handler = surface.handlers.get(message.method)
-            if method is None or handler is None or method.result is not None:
-                return
-            params = _decode(message.params, method)
-        except typed_json.MalformedJsonError as error:
-            self._receive_mended(line, error, answer)
-            return
-        except RpcError as error:
-            log(f"ignored a notification: {error.message}")
-            return
-        try:
-            outcome = cast("NotificationHandler", handler)(params)
-        except Exception as error:  # noqa: BLE001 - a notification has no answer to carry it
-            log(f"{message.method} failed", error)
-            return
-        if isawaitable(outcome):
-            self._calls.start_notification(cast("Coroutine[Any, Any, None]", outcome))
-
-    def _cancel(self, params: Raw) -> None:
-        try:
-            value = typed_json.decode_any(params)
-        except typed_json.MalformedJsonError:
-            return
-        key = value.get("requestId") if isinstance(value, dict) else None
-        if not isinstance(key, int | str) or isinstance(key, bool):
-            return
-        self._calls.cancel(key)
-
     async def _wind_up(self) -> None:
         self._transport.close()
         self.hurry()
@@ -318,21 +191,3 @@ class Connection:
             self._outbox.end_notifying()
             await self._calls.end()
             await self._outbox.flush(_FLUSH)
-
-
-def _decode(params: Raw, method: Method[P, Any]) -> P:
-    data = bytes(params)
-    if data == messages.NULL_ID:
-        data = b"{}"
-    try:
-        return typed_json.decode(data, method.params)
-    except typed_json.InvalidValueError as error:
-        if not error.field:  # they are wrong as a whole
-            raise RpcError(INVALID_PARAMS, f"invalid params: {error}") from None
-        raise RpcError(INVALID_PARAMS, f"invalid params: {error}", {"field": error.field}) from None
-
-
-def _too_long(limit: int) -> RpcError:
-    return RpcError(
-        INVALID_REQUEST, f"invalid request: a message is longer than the limit of {limit} bytes"
-    )

@@ -34,9 +34,8 @@ class Agent:
             "session/prompt": self.prompt,
             "session/cancel": self.cancel,
         }
-        self.wire = Wire(
-            Surface(ALL, handlers, batches=True), admit=self.admit, linger=0.01, grace=0.5
-        )
+        self.surface = Surface(ALL, handlers, batches=True)
+        self.wire = Wire(self.surface, admit=self.admit, linger=0.01, grace=0.5)
         self.next_surface: Surface | None = None
 
     def admit(self, method: str, params: object) -> None:
@@ -279,7 +278,7 @@ async def test_a_surface_that_one_message_of_a_batch_brings_answers_the_rest_of_
     async def other(params: t.PromptRequest, call: Call) -> t.PromptResponse:
         return t.PromptResponse(stop_reason="refusal")
 
-    old = agent.wire.connection._surface
+    old = agent.surface
     agent.next_surface = Surface(ALL, {**old.handlers, "session/prompt": other})
     hello = request("initialize", {"protocolVersion": 1}, 2)
     agent.wire.send([prompt("old", 1), hello, prompt("new", 3)])
