@@ -13,3 +13,8 @@ def spoken(text: str) -> tuple[AnyEvent, ...]:
         AgentText(message=message, text=text),
         ModelAnswered(message=message, model="", discarded=True),
     )
+
+
+def aside(text: str) -> tuple[AnyEvent, ...]:
+    """A remark of the agent's: a paragraph of its own, also where a client joins what is said."""
+    return spoken(f"\n\n*{text}*\n\n")

@@ -14,7 +14,7 @@ from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.loops import heed_loops
-from acp_agent.agent.spoken import spoken
+from acp_agent.agent.spoken import aside, spoken
 from acp_agent.events import ModelAnswered, ModelAsked, StopReason, ToolCalled
 from acp_agent.ids import new_call_id, new_message_id
 
@@ -76,6 +76,13 @@ async def run_turn(host: TurnHost) -> StopReason:
             ending = await heed_loops(host)
             if ending is not None:
                 return ending
+    else:
+        told = host.words(
+            "The turn ends here: it made {count} requests to the model, as many as it may. Say "
+            "“go on” to have it continued.",
+            count=host.limits.model_requests,
+        )
+        await host.emit(*aside(told))
     return "max_turn_requests"
 
 

@@ -25,6 +25,7 @@ EXTENSIONS: dict[str, Any] = {
         "_acp-agent/checkpoints/restore",
     ],
     "fork": ["before", "through"],
+    "tellsStopReasons": True,
 }
 
 # Version 1, `agentCapabilities`.

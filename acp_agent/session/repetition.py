@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acp_agent.agent.spoken import spoken
+from acp_agent.agent.spoken import aside, spoken
 from acp_agent.config.words import Words
 from acp_agent.events import PromptRepeated, StopReason
 from acp_agent.ids import new_message_id
@@ -78,7 +78,7 @@ class Repetition:
             if stop != "end_turn" or self.finished or host.context.awaits_answer:
                 return stop
         ending = words("The loop ended after {rounds} rounds.", rounds=self._rounds)
-        await host.emit(*spoken(f"\n\n*{ending}*\n\n"))
+        await host.emit(*aside(ending))
         return stop
 
     def _repeated(self, number: int) -> PromptRepeated:

@@ -228,7 +228,7 @@ class Turn:
         if self._cancelled:
             return "cancelled"
         stop = await self._begin()
-        while stop == "end_turn" and await self._has_unheard_words():
+        while stop in {"end_turn", "max_tokens"} and await self._has_unheard_words():
             stop = await self._ask_model()
         return stop
 
@@ -253,13 +253,18 @@ class Turn:
         await host.write_system_prompt()
 
         from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.last_word import last_word  # noqa: PLC0415 - likewise
 
         async with host.turn_slot():
             if assignment is not None and assignment.repetition is not None:
-                return await assignment.repetition.run(host)
-            if assignment is not None and assignment.call is not None:
-                await make_call(host, *assignment.call)
-            return await run_turn(host)
+                stop = await assignment.repetition.run(host)
+            else:
+                if assignment is not None and assignment.call is not None:
+                    await make_call(host, *assignment.call)
+                stop = await run_turn(host)
+        await session.settled()
+        await session.emit(*last_word(stop, session.context, host.words))
+        return stop
 
     async def _has_unheard_words(self) -> bool:
         """Whether the user said something that no model was asked about.

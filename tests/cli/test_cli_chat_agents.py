@@ -249,6 +249,31 @@ async def test_a_dumb_terminal_gets_plain_lines_and_is_asked_by_letters(
         assert b"\x1b" not in person.raw
 
 
+@pytest.mark.parametrize("tells", [True, False])
+async def test_why_a_turn_stopped_is_said_once_by_the_agent_or_by_the_chat(
+    home: Path, tmp_path: Path, tells: bool
+) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        f"""
+INITIALIZE = {{"agentCapabilities": {{"_meta": {{"acp-agent": {{"tellsStopReasons": {tells}}}}}}}}}
+
+def turn(say):
+    say.speak("Half of it, as the agent says.")
+    return "max_tokens" if say.prompts == 1 else "end_turn"
+""",
+    )
+    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+        await person.see(READY)
+        for _ in range(2):
+            person.type("go" + ENTER)
+            await person.see("as the agent says.")
+            await person.miss("Working")
+        said = person.text.count("The answer reached the limit of tokens.")
+        assert said == (0 if tells else 1)
+        await quit_chat(person)
+
+
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 async def test_a_login_in_the_terminal_has_it_for_itself(
     home: Path, tmp_path: Path, term: str

@@ -36,14 +36,14 @@ async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent
     result = await first.initialize()
     ours = result["agentCapabilities"]["_meta"]["acp-agent"]
     methods = [EXPORT, LIST, RESTORE]
-    fork = ["before", "through"]
-    assert ours == {"methods": methods, "fork": fork, "whileRunning": ["steer", "queue"]}
+    both = {"methods": methods, "fork": ["before", "through"], "tellsStopReasons": True}
+    assert ours == {**both, "whileRunning": ["steer", "queue"]}
     steering = {"supported": True}
     assert result["_meta"]["steering"] == steering
     assert result["agentCapabilities"]["_meta"]["steering"] == steering
     second = await agent(*DEMO, editor=EditorV2())
     result = await V2Client(second).initialize()
-    assert result["capabilities"]["_meta"] == {"acp-agent": {"methods": methods, "fork": fork}}
+    assert result["capabilities"]["_meta"] == {"acp-agent": both}
     for running, unknown in (
         (first, "_acp-agent/checkpoints/delete"),
         (first, "_acp-agent/session/exports"),

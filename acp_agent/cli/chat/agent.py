@@ -170,8 +170,17 @@ class Agent:
     @property
     def answers_meanwhile(self) -> bool:
         """Whether commands that are prompted while a turn runs are answered at once."""
+        return "whileRunning" in self._extensions
+
+    @property
+    def tells_stop_reasons(self) -> bool:
+        """Whether it says by itself why a turn stopped, where the user did not stop it."""
+        return self._extensions.get("tellsStopReasons") is True
+
+    @property
+    def _extensions(self) -> Mapping[str, Any]:
         ours = (self.capabilities.meta or {}).get("acp-agent")
-        return isinstance(ours, dict) and "whileRunning" in ours
+        return ours if isinstance(ours, dict) else {}
 
     @property
     def takes_images(self) -> bool:

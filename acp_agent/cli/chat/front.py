@@ -55,8 +55,11 @@ class Front(Protocol):
     def turn_began(self) -> None:
         """A turn runs."""
 
-    def turn_ended(self, reason: str) -> None:
-        """No turn runs any more; `reason` is its stop reason, empty where it failed."""
+    def turn_ended(self, reason: str, *, told: bool) -> None:
+        """No turn runs any more.
+
+        `reason` is its stop reason, empty where it failed; `told` whether the agent has told it.
+        """
 
     def changed(self) -> None:
         """Something that is always in sight changed: the mode, the plan, what waits."""

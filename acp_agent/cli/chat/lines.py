@@ -203,8 +203,9 @@ class LineChat:
         """A turn runs."""
         self._idle.clear()
 
-    def turn_ended(self, reason: str) -> None:
-        """No turn runs any more."""
+    def turn_ended(self, reason: str, *, told: bool) -> None:
+        """No turn runs any more. The reason is said in any case, among the figures of its end."""
+        del told
         if reason:
             self._screen.ended(reason)
         if not self.conversation.turns.queue:

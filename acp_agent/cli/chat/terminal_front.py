@@ -67,11 +67,11 @@ class TerminalFront:
         self.began = time.monotonic()
         self._redraw()
 
-    def turn_ended(self, reason: str) -> None:
+    def turn_ended(self, reason: str, *, told: bool) -> None:
         """No turn runs any more."""
         self.began = None
         self._transcript.finish()
-        if reason and reason != "end_turn":
+        if reason and reason != "end_turn" and not told:
             self._transcript.say(stop_reason(reason), "warning")
         self._redraw()
 

@@ -127,7 +127,8 @@ class Turns:
             if not self._running:
                 self.cancelling = False
                 self._ended()
-                self._front.turn_ended(reason)
+                by_agent = agent.tells_stop_reasons and reason != "cancelled"
+                self._front.turn_ended(reason, told=by_agent)
         self.go_on()
 
     async def _steer(self, agent: Agent, prompt: Prompt) -> None:

@@ -1,0 +1,80 @@
+"""What the user is told of a turn that stopped without an answer, or in the middle of one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.server.either_version import EitherClient
+from tests.server.server_session import OpenSession, messages
+from tests.support.agent_process import StartAgent
+from tests.support.model_server import Answer, Call, ModelServer, Stall, Thought, answer
+
+CUT = "The answer is cut off here"
+NOTHING = "The model came to no answer"
+REFUSED = "This was refused"
+
+
+@pytest.mark.covers("P8")
+@pytest.mark.parametrize("version", [1, 2])
+async def test_why_there_is_no_answer_or_no_more_of_it_is_told_once(
+    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, version: int
+) -> None:
+    client = await EitherClient.before(agent, version, model_server)
+    session = await client.new(workspace_repo)
+    cases: list[tuple[Answer, str, str]] = [
+        (answer("As far as", stop="length"), "max_tokens", CUT),
+        (answer(stop="length"), "max_tokens", NOTHING),
+        (answer(Thought("Hm"), stop="length"), "max_tokens", NOTHING),
+        (answer("I will not", stop="content_filter"), "refusal", REFUSED),
+        (answer(stop="content_filter"), "refusal", REFUSED),
+        (answer(" \n"), "end_turn", "The model gave an empty answer"),
+    ]
+    for reply, reason, told in cases:
+        before = len(client.wire.text(session))
+        model_server.add(reply)
+        assert await client.say(session, "go on") == reason
+        said = client.wire.text(session)[before:]
+        assert said.count("*") == 2, said
+        assert said.count(told) == 1
+    assert CUT not in json.dumps(messages(model_server))
+
+
+@pytest.mark.covers("P8")
+async def test_a_turn_that_has_its_answer_or_did_something_says_nothing_more(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    model_server.add(answer("Hello."), answer(Call("read", {"path": "greeting.py"})), answer(" "))
+    await running.prompt(session, "hi")
+    await running.prompt(session, "read it")
+    assert running.text(session).strip() == "Hello."
+
+
+@pytest.mark.covers("P8", "P9")
+async def test_words_said_while_an_answer_is_cut_off_get_theirs(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    stall = Stall()
+    model_server.add(answer("As far", stall, stop="length"), answer("In short: yes."))
+    first = running.post_prompt(session, "well?")
+    await running.expect_update(session, "agent_message_chunk")
+    second = running.post_prompt(session, "shorter")
+    await running.request("session/list", {})
+    stall.release()
+    for request in (first, second):
+        assert (await running.result(request))["stopReason"] == "end_turn"
+    assert running.text(session) == "As farIn short: yes."
+
+
+@pytest.mark.covers("P8")
+async def test_it_is_told_in_the_users_language(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened(environ={"ACP_AGENT_LANGUAGE": "zh"})
+    model_server.add(answer(stop="length"))
+    await running.prompt(session, "说吧")
+    assert running.text(session).strip().startswith("*模型没有给出回答")
