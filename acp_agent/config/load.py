@@ -67,11 +67,13 @@ def read_text(path: Path) -> str:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(f"cannot read {path} ({reason}); check who may read it") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8") from None
+    line = 1
+    if b"\0" not in raw[:2]:  # UTF-16 without a mark, which can be UTF-8 by chance
+        try:
+            return raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+    raise ConfigError(f"{path}:{line}: not UTF-8 text; save the file as UTF-8")
 
 
 def parse(path: Path, text: str) -> dict[str, Any]:
@@ -85,10 +87,9 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        from acp_agent.config.lines import syntax_error_line  # noqa: PLC0415 - only for an error
+        from acp_agent.config.no_toml import syntax_error  # noqa: PLC0415 - only for an error
 
-        line = syntax_error_line(text)
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        line, reason = syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: not TOML: {reason}; mend the line") from None
 

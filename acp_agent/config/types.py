@@ -48,15 +48,15 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
         dict[str, str], Meta(description="Further HTTP headers, sent with every request.")
     ] = field(default_factory=dict)
     region: Annotated[
-        Annotated[str, Meta(pattern=r"^[a-z0-9-]+$")] | None,
+        Annotated[str, Meta(pattern=r"^[a-z0-9-]+$", examples=["eu-central-1"])] | None,
         Meta(description="The cloud's region (bedrock, vertex)."),
     ] = None
     project: Annotated[
-        Annotated[str, Meta(pattern=r"^[a-z0-9.:-]+$")] | None,
+        Annotated[str, Meta(pattern=r"^[a-z0-9.:-]+$", examples=["my-project"])] | None,
         Meta(description="The cloud's project (vertex)."),
     ] = None
     api_version: Annotated[
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9.-]+$")] | None,
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9.-]+$", examples=["2025-04-01-preview"])] | None,
         Meta(description="The version of the cloud's API (azure); without it the current one."),
     ] = None
 

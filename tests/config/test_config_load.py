@@ -13,6 +13,7 @@ import pytest
 from acp_agent.config.load import SIZE_LIMIT, load_config
 from acp_agent.config.report import list_problems
 from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.config.words import words_in
 from acp_agent.errors import ConfigError
 from tests.support.ordinary_user import shared_folder, without_root
 
@@ -143,9 +144,24 @@ MISTAKES = {
         "[providers.x]\nkey_env = 'sk-abc123'",
         (":2:", "key_env", "name of a variable", "acp-agent login"),
     ),
+    "a region that is none": (
+        "[providers.bedrock]\nregion = 'Frankfurt am Main'",
+        (":2:", 'wrong form; write it like "eu-central-1"'),
+    ),
+    "text without quotes": ("a = 1\nmode = plan", (":2:", "not TOML", "text goes in quotes")),
+    "a table twice": (
+        "[limits]\nretries = 1\n[limits]\nloop_ask = 2\n",
+        (":3:", "the table [limits] is there twice"),
+    ),
+    "curly quotes": ("mode = \u201cplan\u201d", (":1:", "curly quotes")),
+    "a bracket that stays open": ("fallback = ['a/b'\nmode = 'ask'", (":2:", "bracket", "comma")),
+    "YAML": ("mode: plan", (":1:", "a = is missing behind a key")),
+    "JSON": ('{"mode": "plan"}', (":1:", "neither `key = value` nor `[table]`")),
+    "UTF-16": ("mode = 'plan'".encode("utf-16"), (":1:", "save the file as UTF-8")),
+    "UTF-16 without a mark": ("mode = 'plan'".encode("utf-16-le"), (":1:", "as UTF-8")),
     "no TOML": ("mode = 'ask'\nmodel = \n", (":2:", "not TOML")),
-    "an open string": ('a = 1\nb = "x', (":2:", "not TOML")),
-    "a key twice": ("mode = 'ask'\n\nmode = 'plan'", (":3:", "not TOML")),
+    "an open string": ('a = 1\nb = "x', (":2:", "quote is not closed")),
+    "a key twice": ("mode = 'ask'\n\nmode = 'plan'", (":3:", "not TOML: a key is there twice")),
     "Latin-1": (b"# fine\nmodel = '\xe9/x'", (":2:", "UTF-8")),
     "NUL": (b"mode\0 = 1", (":1:", "not TOML")),
 }
@@ -164,6 +180,21 @@ def test_a_mistake_is_told_in_one_line_with_place_and_remedy(
     for part in parts[1:]:
         assert part in message
     assert "abc123" not in message
+
+
+def test_the_line_of_a_mistake_is_told_once_also_where_we_have_no_words_for_it(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, "models = { b = 1 }\nmodels.c = 2\n"), {})
+    assert "config.toml:2: not TOML: Cannot " in str(caught.value)
+    assert "(at line" not in str(caught.value)
+
+
+def test_what_keeps_a_file_from_being_toml_is_told_in_chinese_too(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, "mode = plan\n"), {})
+    assert "有一个值无法读取（文本须加引号）" in words_in("zh").told(str(caught.value))
 
 
 def test_a_key_in_its_variables_place_is_not_repeated(tmp_path: Path) -> None:
