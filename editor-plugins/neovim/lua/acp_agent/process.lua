@@ -1,14 +1,10 @@
---- An agent as a child process in a group of its own, its lines handed over in small portions.
----
---- Reading goes on as fast as the pipe gives, handling takes a few milliseconds of each tick, so that
---- the editor stays responsive however much comes; when too much waits, reading pauses.
+--- An agent as a child process in a group of its own; what it writes comes as lines.
+
+local lines = require("acp_agent.lines")
 
 local uv = vim.uv
 
 local M = {
-  LINE_LIMIT = 64 * 1024 * 1024, -- bytes of one message
-  WAITING_LIMIT = 8 * 1024 * 1024, -- bytes that wait before reading pauses
-  BUDGET = 6e6, -- nanoseconds of handling in a tick
   STDERR_LIMIT = 16384, -- bytes of the end of stderr that are kept
 }
 
@@ -64,13 +60,6 @@ function M.start(options)
     options = options,
     stderr = "",
     exited = false,
-    lines = {},
-    first = 1,
-    waiting = 0,
-    pieces = {},
-    partial = 0,
-    draining = false,
-    paused = false,
     stdin = assert(uv.new_pipe()),
     stdout = assert(uv.new_pipe()),
     stderr_pipe = assert(uv.new_pipe()),
@@ -87,9 +76,8 @@ function M.start(options)
     self.status = { code, signal }
     M.alive[self.pid] = nil
     self:maybe_exit()
-    -- Whoever inherited the pipes may hold them open for ever.
     vim.defer_fn(function()
-      self:end_of_output()
+      self.output:finish()
     end, 500)
   end)
   if not ok or not handle then
@@ -110,7 +98,13 @@ function M.start(options)
   end
   self.handle, self.pid = handle, pid
   M.alive[pid] = self
-  self:read()
+  self.output = lines.read(self.stdout, {
+    on_line = options.on_line,
+    on_too_long = options.on_too_long,
+    on_handled = function()
+      self:maybe_exit()
+    end,
+  })
   self.stderr_pipe:read_start(function(_, data)
     if data then
       self.stderr = (self.stderr .. data):sub(-M.STDERR_LIMIT)
@@ -119,122 +113,10 @@ function M.start(options)
   return self
 end
 
----@private
-function Process:read()
-  self.stdout:read_start(function(_, data)
-    if data then
-      self:take(data)
-    else
-      self.ended = true
-      self:schedule()
-    end
-  end)
-end
-
---- Splits what came into lines.
----@private
----@param data string
-function Process:take(data)
-  local at = 1
-  while true do
-    local stop = data:find("\n", at, true)
-    local piece = data:sub(at, stop and stop - 1 or -1)
-    self.partial = self.partial + #piece
-    if self.partial <= M.LINE_LIMIT then
-      self.pieces[#self.pieces + 1] = piece
-    else
-      self.pieces = {}
-    end
-    if not stop then
-      break
-    end
-    if self.partial > M.LINE_LIMIT then
-      self.lines[#self.lines + 1] = self.partial
-    else
-      self.lines[#self.lines + 1] = table.concat(self.pieces)
-      self.waiting = self.waiting + self.partial
-    end
-    self.pieces, self.partial = {}, 0
-    at = stop + 1
-  end
-  if self.waiting > M.WAITING_LIMIT and not self.paused then
-    self.paused = true
-    self.stdout:read_stop()
-  end
-  if #self.lines >= self.first then
-    self:schedule()
-  end
-end
-
----@private
-function Process:schedule()
-  if not self.draining then
-    self.draining = true
-    vim.schedule(function()
-      self:drain()
-    end)
-  end
-end
-
---- Hands over what came; a fault in what takes it costs this line, and not all that follow.
----@private
----@param line string|integer its text; the bytes of one that is too long
-function Process:hand_over(line)
-  local take = self.options.on_line
-  if type(line) == "number" then
-    take = self.options.on_too_long
-  else
-    self.waiting = self.waiting - #line
-  end
-  local ok, fault = xpcall(take, debug.traceback, line)
-  if not ok then
-    vim.notify("acp_agent: " .. tostring(fault), vim.log.levels.ERROR)
-  end
-end
-
----@private
-function Process:drain()
-  local start = uv.hrtime()
-  while self.first <= #self.lines do
-    local line = self.lines[self.first]
-    self.lines[self.first] = false
-    self.first = self.first + 1
-    self:hand_over(line)
-    if uv.hrtime() - start > M.BUDGET then
-      break
-    end
-  end
-  if self.first > #self.lines then
-    self.lines, self.first = {}, 1
-    self.draining = false
-    if self.paused and not self.ended then
-      self.paused = false
-      self:read()
-    end
-    self:maybe_exit()
-  else
-    vim.defer_fn(function()
-      self:drain()
-    end, 1) -- keys and redraws come first
-  end
-end
-
----@private
-function Process:end_of_output()
-  if not self.ended and not self.paused then
-    self.ended = true
-    self:maybe_exit()
-  elseif self.paused then
-    vim.defer_fn(function()
-      self:end_of_output()
-    end, 100)
-  end
-end
-
 --- The exit is told after the last line was handled.
 ---@private
 function Process:maybe_exit()
-  if self.exited or not self.status or not self.ended or self.draining then
+  if self.exited or not self.status or not self.output:over() then
     return
   end
   self.exited = true

@@ -58,12 +58,12 @@ it("lines that are no messages are told, and what follows them is read", functio
 end)
 
 it("a line that is too long is left out, told, and what follows it is read", function()
-  local process = require("acp_agent.process")
+  local lines = require("acp_agent.lines")
   local session = t.session()
-  local limit = process.LINE_LIMIT
-  process.LINE_LIMIT = 100000
+  local limit = lines.LINE_LIMIT
+  lines.LINE_LIMIT = 100000
   t.turn(session, "long 250000")
-  process.LINE_LIMIT = limit
+  lines.LINE_LIMIT = limit
   t.has(t.text(session), "a message of 250000 bytes is too long and was left out")
   t.has(t.text(session), "after it")
 end)

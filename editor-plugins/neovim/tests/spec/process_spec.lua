@@ -1,6 +1,7 @@
 -- Reading from an agent that writes faster than its lines can be handled.
 local it = ...
 local t = require("helpers")
+local lines_of = require("acp_agent.lines")
 local process = require("acp_agent.process")
 
 --- Runs a command to its end; its lines.
@@ -54,10 +55,10 @@ it("the editor gets its turn however many lines wait", function()
 end)
 
 it("no more waits than the limit, and all lines come in their order", function()
-  local limit = process.WAITING_LIMIT
-  process.WAITING_LIMIT = 2000
+  local limit = lines_of.WAITING_LIMIT
+  lines_of.WAITING_LIMIT = 2000
   local lines = run("seq 20000; printf 'no line end'", function() end)
-  process.WAITING_LIMIT = limit
+  lines_of.WAITING_LIMIT = limit
   t.same(#lines, 20000)
   t.same({ lines[1], lines[10000], lines[20000] }, { "1", "10000", "20000" })
 end)
