@@ -26,6 +26,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.stopped import stopped
 
 
 class _OutputDetails(Struct):
@@ -45,13 +46,18 @@ class _Message(Struct):
 
 
 class _Content(Struct):
-    type: str
+    type: str = ""
     text: str | None = None
     thinking: str | None = None
     signature: str | None = None
     data: str | None = None
     name: str | None = None
     input: JsonObject | None = None
+
+
+class _StopDetails(Struct):
+    category: str | None = None
+    explanation: str | None = None
 
 
 class _Delta(Struct):
@@ -61,10 +67,11 @@ class _Delta(Struct):
     signature: str | None = None
     partial_json: str | None = None
     stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
 
 
 class _Event(Struct):
-    type: str
+    type: str = ""
     index: int = 0
     message: _Message | None = None
     content_block: _Content | None = None
@@ -103,6 +110,7 @@ class AnthropicDecoder:
         self._blocks: dict[int, _Block] = {}
         self._calls: list[_Block] = []
         self._stop: str | None = None
+        self._why = _StopDetails()
         self._usage = _Usage()
         self._spoke = False
         self._failed: StreamEvent | None = None
@@ -135,6 +143,7 @@ class AnthropicDecoder:
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
                     self._stop = event.delta.stop_reason
+                    self._why = event.delta.stop_details or _StopDetails()
             case "message_stop":
                 self.ended = True
             case "error":
@@ -157,6 +166,11 @@ class AnthropicDecoder:
         stop = _STOPS.get(self._stop, "end_turn")
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
             return [*events, failures.empty(self._provider, self._model)]
+        if stop == "refusal":
+            # The API says nothing in the answer itself.
+            why, detail = self._why.category or "refusal", self._why.explanation or ""
+            said = stopped(self._provider, why, detail, spoke=self._spoke)
+            events.append(TextDelta(said))
         for call in self._calls:
             text = "".join(call.pieces)
             if not text and call.input:
@@ -193,7 +207,7 @@ class AnthropicDecoder:
             return
         if delta.signature:
             block.signature += delta.signature
-        if delta.partial_json:
+        if delta.partial_json and block.kind == "tool_use":  # the provider runs its own tools
             block.pieces.append(delta.partial_json)
             events.append(CallDelta(index=block.call, text=delta.partial_json))
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.models.arguments import as_object
+from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -138,25 +138,31 @@ def _blocks(message: Message, request: ModelRequest) -> tuple[str, list[JsonObje
 
 def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
     written: list[JsonObject] = []
+    rest: list[JsonObject] = []
     for part in message.parts:
         match part:
             case ToolResult():
                 written.append(_result(part, vision=vision))
+                if part.failed and part.images:
+                    # The API refuses a result that is an error and has more than text in it.
+                    rest.append({"type": "text", "text": f"The pictures of {part.call}:"})
+                    rest.extend(_images(part.images, vision=vision))
             case UserText(text):
                 if text.strip():  # a block of white space is refused
-                    written.append({"type": "text", "text": text})
+                    rest.append({"type": "text", "text": text})
             case UserImage(image):
-                written.extend(_images([image], vision=vision))
-    return written
+                rest.extend(_images([image], vision=vision))
+    return written + rest
 
 
 def _result(result: ToolResult, *, vision: bool) -> JsonObject:
     text = result.text if result.text.strip() else "(no output)"
     content: list[JsonObject] = [{"type": "text", "text": text}]
-    content.extend(_images(result.images, vision=vision))
     written: JsonObject = {"type": "tool_result", "tool_use_id": result.call, "content": content}
     if result.failed:
         written["is_error"] = True
+    else:
+        content.extend(_images(result.images, vision=vision))
     return written
 
 
@@ -186,7 +192,7 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                     {
                         "type": "tool_use",
                         "id": part.call,
-                        "name": part.name,
+                        "name": as_name(part.name),
                         # As the model wrote it: decoded and encoded again it could differ.
                         "input": msgspec.Raw(as_object(part.arguments).encode()),
                     }

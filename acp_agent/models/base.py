@@ -260,7 +260,10 @@ class Driver(Protocol):
     """A way to reach one provider. Made once per provider and process, shared by its sessions."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
-        """Ask the model. Closing the iterator closes the HTTP response at once."""
+        """Ask the model. Closing the iterator closes the HTTP response at once.
+
+        An empty batch says that the model is still at work.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -1,8 +1,8 @@
 """One request and its streamed answer over HTTP: what every driver does the same.
 
-Every read of the socket becomes one batch of events. Nothing is raised: a failure is the last
-event. Closing the iterator closes the connection at once; an answer that came to its end leaves
-the connection open for the next request.
+Every read of the socket becomes one batch of events, an empty one where a service only shows that
+it is still there. Nothing is raised: a failure is the last event. Closing the iterator closes the
+connection at once; an answer that came to its end leaves the connection open for the next request.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _READ_AHEAD = 1024 * 1024  # bytes held for a reader that is slower than the model
 _LAST_EVENTS = 5.0  # seconds without a word after which an answer needs no end mark
+_STILL_THERE = 600.0  # seconds for which that alone is taken for being at work; the SDKs' own limit
 _LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
 
 RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the SDKs' own switch: leave the body alone
@@ -81,6 +82,8 @@ class Exchanges:
         begun = False
         body: _Body | None = None
         events: list[StreamEvent] = []  # decoded and not passed on yet
+        clock = asyncio.get_running_loop().time
+        told = clock()
         try:
             response = await send()  # the SDK raises where the status is an error's
             body = _Body(response)
@@ -98,6 +101,8 @@ class Exchanges:
                 if decoder.ended:
                     break
                 if events:
+                    told = clock()
+                if events or clock() - told < _STILL_THERE:
                     batch, events = events, []
                     yield batch
             else:

@@ -6,12 +6,11 @@ Covers HTTP statuses, errors that arrive inside a stream, and what the connectio
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 import msgspec
 
+from acp_agent.models import retry_delay
 from acp_agent.models.base import Failed, FailureKind
 from acp_agent.models.headers import credentials_in
 from acp_agent.models.providers import Provider
@@ -38,6 +37,7 @@ _BY_WORD: dict[str, FailureKind] = {
     "arrearage": "quota",
     "rate_limit_error": "rate_limit", "rate_limit_exceeded": "rate_limit",
     "overloaded_error": "overloaded", "engine_overloaded": "overloaded",
+    "server_is_overloaded": "overloaded", "slow_down": "overloaded",
     "timeout_error": "timeout", "api_error": "server", "server_error": "server",
     "not_found_error": "not_found", "model_not_found": "not_found",
     "invalid_request_error": "bad_request",
@@ -64,6 +64,10 @@ _OVERFLOW = re.compile(
     r"|`inputs` (tokens|must have less than)",  # Text Generation Inference
     re.IGNORECASE,
 )
+# Codes of OpenAI's for what asking again cannot change (`ResponseError.code` of its API).
+_UNCHANGING = re.compile(
+    r"invalid_prompt|data_residency_mismatch|\w*_policy(_violation)?|\w*image\w*"
+)
 _LIKE_A_KEY = re.compile(r"\b(?:(?:sk|pk|rk|gsk|key)[-_]|AIza)[\w*.-]{12,}")
 
 
@@ -72,6 +76,7 @@ class _Problem(msgspec.Struct, frozen=True):
     type: str | None = None
     code: str | int | float | None = None
     status: str | int | None = None  # Google's word for it (google.rpc.Code)
+    details: object = None  # Google's
     metadata: object = None  # OpenRouter's: what the service behind it said, as `raw`
 
 
@@ -99,7 +104,7 @@ def from_status(
         kind=kind,
         status=status,
         message=_line(provider, kind, status, said, model=model),
-        retry_after=_retry_after(headers),
+        retry_after=_delay(problem, kind, retry_delay.from_headers(headers)),
     )
 
 
@@ -131,6 +136,7 @@ def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
         kind=kind,
         status=status,
         message=_line(provider, kind, status, told.message or "", model=model),
+        retry_after=_delay(told, kind),
     )
 
 
@@ -155,6 +161,8 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
             return Failed(kind=kind, message=_line(provider, kind, None, str(cause), model=model))
         if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError, BadStreamError)):
             return malformed(provider, "an event of its answer cannot be read")
+        if isinstance(cause, httpx2.DecodingError):
+            return malformed(provider, "its answer cannot be decompressed")
         cause = cause.__cause__ or cause.__context__
     status = getattr(error, "status_code", None)
     response = getattr(error, "response", None)
@@ -246,10 +254,26 @@ def _worded(problem: _Problem, default: FailureKind) -> FailureKind:
     if "rate_limit" not in {default, *found} and _OVERFLOW.search(words):
         return "overflow"
     if "quota" in found:
-        return "quota"
+        return "rate_limit" if default == "rate_limit" and _passes(problem) else "quota"
     # A status says more than a general word beside it, unless it is general itself.
     general = default in {"bad_request", "server"}
+    if general and _UNCHANGING.fullmatch(str(problem.code)):
+        return "bad_request"
     return next(iter(found), default) if general else default
+
+
+def _passes(problem: _Problem) -> bool:
+    """Whether a quota is one of a minute: Gemini speaks of plan and billing there, too."""
+    asked = _delay(problem, "rate_limit")
+    return asked is not None and "PerDay" not in str(problem.details)
+
+
+def _delay(problem: _Problem, kind: FailureKind, asked: float | None = None) -> float | None:
+    """How long to wait, where a header has `asked` for it or the error's body does."""
+    if asked is not None or kind not in {"rate_limit", "overloaded"}:
+        return asked
+    told = retry_delay.from_details(problem.details)
+    return retry_delay.from_words(problem.message or "") if told is None else told
 
 
 def _line(
@@ -309,21 +333,3 @@ def _is_unsendable(error: BaseException) -> bool:
 
     illegal = isinstance(error, httpx2.LocalProtocolError) and "Illegal header" in str(error)
     return illegal or (isinstance(error, UnicodeEncodeError) and error.encoding == "ascii")
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms` or Retry-After (RFC 9110, section 10.2.3)."""
-    milliseconds = headers.get("retry-after-ms")
-    given = headers.get("retry-after")
-    try:
-        if milliseconds is not None:
-            return max(0.0, float(milliseconds) / 1000)
-        if given is None:
-            return None
-        return max(0.0, float(given))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(given or "").timestamp() - time.time())
-    except ValueError:
-        return None

@@ -25,17 +25,18 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.stopped import stopped
 
 
 class _FunctionCall(Struct):
     id: str | None = None
-    name: str = ""
+    name: str | None = None
     args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Part(Struct, rename="camel"):
     text: str | None = None
-    thought: bool = False
+    thought: bool | None = None
     thought_signature: str | None = None
     function_call: _FunctionCall | None = None
 
@@ -60,6 +61,7 @@ class _Usage(Struct, rename="camel"):
 
 class _Feedback(Struct, rename="camel"):
     block_reason: str | None = None
+    block_reason_message: str | None = None
 
 
 class _Response(Struct, rename="camel"):
@@ -71,7 +73,7 @@ class _Response(Struct, rename="camel"):
 
 _decode_response = event_decoder(_Response)
 
-_LENGTH = {"MAX_TOKENS"}
+_LENGTH = {"MAX_TOKENS", "CONTINUATION"}
 # The model's side broke; the same request may well succeed.
 _BROKEN = {
     "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL",
@@ -115,12 +117,13 @@ class GeminiDecoder:
             self._usage = _usage(response.usage_metadata)
         if response.prompt_feedback is not None and response.prompt_feedback.block_reason:
             self._blocked = response.prompt_feedback.block_reason
+            self._detail = response.prompt_feedback.block_reason_message or ""
         for candidate in (response.candidates or ())[:1]:
             for part in (candidate.content or _Content()).parts or ():
                 self._part(part, events)
             if candidate.finish_reason:
                 self._finish = candidate.finish_reason
-                self._detail = candidate.finish_message or ""
+                self._detail = candidate.finish_message or self._detail
 
     def end(self) -> list[StreamEvent]:
         """The last events of the answer."""
@@ -135,8 +138,10 @@ class GeminiDecoder:
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
             return [failures.empty(self._provider, self._model)]
         events: list[StreamEvent] = []
-        if stop == "refusal" and not self._spoke:
-            events.append(TextDelta(self._refusal()))
+        if stop == "refusal":
+            reason = self._finish or self._blocked or ""
+            said = stopped(self._provider, reason, self._detail, spoke=self._spoke)
+            events.append(TextDelta(said))
         return [*events, *self._calls, Finished(stop=stop, usage=self._usage)]
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
@@ -145,12 +150,6 @@ class GeminiDecoder:
         if self._finish is None or self._finish not in _USUAL:
             return "refusal"  # SAFETY, RECITATION, PROHIBITED_CONTENT and the like
         return "tool_calls" if self._calls else "end_turn"
-
-    def _refusal(self) -> str:
-        """What to show where the API stopped the model before it said anything."""
-        reason = self._finish if self._finish is not None else self._blocked
-        detail = f" {self._detail}" if self._detail else ""
-        return f"[{self._provider.name} stopped the answer: {reason}.{detail}]"
 
     def _part(self, part: _Part, events: list[StreamEvent]) -> None:
         signature = part.thought_signature
@@ -163,7 +162,7 @@ class GeminiDecoder:
         elif text:
             self._spoke = True
             events.append(TextDelta(text))
-        if signature and part.text is not None:
+        if signature:  # also with no text at all
             # The model is kept beside it: a signature is taken back by the same model only.
             kind = "thought" if part.thought else "text"
             seal = {
@@ -185,9 +184,10 @@ class GeminiDecoder:
             seal["thoughtSignature"] = signature
         if call.id is not None:
             seal["id"] = call.id
-        events.append(CallStarted(index=index, name=call.name))
+        name = call.name or ""
+        events.append(CallStarted(index=index, name=name))
         events.append(CallDelta(index=index, text=arguments))
-        self._calls.append(CallDone(index=index, name=call.name, arguments=arguments, seal=seal))
+        self._calls.append(CallDone(index=index, name=name, arguments=arguments, seal=seal))
 
 
 def _usage(given: _Usage) -> Usage:

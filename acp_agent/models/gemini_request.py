@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.ids import CallId
-from acp_agent.models.arguments import as_object
+from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -166,10 +166,11 @@ def _call(
     seal = call.seal or {}
     own = seal.get("gemini") == request.model.id
     given = seal.get("id") if own else None
-    called[call.call] = _Called(call.name, given)
+    name = as_name(call.name)
+    called[call.call] = _Called(name, given)
     # The arguments as the model wrote them: decoded and encoded again they could differ.
     arguments = msgspec.Raw(as_object(call.arguments).encode())
-    function: JsonObject = {"name": call.name, "args": arguments}
+    function: JsonObject = {"name": name, "args": arguments}
     if given is not None:
         function = {"id": given, **function}
     signature = seal.get("thoughtSignature") if own else None

@@ -27,6 +27,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.stopped import stopped
 
 Number = int | float | None
 
@@ -84,6 +85,17 @@ class _Chunk(Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: JsonObject | str | None = None
+    # An error as some services write it: without an envelope.
+    message: str | None = None
+    type: str | None = None
+    code: str | int | None = None
+
+    @property
+    def problem(self) -> JsonObject | str | None:
+        """The error that this is, None where it is none."""
+        if self.error is not None or self.message is None or self.choices is not None:
+            return self.error
+        return {"message": self.message, "type": self.type, "code": self.code}
 
 
 class _Call(Struct):
@@ -133,8 +145,9 @@ class OpenAIDecoder:
             self.ended = True
             return
         chunk = _decode_chunk(data)
-        if chunk.error is not None:
-            self._failed = failures.from_event(self._provider, chunk.error, model=self._model)
+        problem = chunk.problem
+        if problem is not None:
+            self._failed = failures.from_event(self._provider, problem, model=self._model)
             self.ended = True
             return
         if chunk.usage is not None:
@@ -160,8 +173,12 @@ class OpenAIDecoder:
         events: list[StreamEvent] = []
         self._end_thought(events)
         stop = self._stop()
-        if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
+        called = any(call.name for call in self._calls)
+        if stop in {"end_turn", "tool_calls"} and not self._spoke and not called:
             return [*events, failures.empty(self._provider, self._model)]
+        if stop == "refusal" and not self._refused:
+            said = stopped(self._provider, self._finish or "refusal", spoke=self._spoke)
+            events.append(TextDelta(said))
         for call in self._calls:
             text = "".join(call.pieces)
             if not call.name or (stop == "max_tokens" and not is_object(text or "{}")):

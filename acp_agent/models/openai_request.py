@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.models.arguments import as_object
+from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -166,7 +166,7 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
             {
                 "id": call.call,
                 "type": "function",
-                "function": {"name": call.name, "arguments": as_object(call.arguments)},
+                "function": {"name": as_name(call.name), "arguments": as_object(call.arguments)},
                 **_sealed(call, provider),
             }
             for call in calls

@@ -26,6 +26,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.stopped import stopped
 
 
 class _Content(Struct):
@@ -79,7 +80,7 @@ class _Event(Struct):
     item: _Item | None = None
     response: _Response | None = None
     error: JsonObject | None = None
-    code: str | None = None
+    code: str | int | None = None
     message: str | None = None
 
 
@@ -164,6 +165,9 @@ class OpenAIResponsesDecoder:
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
             return [failures.empty(self._provider, self._model)]
         events: list[StreamEvent] = []
+        if stop == "refusal" and not self._refused:
+            said = stopped(self._provider, self._reason or "refusal", spoke=self._spoke)
+            events.append(TextDelta(said))
         for call in self._calls:
             text = "".join(call.pieces) or "{}"
             if not call.name or (stop == "max_tokens" and not is_object(text)):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.models.arguments import as_object
+from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -139,7 +139,7 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                     {
                         "type": "function_call",
                         "call_id": part.call,
-                        "name": part.name,
+                        "name": as_name(part.name),
                         "arguments": as_object(part.arguments),
                     }
                 )

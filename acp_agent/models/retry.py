@@ -93,7 +93,10 @@ async def retrying(
 async def _in_time(
     stream: AsyncIterator[Sequence[StreamEvent]], policy: RetryPolicy, request: ModelRequest
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
-    """The stream, ended with a failure where it begins too late or pauses too long."""
+    """The stream, ended with a failure where it begins too late or pauses too long.
+
+    An empty batch says that the provider is at work, though it has told nothing new.
+    """
     begun = False
     try:
         while True:
@@ -108,7 +111,7 @@ async def _in_time(
             except TimeoutError:
                 yield [failures.timed_out(request.model.provider, limit, begun=begun)]
                 return
-            begun = True
+            begun = begun or bool(batch)
             yield batch
     finally:
         if isinstance(stream, AsyncGenerator):

@@ -171,12 +171,70 @@ def test_a_limit_of_tokens_a_minute_is_no_overflow_in_a_stream_either() -> None:
         ({"retry-after": "-4"}, 0),
         ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "30s"}, 30),
+        ({"retry-after": "1m30s"}, 90),
+        ({"retry-after": "nan"}, 0),
+        ({"retry-after": "Sun, 06 Nov 999999 08:49:37 GMT"}, None),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
         ({}, None),
     ],
 )
 def test_the_time_to_wait_is_read(headers: dict[str, str], seconds: float | None) -> None:
     failed = failures.from_status(PROVIDER, 429, headers, b"", model="m")
     assert failed.retry_after == seconds
+
+
+def _googles(message: str, *details: object) -> dict[str, object]:
+    return {
+        "code": 429, "message": message, "status": "RESOURCE_EXHAUSTED", "details": list(details),
+    }  # fmt: skip
+
+
+_SOON = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.074s"}
+_DAILY = {
+    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+    "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}],
+}
+_PLAN = "You exceeded your current quota, please check your plan and billing details."
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "seconds"),
+    [
+        (_googles("Resource has been exhausted", _SOON), "rate_limit", 34.074),
+        (_googles(_PLAN, _SOON), "rate_limit", 34.074),
+        (_googles(f"{_PLAN} Please retry in 12.5s."), "rate_limit", 12.5),
+        (_googles(_PLAN, _DAILY, _SOON), "quota", None),
+        (_googles(_PLAN), "quota", None),
+        (_googles("Slow", "x", {"@type": "google.rpc.RetryInfo"}), "rate_limit", None),
+        (
+            {"code": "rate_limit_exceeded", "message": "Please try again in 1m0.5s. Visit us."},
+            "rate_limit",
+            60.5,
+        ),
+        ({"code": "slow_down", "message": "Retry after 20 seconds"}, "overloaded", 20),
+        ({"code": "rate_limit_exceeded", "message": "Try again in 120ms."}, "rate_limit", 0.12),
+        ({"code": "rate_limit_exceeded", "message": "Try again at 5"}, "rate_limit", None),
+    ],
+)
+def test_the_time_to_wait_is_read_where_only_the_error_says_it(
+    error: dict[str, object], kind: str, seconds: float | None
+) -> None:
+    body = msgspec.json.encode({"error": error})
+    answered = failures.from_status(PROVIDER, 429, {}, body, model="m")
+    streamed = failures.from_event(PROVIDER, error, model="m")
+    if kind != "overloaded":  # a status says more than a word
+        assert (answered.kind, answered.retry_after) == (kind, seconds)
+    assert (streamed.kind, streamed.retry_after) == (kind, seconds)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["invalid_prompt", "bio_policy", "misalignment_policy_violation", "image_too_large"],
+)
+def test_what_asking_again_cannot_change_is_not_asked_again(code: str) -> None:
+    failed = failures.from_event(PROVIDER, {"code": code, "message": "No."}, model="m")
+    assert failed.kind not in failures.RETRYABLE
 
 
 @pytest.mark.parametrize("key", ["two-lines-of\na-secret", "schlüssel-123456"])
@@ -192,6 +250,12 @@ async def test_a_key_that_no_header_can_carry_is_not_quoted_nor_tried_again(key:
         "DeepSeek cannot be asked: its key or one of its headers has line breaks or unusual "
         "characters. Set DEEPSEEK_API_KEY again, or run `acp-agent login deepseek`."
     )
+
+
+def test_an_answer_that_cannot_be_decompressed_is_asked_for_again() -> None:
+    broken = httpx2.DecodingError("invalid bit length")
+    failed = failures.from_exception(PROVIDER, broken, model="m", begun=True)
+    assert failed.kind in failures.RETRYABLE
 
 
 def test_an_error_that_nobody_foresaw_is_told_and_not_raised() -> None:

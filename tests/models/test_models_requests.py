@@ -143,6 +143,55 @@ def test_anthropic_gets_results_with_their_pictures_and_errors() -> None:
     assert text == {"type": "text", "text": "Go on."}
 
 
+def test_anthropic_gets_the_pictures_of_an_error_beside_it() -> None:
+    result = ToolResult(call=CallId("call_1"), text="It broke.", failed=True, images=(PICTURE,))
+    history: list[Message] = [
+        UserSide((UserText("Draw"),)),
+        ModelSide((AnswerCall(call=CallId("call_1"), name="draw", arguments="{}"),)),
+        UserSide((result, UserText("And now?"))),
+    ]
+    request = ask(*history, provider="anthropic", model_vision=True)
+    told, *rest = decoded("anthropic", request)["messages"][-1]["content"]
+    assert [part["type"] for part in told["content"]] == ["text"]
+    assert told["is_error"]
+    assert [part["type"] for part in rest] == ["text", "image", "text"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("read", "read"),
+        ("mcp__a-b__c_d", "mcp__a-b__c_d"),
+        ("browser.tabs.open", "browser_tabs_open"),
+        ("$lookup", "_lookup"),
+        ("3d", "_3d"),
+        ("-x", "_-x"),
+        ("", "_"),
+        ("über all", "_ber_all"),
+        ("x" * 100, "x" * 64),
+        ("9" * 100, "_" + "9" * 63),
+    ],
+)
+def test_a_call_of_what_is_no_tool_goes_back_under_a_name_that_every_api_takes(
+    name: str, sent: str
+) -> None:
+    history: list[Message] = [
+        UserSide((UserText("Hello"),)),
+        ModelSide((AnswerCall(call=CallId("call_1"), name=name, arguments="{}"),)),
+        UserSide((ToolResult(call=CallId("call_1"), text="no such tool", failed=True),)),
+    ]
+    request = ask(*history)
+    chat = msgspec.json.decode(openai_request.body(provider("openai"), request))
+    responses = msgspec.json.decode(openai_responses_request.body(provider("openai"), request))
+    claude = msgspec.json.decode(anthropic_request.body(provider("anthropic"), request))
+    gemini = msgspec.json.decode(gemini_request.body(request))
+    assert chat["messages"][2]["tool_calls"][0]["function"]["name"] == sent
+    assert responses["input"][1]["name"] == sent
+    assert claude["messages"][1]["content"][0]["name"] == sent
+    assert gemini["contents"][1]["parts"][0]["functionCall"]["name"] == sent
+    assert gemini["contents"][2]["parts"][0]["functionResponse"]["name"] == sent
+
+
 def test_anthropic_is_told_what_to_cache_without_a_mark_that_moves() -> None:
     sent = decoded("anthropic", ask(*HISTORY, provider="anthropic", tools=[TOOL]))
     assert sent["cache_control"] == {"type": "ephemeral"}

@@ -6,6 +6,7 @@ from types import AsyncGeneratorType
 
 import pytest
 
+from acp_agent.models import exchange
 from acp_agent.models.base import (
     Driver,
     Failed,
@@ -17,7 +18,17 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.retry import RetryPolicy, retrying
 from tests.support.model_asking import Gathered, ask, driver_for, gather
-from tests.support.model_server import Cut, Drop, ModelServer, Raw, Reply, Stall, Status, answer
+from tests.support.model_server import (
+    Cut,
+    Drop,
+    ModelServer,
+    Pause,
+    Raw,
+    Reply,
+    Stall,
+    Status,
+    answer,
+)
 
 POLICY = RetryPolicy(retries=4, first_byte=5, stall=5)
 
@@ -175,6 +186,27 @@ async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(
     assert "paused" in retry.reason
     assert got.text == "HalfWhole."
     await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
+
+
+async def test_a_provider_that_says_that_it_is_still_there_is_waited_for(
+    driver: Driver, server: ModelServer
+) -> None:
+    signs = [step for _ in range(8) for step in (Raw(b": still there\n\n"), Pause(0.03))]
+    server.add(answer(*signs, "At last."))
+    got = await tried(driver, RetryPolicy(retries=0, first_byte=0.15))
+    assert got.text == "At last."
+    assert isinstance(got.last, Finished)
+
+
+async def test_a_provider_that_says_nothing_else_is_not_waited_for_for_ever(
+    driver: Driver, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "_STILL_THERE", 0.05)
+    signs = [step for _ in range(200) for step in (Raw(b": still there\n\n"), Pause(0.01))]
+    server.add(answer(*signs, "At last."))
+    got = await tried(driver, RetryPolicy(retries=0, first_byte=0.1))
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == "timeout"
 
 
 async def test_a_wait_can_be_cancelled(driver: Driver, server: ModelServer) -> None:

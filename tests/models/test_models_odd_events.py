@@ -1,0 +1,239 @@
+"""Events that an API did not have yesterday, or that a service writes its own way."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from acp_agent.models.anthropic_events import AnthropicDecoder
+from acp_agent.models.base import Failed, Finished, StreamEvent
+from acp_agent.models.exchange import Decoder
+from acp_agent.models.gemini_events import GeminiDecoder
+from acp_agent.models.openai_events import OpenAIDecoder
+from acp_agent.models.openai_responses_events import OpenAIResponsesDecoder
+from acp_agent.models.providers import Provider
+from tests.support.model_asking import Gathered
+
+Json = dict[str, Any]
+PROVIDER = Provider(id="p", name="Somebody", api="openai", base_url="http://127.0.0.1:1/v1")
+DECODERS: dict[str, type[Any]] = {
+    "openai": OpenAIDecoder,
+    "openai_responses": OpenAIResponsesDecoder,
+    "anthropic": AnthropicDecoder,
+    "gemini": GeminiDecoder,
+}
+
+
+def read(api: str, *events: Json | bytes) -> Gathered:
+    decoder: Decoder = DECODERS[api](PROVIDER, "model-a")
+    told: list[StreamEvent] = []
+    for event in events:
+        decoder.feed(event if isinstance(event, bytes) else json.dumps(event).encode(), told)
+        if decoder.ended:
+            break
+    return Gathered([*told, *decoder.end()])
+
+
+def block(index: int, start: Json, *deltas: Json) -> list[Json]:
+    """A content block of Anthropic's, from its start to its end."""
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def ended(stop: str, **more: Any) -> Json:
+    return {"type": "message_delta", "delta": {"stop_reason": stop, **more}, "usage": {}}
+
+
+def candidate(*parts: Json, **more: Any) -> Json:
+    return {"candidates": [{"content": {"parts": list(parts)}, **more}]}
+
+
+SAID = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hello."})
+HELLO = {"type": "response.output_text.delta", "output_index": 1, "delta": "Hello."}
+COMPLETED = {"type": "response.completed", "response": {"usage": None}}
+DONE = {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
+SPOKEN = candidate({"text": "Hello."}, finishReason="STOP")
+
+
+@pytest.mark.parametrize(
+    ("api", "events"),
+    [
+        ("anthropic", [{"type": "novel", "index": "x", "delta": 5}, *SAID, ended("end_turn")]),
+        ("anthropic", [{"index": 3}, *SAID, ended("end_turn")]),
+        (
+            "anthropic",
+            [
+                *block(
+                    9,
+                    {"type": "novel", "text": {"a": 1}, "data": [1], "name": 5, "input": "x"},
+                    {"type": "novel_delta", "text": {"b": 2}, "partial_json": 7},
+                ),
+                *SAID,
+                ended("end_turn", stop_details=[]),
+            ],
+        ),
+        (
+            "openai_responses",
+            [
+                {"type": "keepalive", "sequence_number": 3},
+                {"type": "response.novel", "item": [1], "delta": 5, "message": {"a": 1}, "code": 7},
+                {
+                    "type": "response.output_item.added",
+                    "output_index": 0,
+                    "item": {"type": "tool_search_call", "arguments": {"query": "x"}},
+                },
+                HELLO,
+                COMPLETED,
+            ],
+        ),
+        ("openai", [{"choices": [{"delta": {"reasoning": {"novel": 1}}}], "usage": []}, DONE]),
+        ("openai", [{"choices": [None, 5]}, {"choices": "none"}, DONE]),
+        ("gemini", [candidate({"text": None, "thought": None, "functionCall": "x"}), SPOKEN]),
+        ("gemini", [{"usageMetadata": [1], "promptFeedback": "x"}, SPOKEN]),
+    ],
+)
+def test_what_is_not_known_of_an_api_is_passed_over(api: str, events: Sequence[Json]) -> None:
+    got = read(api, *events)
+    assert got.text == "Hello."
+    assert got.finished.stop == "end_turn"
+
+
+def test_numbers_that_are_written_as_text_are_understood() -> None:
+    call = {"index": "0", "id": "a", "function": {"name": "read", "arguments": "{}"}}
+    other = {"index": "1", "id": "b", "function": {"name": "write", "arguments": "{}"}}
+    got = read(
+        "openai",
+        {"choices": [{"delta": {"tool_calls": [call]}}, {"delta": {"tool_calls": [other]}}]},
+        {"choices": [{"finish_reason": "tool_calls"}], "usage": {"prompt_tokens": "12"}},
+    )
+    assert got.calls == [("read", "{}"), ("write", "{}")]
+    assert got.finished.usage.input == 12
+
+
+def test_half_a_character_beside_a_call_costs_neither() -> None:
+    half = (
+        b'{"candidates":[{"content":{"parts":[{"text":"x\\ud83d"},'
+        b'{"functionCall":{"name":"read","args":{"path":"a"}}}]},"finishReason":"STOP"}]}'
+    )
+    got = read("gemini", half)
+    assert got.text == "x\ud83d"
+    assert [(name, json.loads(arguments)) for name, arguments in got.calls] == [
+        ("read", {"path": "a"})
+    ]
+
+
+def test_what_a_provider_asks_of_its_own_tools_gets_into_no_call() -> None:
+    got = read(
+        "anthropic",
+        *block(
+            0,
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+            {"type": "input_json_delta", "partial_json": '{"query": "x"}'},
+        ),
+        *block(
+            1,
+            {"type": "tool_use", "id": "t", "name": "read", "input": {}},
+            {"type": "input_json_delta", "partial_json": '{"path": "a"}'},
+        ),
+        ended("tool_use"),
+    )
+    assert got.calls == [("read", '{"path": "a"}')]
+    assert got.pieces == {0: '{"path": "a"}'}
+
+
+WHY = {"type": "refusal", "category": "cyber", "explanation": "It could do harm."}
+
+
+@pytest.mark.parametrize(
+    ("api", "events", "shown"),
+    [
+        (
+            "anthropic",
+            [ended("refusal", stop_details=WHY)],
+            "[Somebody stopped the answer: cyber. It could do harm.]",
+        ),
+        (
+            "anthropic",
+            [*SAID, ended("refusal", stop_details=None)],
+            "Hello.\n\n[Somebody stopped the answer: refusal.]",
+        ),
+        (
+            "openai",
+            [{"choices": [{"delta": {}, "finish_reason": "content_filter"}]}],
+            "[Somebody stopped the answer: content_filter.]",
+        ),
+        (
+            "openai_responses",
+            [
+                HELLO,
+                {
+                    "type": "response.incomplete",
+                    "response": {"incomplete_details": {"reason": "content_filter"}},
+                },
+            ],
+            "Hello.\n\n[Somebody stopped the answer: content_filter.]",
+        ),
+        (
+            "gemini",
+            [candidate({"text": "Hello."}, finishReason="SAFETY", finishMessage="Why.")],
+            "Hello.\n\n[Somebody stopped the answer: SAFETY. Why.]",
+        ),
+        (
+            "gemini",
+            [{"promptFeedback": {"blockReason": "JAILBREAK", "blockReasonMessage": "Why."}}],
+            "[Somebody stopped the answer: JAILBREAK. Why.]",
+        ),
+        # What the model itself says to refuse needs no further words.
+        (
+            "openai",
+            [{"choices": [{"delta": {"refusal": "I will not."}, "finish_reason": "stop"}]}],
+            "I will not.",
+        ),
+    ],
+)
+def test_who_is_refused_an_answer_reads_why(api: str, events: list[Json], shown: str) -> None:
+    got = read(api, *events)
+    assert got.text == shown
+    assert got.finished.stop == "refusal"
+
+
+def test_an_answer_that_is_to_be_continued_is_one_that_was_too_long() -> None:
+    got = read("gemini", candidate({"text": "Hello."}, finishReason="CONTINUATION"))
+    assert got.last == Finished(stop="max_tokens")
+
+
+def test_a_signature_that_comes_without_a_text_is_kept() -> None:
+    got = read(
+        "gemini", candidate({"text": "Hello."}), candidate({"thoughtSignature": "s"}), SPOKEN
+    )
+    assert [seal["thoughtSignature"] for seal in got.seals] == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        (
+            {"object": "error", "message": "maximum context length is 8", "code": 400},
+            "overflow",
+        ),
+        ({"message": "Slow down", "code": "rate_limit_exceeded"}, "rate_limit"),
+        ({"message": "Bad key", "type": "authentication_error"}, "auth"),
+    ],
+)
+def test_an_error_without_an_envelope_is_told_as_the_error_it_is(event: Json, kind: str) -> None:
+    got = read("openai", event)
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == kind
+
+
+def test_an_answer_of_nothing_but_a_call_without_a_name_is_empty() -> None:
+    piece = {"index": 0, "id": "a", "function": {"arguments": "{}"}}
+    got = read(
+        "openai", {"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]}
+    )
+    assert isinstance(got.last, Failed)
+    assert got.last.kind == "empty"
