@@ -14,6 +14,7 @@ from acp_agent.cli.editor import Asked
 from acp_agent.cli.inert import unmasked
 from acp_agent.cli.output import lines_of, visible
 from acp_agent.cli.words import words
+from acp_agent.config.amounts import decimal
 from protocol.v1 import types as acp
 
 Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]
@@ -128,7 +129,7 @@ class Screen:
             used, size = f"{usage.used:,}", f"{usage.size:,}"
             parts.append(words("context: {used} of {size} tokens", used=used, size=size))
             if usage.cost is not None:
-                cost = f"{usage.cost.amount:.4f} {usage.cost.currency}"
+                cost = f"{decimal(usage.cost.amount)} {usage.cost.currency}"
                 parts.append(words("cost: {cost}", cost=cost))
         self._line(" | ".join(parts), "dim")
         if session is not None:

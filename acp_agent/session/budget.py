@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from acp_agent.config.amounts import dollars
 from acp_agent.config.types import BudgetConfig
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo
@@ -225,12 +226,6 @@ def midnight(now: datetime | None = None) -> int:
     today = (now or datetime.now().astimezone()).date()
     # Not from the offset of now: on two days of the year midnight had another one.
     return int(datetime.combine(today, time.min).astimezone().timestamp() * 1000)
-
-
-def dollars(amount: float) -> str:
-    """An amount of US dollars: small ones with the digits that count."""
-    digits = 2 if amount >= 1 or not amount else 4
-    return f"${amount:,.{digits}f}"
 
 
 def _configured(config: BudgetConfig, scope: Scope, unit: Unit) -> float | None:

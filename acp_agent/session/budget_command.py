@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from acp_agent.config.amounts import dollars
 from acp_agent.config.words import Words
 from acp_agent.events import ConfigChanged
-from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit, dollars
+from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
 
 _AMOUNT = re.compile(
-    r"(?P<money>\$)?\s*(?P<number>\d{1,12}(?:\.\d{1,6})?)\s*(?P<scale>[kKmM])?\s*"
-    r"(?P<unit>\$|usd|tokens?)?",
-    re.IGNORECASE,
+    r"(?P<dollar>\$)?\s*(?P<number>(?:\d{1,12}|\d{1,3}(?:[,_]\d{3}){1,3})(?:\.\d{1,12})?)\s*"
+    r"(?P<scale>[km])?\s*(?P<unit>\$|usd|tokens?)?",
+    re.ASCII | re.IGNORECASE,
 )
 _SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
 
@@ -57,9 +59,14 @@ def _changes(amount: str) -> dict[Unit, str] | None:
     found = _AMOUNT.fullmatch(amount)
     if found is None:
         return None
-    number = float(found["number"]) * _SCALES[(found["scale"] or "").lower()]
-    if found["money"] or (found["unit"] or "").lower() in {"$", "usd"}:
-        return {"cost": f"{number:g}"}
+    # Exact, as the user wrote it: a number of tokens must be one.
+    number = Decimal(re.sub("[,_]", "", found["number"]))
+    number *= _SCALES[(found["scale"] or "").lower()]
+    unit = (found["unit"] or "").lower()
+    if unit in {"$", "usd"} or (found["dollar"] and not unit):
+        return {"cost": f"{number:f}"}
+    if found["dollar"] or number != number.to_integral_value():
+        return None
     return {"tokens": f"{number:.0f}"}
 
 

@@ -140,6 +140,10 @@ async def find_command(
         if prompt.command.name == name:
             return await _fetched(prompt, rest, cancelled)
     found = None if skills is None else await skills(name, rest)
+    if found is None and name == "loop":
+        from acp_agent.session.loop_command import loop_command  # noqa: PLC0415 - rarely needed
+
+        return await loop_command(rest, lambda said: find_command(said, prompts, cancelled, skills))
     return found or _command(name, rest)
 
 
@@ -183,8 +187,6 @@ def _command(name: str, rest: str) -> FoundCommand | None:
             from acp_agent.session.budget_command import budget_command  # noqa: PLC0415 - rare
 
             return FoundCommand(answer=lambda session: budget_command(session, rest))
-        case "loop":
-            return _loop(rest)
         case "compact":
             return FoundCommand(work=lambda host: _compact(host, rest), wish=rest)
         case "rewind":
@@ -210,11 +212,13 @@ async def _help(session: Session) -> str:
 
 
 async def _status(session: Session) -> str:
+    from acp_agent.config.amounts import dollars  # noqa: PLC0415 - not at start
+
     words = session.services.words
     options = ", ".join(
         f"{option.name.lower()} {option.current}" for option in session.settings.options()
     )
-    cost = words("unknown") if session.state.cost is None else f"${session.state.cost:.4f}"
+    cost = words("unknown") if session.state.cost is None else dollars(session.state.cost)
     lines = [
         words("- Session `{session}` in `{folder}`", session=session.session, folder=session.cwd),
         words("- Now: {options}", options=options),
@@ -224,15 +228,6 @@ async def _status(session: Session) -> str:
     if session.queue.waiting:
         lines.append(words("- Prompts that wait: {count}", count=session.queue.waiting))
     return "\n".join(lines)
-
-
-def _loop(rest: str) -> FoundCommand:
-    from acp_agent.session.repetition import parse_loop, usage  # noqa: PLC0415 - rarely needed
-
-    repetition = parse_loop(rest)
-    if repetition is None:
-        return FoundCommand(answer=usage)
-    return FoundCommand(ask=repetition.told, repetition=repetition)
 
 
 async def _jobs(session: Session) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from importlib.resources import files as package_files
 
+from acp_agent.config.amounts import decimal
 from acp_agent.config.words import Language
 
 
@@ -47,8 +48,7 @@ class PageWords:
 
     def money(self, dollars: float, unpriced: int = 0) -> str:
         """US dollars; `+?` where the price of some requests is not known."""
-        digits = 2 if dollars >= 1 else 4
-        known = f"${dollars:,.{digits}f}"
+        known = f"${decimal(dollars, 2 if dollars >= 1 else 4)}"
         if not unpriced:
             return known
         return f"{known} +?" if dollars else "?"

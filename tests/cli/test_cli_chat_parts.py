@@ -220,6 +220,12 @@ def test_every_permission_option_has_a_letter_of_its_own() -> None:
     assert list(given) == ["y", "1", "a", "n", "d", "2"]
 
 
+def test_the_toolbar_shows_no_cost_as_zero_that_is_not() -> None:
+    state = SessionState()
+    state.update(acp.UsageUpdate(used=50, size=200, cost=acp.Cost(amount=3e-5, currency="USD")))
+    assert "0.00003 USD" in toolbar(state, 80, waiting=0)
+
+
 def test_the_toolbar_drops_what_matters_least_where_it_is_narrow() -> None:
     state = SessionState()
     state.update(acp.UsageUpdate(used=50, size=200, cost=acp.Cost(amount=1.5, currency="USD")))

@@ -11,7 +11,7 @@ import pytest
 from acp_agent.content import TextBlock
 from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage
 from acp_agent.ids import MessageId
-from acp_agent.session.budget import NO_PRICE, dollars, midnight
+from acp_agent.session.budget import NO_PRICE, midnight
 from acp_agent.session.session import Session
 from tests.support.model_server import Answer, Call, ModelServer, answer
 from tests.support.open_session import MODEL, Desk, open_desk
@@ -213,13 +213,50 @@ async def test_the_command_shows_what_was_spent_and_changes_what_may_be(
         assert await desk.say("Go") == "end_turn"
 
 
-@pytest.mark.parametrize("rest", ["week $2", "turn lots", "turn -1", "turn $"])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "week $2",
+        "turn lots",
+        "turn -1",
+        "turn $",
+        "turn 0.4",
+        "turn 1.2345k",
+        "turn $2 tokens",
+        "turn 20,00",
+        "turn $0,50",
+        "turn 1e3",
+        "turn €5",
+    ],
+)
 async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
     rest: str, desk: Desk
 ) -> None:
     await desk.say(f"/budget {rest}")
     assert "Say for instance" in spoken(desk)
     assert not desk.session.workbench.budget.limits
+
+
+@pytest.mark.parametrize(
+    ("amount", "most"),
+    [
+        ("$0.000001", "$0.00 of $0.000001"),
+        ("$0.0000001", "$0.00 of $0.0000001"),
+        ("$1,234,567.89", "$0.00 of $1,234,567.89"),
+        ("2 usd", "$0.00 of $2.00"),
+        ("$1.5k", "$0.00 of $1,500.00"),
+        ("2,000", "0 tokens of 2,000 tokens"),
+        ("2_000_000", "0 tokens of 2,000,000 tokens"),
+        ("0.5k tokens", "0 tokens of 500 tokens"),
+        ("0", "0 tokens of 0 tokens"),
+    ],
+)
+async def test_a_budget_is_taken_and_shown_exactly_as_it_was_given(
+    amount: str, most: str, desk: Desk
+) -> None:
+    await desk.say(f"/budget day {amount}")
+    (line,) = [line for line in spoken(desk).splitlines() if "Today" in line]
+    assert most in line
 
 
 async def test_a_changed_budget_holds_when_the_session_is_opened_again(
@@ -249,15 +286,6 @@ async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(
 def test_a_day_begins_at_the_users_own_midnight() -> None:
     now = datetime(2026, 11, 22, 0, 30).astimezone()
     assert midnight(now) == int(now.replace(minute=0).timestamp() * 1000)
-
-
-def test_small_amounts_show_the_digits_that_count() -> None:
-    assert [dollars(amount) for amount in (0, 0.00321, 12.5, 1234)] == [
-        "$0.00",
-        "$0.0032",
-        "$12.50",
-        "$1,234.00",
-    ]
 
 
 async def _say(desk: Desk, session: Session, text: str) -> str:

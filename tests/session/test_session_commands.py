@@ -31,7 +31,7 @@ async def test_status_tells_the_model_the_mode_and_the_cost(
     await desk.say("/status")
     assert "model openai/gpt-5" in told(desk)
     assert "mode ask" in told(desk)
-    assert "Cost so far: $0.0001" in told(desk)  # 10 tokens at 1 $/M, and 5 at 10 $/M
+    assert "Cost so far: $0.00006" in told(desk)  # 10 tokens at 1 $/M, and 5 at 10 $/M
     assert desk.session.session in told(desk)
 
 

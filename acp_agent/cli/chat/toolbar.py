@@ -7,6 +7,7 @@ from rich.cells import cell_len, set_cell_size
 from acp_agent.cli.chat.state import SessionState
 from acp_agent.cli.inert import one_line
 from acp_agent.cli.words import words
+from acp_agent.config.amounts import decimal
 
 
 def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
@@ -29,7 +30,7 @@ def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
             share = f"{min(usage.used / usage.size, 9.99):.0%}"
             facts.append((7, words("context {share}", share=share)))
         if usage.cost is not None:
-            facts.append((6, f"{usage.cost.amount:.2f} {one_line(usage.cost.currency, 5)}"))
+            facts.append((6, f"{decimal(usage.cost.amount, 2)} {one_line(usage.cost.currency, 5)}"))
     if state.model:
         facts.append((4, one_line(state.model, 40)))
     if state.title:

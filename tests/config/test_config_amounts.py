@@ -1,0 +1,30 @@
+"""How amounts of money are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from acp_agent.config.amounts import decimal, dollars
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0, "$0.00"),
+        (0.00321, "$0.0032"),
+        (0.000_001, "$0.000001"),
+        (0.000_099_6, "$0.0001"),
+        (0.000_012_34, "$0.000012"),
+        (12.5, "$12.50"),
+        (1234, "$1,234.00"),
+    ],
+)
+def test_small_amounts_show_the_digits_that_count(amount: float, shown: str) -> None:
+    assert dollars(amount) == shown
+
+
+@given(st.floats(min_value=0, allow_infinity=False), st.sampled_from([2, 4, 6]))
+def test_no_amount_is_shown_as_zero_that_is_not(amount: float, least: int) -> None:
+    assert (float(decimal(amount, least).replace(",", "")) == 0) == (amount == 0)
+    assert (float(dollars(amount)[1:].replace(",", "")) == 0) == (amount == 0)
