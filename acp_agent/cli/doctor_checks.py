@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec import Struct
 
 from acp_agent.cli.version import installed_version
@@ -168,7 +169,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         origin = origins[provider.id]
         key = words("key from {place}", place=origin.name) if origin else words("needs no key")
         what = words(
-            "{name}: {address}, {key}", name=provider.id, address=provider.base_url, key=key
+            "{name}: {address}, {key}", name=provider.id, address=provider.address, key=key
         )
         if offline:
             return Finding("info", what)
@@ -211,7 +212,8 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         providers = await asyncio.to_thread(load_providers, config, secrets, environ)
         if offline and not config.model and not any(p.key for p in providers.values()):
             return [Finding("info", words("not examined: it depends on a local server's answer"))]
-        models = Models(config, secrets, environ)
+        # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).
+        models = Models(msgspec.structs.replace(config, fallback=[]), secrets, environ)
         setup = Setup(environ=environ, paths=paths, config=config, secrets=secrets)
         try:
             choice = await chosen_model(setup, models, providers)

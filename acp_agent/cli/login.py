@@ -53,9 +53,7 @@ def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) ->
     provider = _find(name, providers) if name else _ask_provider(providers)
     if not provider.key_required:
         say(
-            words(
-                "{name} at {address} needs no key.", name=provider.name, address=provider.base_url
-            )
+            words("{name} at {address} needs no key.", name=provider.name, address=provider.address)
         )
     key = check_key(sys.stdin.readline() if from_stdin else _ask_key(provider))
     if check and not _try(provider, key):
@@ -126,7 +124,7 @@ def _try(provider: Provider, key: str) -> bool:
         say(
             words(
                 "The key could not be tried: {address} {answer}. It is kept anyway.",
-                address=provider.base_url,
+                address=provider.address,
                 answer=told(answer.detail),
             )
         )

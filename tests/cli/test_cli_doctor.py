@@ -143,6 +143,43 @@ def test_a_model_that_is_named_and_cannot_be_used_is_broken(tmp_path: Path) -> N
     assert states(parts["Model"]) == ["broken"]
 
 
+def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with_its_line(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "agent" / "config.toml"
+    file.parent.mkdir()
+    file.write_text(
+        'small_model = "opnai/mini"\nvision_model = "anthropic/claude-sonnet-5-5"\n'
+        'fallback = ["demo/demo", "nobody/x"]\n[models."antropic/x"]\nwindow = 5000\n'
+        '[skills.a]\nmodel = "small"\n[agents.b]\nmodel = "nobody/y"\n'
+        '[agents.c]\nmodel = "nobody/y"\nenabled = false\n',
+    )
+    status, parts = doctor(tmp_path, "--offline")
+    told = {
+        finding["what"].partition("config.toml:")[2]: finding["state"]
+        for finding in parts["Model"]
+        if "config.toml" in finding["what"]
+    }
+    assert status == 1
+    assert [(what.split(": ")[:2], state) for what, state in told.items()] == [
+        (["3", "fallback[1]"], "broken"),
+        (["1", "small_model"], "missing"),
+        (["2", "vision_model"], "missing"),
+        (["4", 'models."antropic/x"'], "missing"),
+        (["9", "agents.b.model"], "missing"),
+    ]
+    assert any("set ANTHROPIC_API_KEY" in what for what in told)
+
+
+def test_an_address_is_shown_without_the_credentials_in_it(tmp_path: Path) -> None:
+    with provider(KEY) as served:
+        host = served.url.removeprefix("http://")
+        environ = {"OPENAI_BASE_URL": f"http://me:{KEY}@{host}/v1?key={KEY}"}
+        _, parts = doctor(tmp_path, environ=environ)  # it looks for the key
+    (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
+    assert f"openai: http://{host}/v1," in openai["what"]
+
+
 def test_a_damaged_journal_is_broken_and_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "sessions.db"
     file.parent.mkdir()
