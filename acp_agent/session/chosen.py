@@ -23,15 +23,19 @@ if TYPE_CHECKING:  # brings pydantic
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
-    """A model and how much it reasons; `uses` says which tools it has, and what else it may."""
+    """A model and how much it reasons; `uses` says which tools it has, and what else it may.
+
+    Those that `always` names it has whatever that says.
+    """
 
     model: ModelInfo
     thought_level: ThoughtLevel | None
     uses: Uses
+    always: tuple[str, ...] = ()
 
     def of(self, toolset: Toolset) -> Toolset:
         """The tools among these that may be used."""
-        return toolset.only(self.uses.allows)
+        return toolset.only(lambda tool: tool in self.always or self.uses.allows(tool))
 
 
 def choose(

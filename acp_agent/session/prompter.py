@@ -145,7 +145,7 @@ class Prompter:
         if command.work is not None:
             return words(command.refusal or WISH_HEARD)
         if command.repetition is not None and self._session.turns.takes_words:
-            from acp_agent.session.repetition import turn_runs  # noqa: PLC0415 - rarely needed
+            from acp_agent.session.loop_command import turn_runs  # noqa: PLC0415 - rarely needed
 
             return turn_runs(words)
         return None if command.answer is None else await command.answer(self._session)
