@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, structs
 
@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-
-class Asked(Protocol):
-    """What requests can be sent to: a `Connection`, or one in a session's name."""
-
-    async def request(
-        self,
-        method: Method[P, R],
-        params: P,
-        *,
-        timeout: float | None = None,
-        late: Callable[[R], None] | None = None,
-    ) -> R:
-        """Ask and wait for the answer; see `Connection.request`."""
-        ...
 
 
 class SessionRequests:
@@ -59,6 +44,10 @@ class SessionRequests:
         if trace is not None and isinstance(params, Struct):
             params = structs.replace(params, meta=trace.meta)
         return await self._connection.request(method, params, timeout=timeout, late=late)
+
+
+# What requests can be sent to, in a session's name or outside of any.
+Asked = Connection | SessionRequests
 
 
 async def users_answer(asking: Awaitable[R]) -> R:

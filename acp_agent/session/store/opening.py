@@ -204,17 +204,15 @@ def _open_to_write(path: Path, migrations: tuple[Migration, ...]) -> sqlite3.Con
 def _open_to_read(path: Path, version: int) -> sqlite3.Connection:
     """Open without writing; where no log can be made beside the file, as an immutable one."""
     try:
-        connection = _connect(path, "mode=ro")
-        try:
-            _check_identity(Identity(connection), path, version)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        return _open_checked(path, "mode=ro", version)
     except sqlite3.Error:
         if _has_log(path, "-wal", "-journal"):
             raise  # what the log holds would be missing
-    connection = _connect(path, "mode=ro&immutable=1")
+    return _open_checked(path, "mode=ro&immutable=1", version)
+
+
+def _open_checked(path: Path, query: str, version: int) -> sqlite3.Connection:
+    connection = _connect(path, query)
     try:
         _check_identity(Identity(connection), path, version)
     except BaseException:

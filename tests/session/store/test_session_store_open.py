@@ -81,11 +81,16 @@ async def test_a_link_leads_to_the_same_journal_and_the_same_locks(tmp_path: Pat
     await other.close()
 
 
-def foreign_database(path: Path) -> None:
+def written(path: Path, *statements: str) -> None:
     database = sqlite3.connect(path)
-    database.execute("CREATE TABLE photos (id INTEGER)")
+    for statement in statements:
+        database.execute(statement)
     database.commit()
     database.close()
+
+
+def foreign_database(path: Path) -> None:
+    written(path, "CREATE TABLE photos (id INTEGER)")
 
 
 def foreign_database_with_a_log(path: Path) -> None:
@@ -103,19 +108,11 @@ def foreign_database_with_a_log(path: Path) -> None:
 
 
 def foreign_application(path: Path) -> None:
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA application_id = 12345")
-    database.execute("CREATE TABLE sessions (id INTEGER)")
-    database.commit()
-    database.close()
+    written(path, "PRAGMA application_id = 12345", "CREATE TABLE sessions (id INTEGER)")
 
 
 def foreign_version(path: Path) -> None:
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 1")
-    database.execute("CREATE TABLE events (id INTEGER)")
-    database.commit()
-    database.close()
+    written(path, "PRAGMA user_version = 1", "CREATE TABLE events (id INTEGER)")
 
 
 def text_file(path: Path) -> None:
