@@ -8,7 +8,6 @@ own `cache_control` stands for one on its last block.
 
 import copy
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -31,12 +30,6 @@ from tests.support.model_server import ModelServer, answer
 
 LOOKBACK = 20  # blocks
 TOOL = ToolSpec(name="read", description="Read a file.", parameters={"type": "object"})
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
 
 
 class Cache:

@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,12 +28,6 @@ from tests.support.model_asking import (
     vertex_provider,
 )
 from tests.support.model_server import Call, ModelServer, Raw, Request, Thought, answer
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
 
 
 async def asked(server: ModelServer, driver: Driver, model: str = "scripted-model") -> Request:

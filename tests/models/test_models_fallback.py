@@ -1,6 +1,6 @@
 """Another model, when the chosen one cannot be had."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -30,12 +30,6 @@ from tests.support.model_server import (
 )
 
 OTHERS = [ModelInfo(provider="anthropic", id="second"), ModelInfo(provider="gemini", id="third")]
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
 
 
 async def asked(

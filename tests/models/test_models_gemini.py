@@ -40,12 +40,6 @@ HELLO = UserSide((UserText("Hello"),))
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture
 async def driver(server: ModelServer) -> AsyncIterator[Driver]:
     made = driver_for("gemini", server)
     yield made

@@ -1,7 +1,7 @@
 """What differs among the services that speak OpenAI's chat API."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -37,12 +37,6 @@ def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
 def piece(**fields: Any) -> dict[str, Any]:
     function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
     return delta(tool_calls=[{**fields, "function": function}])
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])

@@ -70,12 +70,6 @@ HISTORY: list[Message] = [
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture
 async def driver(server: ModelServer) -> AsyncIterator[Driver]:
     made = driver_for("openai_responses", server)
     yield made

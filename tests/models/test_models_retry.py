@@ -33,12 +33,6 @@ from tests.support.model_server import (
 POLICY = RetryPolicy(retries=4, first_byte=5, stall=5)
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
-
-
 @pytest.fixture(params=["openai", "anthropic"])
 async def driver(request: pytest.FixtureRequest, server: ModelServer) -> AsyncIterator[Driver]:
     made = driver_for(request.param, server)

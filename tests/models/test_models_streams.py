@@ -38,12 +38,6 @@ APIS = ("openai", "openai_responses", "anthropic", "gemini", "bedrock", "vertex"
 IN_PIECES = tuple(api for api in APIS if api != "gemini")
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
-
-
 def sent_by(*apis: str) -> pytest.MarkDecorator:
     """With the driver of each of these APIs alone."""
     return pytest.mark.parametrize("driver", apis, indirect=True)

@@ -7,7 +7,7 @@ them by the rules of its API (tests/support/model_rules.py).
 
 import itertools
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -149,12 +149,6 @@ class Conversation:
         for id_, call in zip(ids, calls, strict=True):
             images = (PICTURE,) if call.name == "draw" else ()
             self.add(ToolEnded(call=id_, result="done", images=images))
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
 
 
 async def history(api: str, server: ModelServer, model: ModelInfo) -> Conversation:

@@ -1,6 +1,6 @@
 """Our decoding held against the SDKs' own typed streams, on the same bytes."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -42,12 +42,6 @@ SCRIPTS = {
     "what a message was for": answer("I look.", Call("list", {}), phase="commentary"),
     "an answer that became too long": answer("It is", stop="max_output_tokens"),
 }  # fmt: skip
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as running:
-        yield running
 
 
 async def typed_openai(server: ModelServer, script: Answer) -> dict[str, Any]:
