@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -16,27 +15,12 @@ from acp_agent.models.endpoints import Endpoint, endpoint
 from acp_agent.models.headers import credentials_in
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
+from tests.models.configured_models import models
 from tests.support.model_asking import ask, gather
 from tests.support.model_server import ModelServer, Request, Status, answer
 
 TOKEN = "gateway-token-0123456789"
 OWN = "sk-the-users-own-0123456789"
-
-
-class Keys:
-    """Keys of the environment, as the configuration's secrets give them."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self.environ = environ
-
-    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
-        return next((self.environ[name] for name in key_env if name in self.environ), None)
-
-
-def models(config: Config | None = None, **environ: str) -> Models:
-    """Nothing answers on this machine, and no key is there but those given."""
-    given = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1", **environ}
-    return Models(config or Config(), Keys(given), given)
 
 
 def of(found: Models, name: str) -> Provider:

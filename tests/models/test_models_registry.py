@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -17,25 +16,9 @@ from acp_agent.models.endpoints import endpoint
 from acp_agent.models.local import served_models
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
+from tests.models.configured_models import NOWHERE, Keys, models
 from tests.support.model_asking import ask, gather
 from tests.support.model_server import ModelServer, answer
-
-NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}  # the discard port: nothing answers
-
-
-class Keys:
-    """Keys of the environment, as the configuration's secrets give them."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self.environ = environ
-
-    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
-        return next((self.environ[name] for name in key_env if name in self.environ), None)
-
-
-def models(config: Config | None = None, **environ: str) -> Models:
-    given = {**NOWHERE, **environ}
-    return Models(config or Config(), Keys(given), given)
 
 
 def provider(found: Models, name: str) -> Provider:

@@ -1,0 +1,26 @@
+"""The models of a configuration, on a machine on which nothing answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from acp_agent.config.types import Config
+from acp_agent.models.registry import Models
+
+NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}  # the discard port: nothing answers
+
+
+class Keys:
+    """Keys of the environment, as the configuration's secrets give them."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+
+    def get(self, provider: str, key_env: Sequence[str]) -> str | None:
+        return next((self.environ[name] for name in key_env if name in self.environ), None)
+
+
+def models(config: Config | None = None, **environ: str) -> Models:
+    """No key is there but those given."""
+    given = {**NOWHERE, **environ}
+    return Models(config or Config(), Keys(given), given)
