@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+HOME_VARIABLE = "ACP_AGENT_HOME"  # as in `acp_agent.config.paths`, which serving need not wait for
 
 COMMANDS = {
     "setup": "Make the agent known to your editor: acp-agent setup zed",
@@ -27,6 +30,8 @@ COMMANDS = {
 # Where a command is that has not a module of its name; `setup` is what the others begin with.
 _MODULES = {"setup": "editors.command"}
 
+_MARGIN = len("acp-agent completion ")  # in front of what is said of a command
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run `acp-agent`; returns the exit status.
@@ -35,9 +40,20 @@ def main(argv: list[str] | None = None) -> int:
     that it does not know: hosts append theirs.
     """
     try:
+        _fix_home()
         return _main(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:  # before what runs has its own word on that
         return 130
+
+
+def _fix_home() -> None:
+    """Let a relative home count from here, also for an agent that is started in another folder."""
+    home = os.environ.get(HOME_VARIABLE, "").strip()
+    if home and home[0] not in "/~":
+        try:
+            os.environ[HOME_VARIABLE] = os.path.abspath(home)  # noqa: PTH100 - pathlib takes time
+        except FileNotFoundError:
+            return  # the folder that we are in is gone: who needs the files says so
 
 
 def _main(argv: list[str]) -> int:
@@ -79,8 +95,6 @@ def _run(command: str, argv: list[str]) -> int:
 
 def _has_folder() -> bool:
     """Whether the folder is there that the program was started in."""
-    import os  # noqa: PLC0415 - only for an error
-
     try:
         os.getcwd()  # noqa: PTH109 - what others see as the error that is looked into
     except FileNotFoundError:
@@ -94,15 +108,22 @@ def module_of(command: str) -> str:
 
 
 def _help() -> int:
-    from acp_agent.cli.words import words  # noqa: PLC0415 - only where something is said
+    from shutil import get_terminal_size  # noqa: PLC0415 - only where something is said
 
+    from acp_agent.cli.columns import wrap  # noqa: PLC0415 - likewise
+    from acp_agent.cli.words import words  # noqa: PLC0415 - likewise
+
+    columns = max(20, get_terminal_size().columns - _MARGIN)
     lines = [
         words("acp-agent: a coding agent for editors that speak the Agent Client Protocol."),
         "",
         "acp-agent [--model PROVIDER/NAME] [--trace FILE]",
         f"    {words('Serve the protocol on stdin and stdout; an editor starts it so.')}",
         "",
-        *(f"acp-agent {name:<10} {words(what)}" for name, what in COMMANDS.items()),
+        *(
+            f"acp-agent {name:<10} " + f"\n{'':{_MARGIN}}".join(wrap(words(what), columns))
+            for name, what in COMMANDS.items()
+        ),
         "",
         words("Each command has its own --help."),
     ]
