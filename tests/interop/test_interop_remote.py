@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.seen_updates import of, text
 from tests.server.remote.remote_agent import RemoteAgent
 from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Stall, answer
@@ -50,14 +51,6 @@ async def drive(
     seen = json.loads(out)
     assert isinstance(seen, dict)
     return seen
-
-
-def of(updates: list[Any], kind: str) -> list[Any]:
-    return [update for update in updates if update["sessionUpdate"] == kind]
-
-
-def text(updates: list[Any]) -> str:
-    return "".join(u["content"]["text"] for u in of(updates, "agent_message_chunk"))
 
 
 @BOTH

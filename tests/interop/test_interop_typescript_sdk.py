@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.interop.seen_updates import of, text
 from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.node import run_node
@@ -44,14 +45,6 @@ async def drive(
     assert seen["exit"] == 0
     assert isinstance(seen, dict)
     return seen
-
-
-def of(updates: list[Any], kind: str) -> list[Any]:
-    return [update for update in updates if update["sessionUpdate"] == kind]
-
-
-def text(updates: list[Any]) -> str:
-    return "".join(u["content"]["text"] for u in of(updates, "agent_message_chunk"))
 
 
 async def test_an_edit_is_asked_about_and_made_through_the_client(

@@ -33,6 +33,7 @@ from acp_agent.workspace.checkpoints.contract import Deadline
 from tests.session.children.test_session_children_stopped import once_shown
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk
+from tests.support.waiting import until
 
 COMPACTS = f'small_model = "{MODEL}"\ntitles = "words"\n'
 LONG = "word " * 1_500
@@ -264,9 +265,7 @@ async def test_who_opened_a_session_and_leaves_again_closes_it(
     assert await desk.manager.open(session.session, str(desk.folder), []) is session
     desk.manager.abandon(session)
     stall.release()
-    async with asyncio.timeout(5):
-        while desk.manager.find(session.session) is not None:
-            await asyncio.sleep(0)
+    await until(lambda: desk.manager.find(session.session) is None)
 
 
 async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_keep_it(
@@ -291,9 +290,7 @@ async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_ke
     go.set()
     stall.release()
     await turn.wait()
-    async with asyncio.timeout(5):
-        while desk.manager.find(session.session) is not None:
-            await asyncio.sleep(0)
+    await until(lambda: desk.manager.find(session.session) is None)
 
 
 # -- opening, closing, deleting ------------------------------------------------------------------

@@ -14,6 +14,7 @@ from acp_agent.session import seat as seat_module
 from tests.support.model_script import Call, Stall, answer
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, RecordingEditor, never_answers, open_desk
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -42,9 +43,7 @@ async def test_a_turn_goes_on_when_its_editor_leaves_and_the_session_is_closed_a
 
 async def test_an_idle_session_is_closed_when_its_editor_leaves(desk: Desk) -> None:
     desk.manager.release(desk.editor)
-    async with asyncio.timeout(5):
-        while desk.manager.find(desk.session.session) is not None:
-            await asyncio.sleep(0)
+    await until(lambda: desk.manager.find(desk.session.session) is None)
     with pytest.raises(SessionNotFoundError):
         desk.manager.get(desk.session.session, desk.editor)
 

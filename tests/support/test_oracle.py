@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from tests.support.framing import ClientFaultError, ViolationError
-from tests.support.oracle import Oracle
-
-Step = tuple[str, Any]
-
-
-def client(**message: Any) -> Step:
-    return ("client", {"jsonrpc": "2.0"} | message)
-
-
-def agent(**message: Any) -> Step:
-    return ("agent", {"jsonrpc": "2.0"} | message)
-
-
-def update(sort: str, session: str = "s", **fields: Any) -> Step:
-    params = {"sessionId": session, "update": {"sessionUpdate": sort} | fields}
-    return agent(method="session/update", params=params)
+from tests.support.oracle_steps import OPTIONS, Step, agent, client, elicitation, play, update
 
 
 def chunk(text: str = "hi", session: str = "s") -> Step:
@@ -52,10 +36,6 @@ MCP_MESSAGE = agent(
     id="m", method="mcp/message", params={"serverId": "x", "requestId": "1", "method": "ping"}
 )
 LOAD = client(id=3, method="session/load", params={"sessionId": "s", "cwd": "/", "mcpServers": []})
-OPTIONS = [
-    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
-    {"optionId": "no", "name": "Refuse", "kind": "reject_once"},
-]
 
 
 def hello(version: int) -> Step:
@@ -96,11 +76,6 @@ STATUS = agent(method="auth/status_update", params={"state": "authenticated"})
 LISTED = agent(id=1, result={"sessions": [{"sessionId": "s", "cwd": "/"}]})
 
 
-def elicitation(mode: str, **params: Any) -> Step:
-    whole = {"sessionId": "s", "mode": mode, "message": "?"} | params
-    return agent(id="e", method="elicitation/create", params=whole)
-
-
 def completed(name: str) -> Step:
     return agent(method="elicitation/complete", params={"elicitationId": name})
 
@@ -108,17 +83,6 @@ def completed(name: str) -> Step:
 def permission(**params: Any) -> Step:
     whole = {"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": OPTIONS} | params
     return agent(id="p", method="session/request_permission", params=whole)
-
-
-def play(steps: list[Step], oracle: Oracle | None = None) -> Oracle:
-    oracle = oracle or Oracle()
-    for side, message in steps:
-        data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
-        if side == "client":
-            oracle.sent(data)
-        else:
-            oracle.received(data)
-    return oracle
 
 
 def test_a_whole_turn_in_order_passes() -> None:

@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import pytest
 
 from tests.support.framing import ClientFaultError, ViolationError
-from tests.support.oracle import Oracle
-
-Step = tuple[str, Any]
-
-
-def client(**message: Any) -> Step:
-    return ("client", {"jsonrpc": "2.0"} | message)
-
-
-def agent(**message: Any) -> Step:
-    return ("agent", {"jsonrpc": "2.0"} | message)
-
-
-def update(sort: str, session: str = "s", **fields: Any) -> Step:
-    params = {"sessionId": session, "update": {"sessionUpdate": sort} | fields}
-    return agent(method="session/update", params=params)
+from tests.support.oracle_steps import END, OPTIONS, Step, agent, client, elicitation, play, update
 
 
 def ask(number: int, method: str, **params: Any) -> Step:
@@ -74,15 +58,6 @@ def permission(**params: Any) -> Step:
     return agent(id="p", method="session/request_permission", params=whole | params)
 
 
-def elicitation(mode: str, **params: Any) -> Step:
-    whole = {"sessionId": "s", "mode": mode, "message": "?"} | params
-    return agent(id="e", method="elicitation/create", params=whole)
-
-
-OPTIONS = [
-    {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
-    {"optionId": "no", "name": "Refuse", "kind": "reject_once"},
-]
 NAME = {"name": "test", "version": "1"}
 LOGIN = {"methodId": "demo", "type": "agent", "name": "Demo"}
 INITIALIZE = client(
@@ -127,21 +102,6 @@ LISTED: list[dict[str, Any]] = [
 ]
 REFUSED = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not a request"}}
 
-
-def play(steps: list[Step], oracle: Oracle | None = None) -> Oracle:
-    oracle = oracle or Oracle()
-    for side, message in steps:
-        data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
-        if side == "client":
-            oracle.sent(data)
-        elif side == "agent":
-            oracle.received(data)
-        else:
-            oracle.finished()
-    return oracle
-
-
-END: Step = ("end", None)
 
 GOOD: dict[str, list[Step]] = {
     "a turn with a question": [

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import httpx2
+import pytest
 import websockets
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -267,3 +269,12 @@ async def http_client(
                 await asyncio.gather(*client.streams.values(), return_exceptions=True)
         if client.connection:
             await session.delete(agent.url, headers={CONNECTION: client.connection})
+
+
+Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
+
+EVERY_WAY = pytest.mark.parametrize(
+    "open_client",
+    [websocket_client, partial(http_client, version=2), partial(http_client, version=1)],
+    ids=["websocket", "http2", "http1"],
+)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,9 @@ from tests.server.remote.conftest import StartListening
 from tests.server.remote.http_messages import request
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
 from tests.server.remote.remote_clients import (
+    EVERY_WAY,
     HttpClient,
+    Open,
     RemoteClient,
     WebSocketClient,
     http_client,
@@ -30,13 +29,6 @@ from tests.support.v2_editor import EditorV2
 from tests.support.waiting import until
 
 MODEL = ("--model", "openai/gpt-5")
-Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
-
-EVERY_WAY = pytest.mark.parametrize(
-    "open_client",
-    [websocket_client, partial(http_client, version=2), partial(http_client, version=1)],
-    ids=["websocket", "http2", "http1"],
-)
 
 
 async def cut(client: RemoteClient) -> None:

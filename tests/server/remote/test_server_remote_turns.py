@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 
-import pytest
-
 from tests.server.remote.remote_agent import RemoteAgent
-from tests.server.remote.remote_clients import RemoteClient, http_client, websocket_client
-from tests.support.editor import Editor
-
-Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
-
-EVERY_WAY = pytest.mark.parametrize(
-    "open_client",
-    [websocket_client, partial(http_client, version=2), partial(http_client, version=1)],
-    ids=["websocket", "http2", "http1"],
+from tests.server.remote.remote_clients import (
+    EVERY_WAY,
+    Open,
 )
+from tests.support.editor import Editor
 
 
 @EVERY_WAY

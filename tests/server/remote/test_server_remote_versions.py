@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.server.remote.remote_agent import RemoteAgent
-from tests.server.remote.remote_clients import RemoteClient, http_client, websocket_client
+from tests.server.remote.remote_clients import (
+    EVERY_WAY,
+    Open,
+    http_client,
+    websocket_client,
+)
 from tests.support.editor import Editor
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2
-
-Open = Callable[..., AbstractAsyncContextManager[RemoteClient]]
-
-EVERY_WAY = pytest.mark.parametrize(
-    "open_client",
-    [websocket_client, partial(http_client, version=2), partial(http_client, version=1)],
-    ids=["websocket", "http2", "http1"],
-)
 
 
 @EVERY_WAY
