@@ -9,11 +9,11 @@ from typing import Literal
 
 import msgspec
 
-from acp_agent.agent.count import room_of
+from acp_agent.agent.count import ratio, room_of
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.keepsakes import KEPT, Keepsakes, completed, keepsakes
 from acp_agent.agent.side_requests import ask_aside
-from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens
+from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens, tool_tokens
 from acp_agent.agent.view import Entry, View, cut_message
 from acp_agent.errors import AcpAgentError, ModelError, StoreError
 from acp_agent.events import (
@@ -149,7 +149,7 @@ class _Compaction:
         instructions = instructions.replace("{words}", f"{max(100, self._room // 2):,}")
         if self._focus:
             instructions += f"\n- What matters most to the user: {self._focus}"
-        space = room_of(model, host.context_settings).most - text_tokens(instructions) - _FRAME
+        space = _space(host, model) - text_tokens(instructions) - _FRAME
         told = await asyncio.to_thread(written_down, host.context.view, self._place, space)
         longest = min(model.max_output, max(_LEAST_ANSWER, self._room * 2))
         request = ModelRequest(
@@ -165,6 +165,13 @@ class _Compaction:
     async def _show(self, text: str) -> None:
         shown = scrub(text, self._host.secrets)
         await self._host.emit(CompactionSummaryText(compaction=self._id, text=shown))
+
+
+def _space(host: TurnHost, model: ModelInfo) -> int:
+    """How much a model may be sent, in tokens of our estimate."""
+    refused = host.context.refused.get(model.ref)
+    most = room_of(model, host.context_settings, refused).most
+    return int(most / max(1.0, ratio(host.context, model, host.toolset.measured(tool_tokens))))
 
 
 async def _kept(host: TurnHost, view: View, place: int) -> Keepsakes:
@@ -186,9 +193,37 @@ def _texts(view: View, place: int) -> Iterator[tuple[str, float]]:
                 case AnswerText():
                     yield part.text, 2.0
                 case AnswerCall():
-                    yield part.arguments[:2_000], 1.0
+                    yield "\n".join(_given(part.arguments))[:2_000], 1.0
                 case _:
                     pass
+
+
+def _given(arguments: str) -> Iterator[str]:
+    """The texts and numbers that a call was made with, without what JSON writes between them.
+
+    In JSON the line break before a name is a backslash and an n, which would be taken for its
+    beginning.
+    """
+    try:
+        yield from _leaves(msgspec.json.decode(arguments))
+    except (msgspec.DecodeError, RecursionError):
+        yield arguments
+
+
+def _leaves(value: object) -> Iterator[str]:
+    match value:
+        case dict():
+            for one in value.values():
+                yield from _leaves(one)
+        case list():
+            for one in value:
+                yield from _leaves(one)
+        case str():
+            yield value
+        case int() | float() if not isinstance(value, bool):
+            yield str(value)
+        case _:
+            pass
 
 
 def written_down(view: View, place: int, space: int) -> str:

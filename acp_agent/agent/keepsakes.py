@@ -33,16 +33,26 @@ _LONGEST_NAME = 200
 # Possessive quantifiers and lookbehinds keep it linear, whatever the text.
 _NAMES = re.compile(
     r"""(?x)
-    https?://[^\s<>"'`)\]}]++                                             # addresses
+    \b[a-z][a-z0-9+]{0,15}+://[^\s<>"'`)\]}]++                             # addresses
   | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b              # UUIDs
+  | (?<![\w.+-])[\w.+-]++@\w[\w-]*+\.\w[\w.:/-]*+                          # mail, repositories
+  | \b[A-Za-z]:\\[^\s<>"'`|*?:,;)\]}]++(?::\d+)?                          # paths with a drive
   | (?<![\w/.~@+-])(?:(?:~|\.{1,2})?/)?(?:\.?[\w@+-][\w.@+-]*+/)++\.?[\w@+-][\w.@+-]*+(?::\d+)?
                                                                           # paths
   | (?<![\w/.~@+-])(?:~|\.{1,2})?/\.?[\w@+-][\w.@+-]*+                    # paths at a root
   | (?<![\w/.-])(?:[\w-]++\.)++[A-Za-z]{1,5}(?::\d+)?(?![\w/])            # files, dotted names
+  | (?<![\w/.~)\]-])\.[A-Za-z][\w-]++(?![\w(])                            # .env
+  | \b0x[0-9a-fA-F]++\b                                                   # addresses in memory
   | \b(?=[0-9a-f]{0,63}\d)(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}\b         # hashes
-  | (?<![\w-])[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)++              # ids, snake_case
+  | \b(?=[0-9A-F]{0,63}\d)(?=[0-9A-F]{0,63}[A-F])[0-9A-F]{7,64}\b
+  | (?<![\w-])[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)++(?!\w)         # ids, snake_case
+  | (?<![\w-])[^\W\d_][^\W_]*+(?:_++[^\W_]++)++                            # the same, of any script
+  | (?<![\w:])[A-Za-z_]\w*+(?:::\w++)++                                   # std::vector
+  | (?<![\w-])--[A-Za-z][\w-]*+                                           # --options
   | \b[a-z]++[A-Z][A-Za-z0-9]*+\b | \b(?:[A-Z][a-z0-9]++){2,}+\b          # camelCase
-  | \bv?\d++(?:[.:,/-]\d++)++\b | \b\d{2,}+\b                             # versions, dates, numbers
+  | \b[A-Z]{2,}[a-z]{2}[A-Za-z0-9]*+\b | \b[A-Z]++\d[A-Z0-9]++\b          # HTTPServer, E0502
+  | \bv?\d++(?:[.:,/-]\d++)++(?:[-.]?(?:alpha|beta|dev|post|pre|rc)(?:[.-]?\d++)?)?\b  # versions
+  | \b\d{2,}+\b                                                           # numbers
     """
 )
 _PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are no names

@@ -11,6 +11,7 @@ import pytest
 
 from acp_agent.agent.room import LEFT_OUT_TITLE
 from acp_agent.agent.view import SUMMED_UP
+from acp_agent.errors import ModelError
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -184,6 +185,9 @@ async def test_names_and_numbers_of_answers_and_calls_survive(
             "The culprit is src/net/pool.py:118 in class ConnectionPool, build 7.14.2.",
             "It came with id 0192f1c4-7d1e-7cc3-98c4-dc0c0c07398f.",
             CallDone(index=0, name="grep", arguments='{"pattern": "drain_timeout_ms"}'),
+            CallDone(
+                index=0, name="grep", arguments=r'{"pattern": "wait\nlast_seen\tr\u00e9el_id"}'
+            ),
         ]
     )
     model.answering = lambda request: next(answers, LONG)
@@ -198,6 +202,8 @@ async def test_names_and_numbers_of_answers_and_calls_survive(
         "7.14.2",
         "0192f1c4-7d1e-7cc3-98c4-dc0c0c07398f",
         "drain_timeout_ms",
+        " last_seen",  # and not what JSON writes before it
+        " réel_id",
     ):
         assert name in sent
     assert sent.count("ConnectionPool") == 1  # the summary has it already
@@ -258,6 +264,20 @@ async def test_the_main_model_sums_up_where_the_small_one_fails(
     await until_compacted(narrow)
     assert compactions(narrow.editor.shown) == ["in_progress", "completed"]
     assert "Summed up by the main model." in first_text(model.requests[-1])
+
+
+async def test_a_model_that_refused_a_length_is_sent_less_than_that_to_sum_up(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = CONFIG.replace('small_model = "openai/tiny"', "").replace("16_000", "160_000")
+    async with open_desk(tmp_path, model_server, config=wide, flag="openai/narrow") as desk:
+        model = use(desk, CountingModel(60_000, lambda request: "Good."), monkeypatch)
+        await desk.say("Hello.")
+        with pytest.raises(ModelError, match="too long"):
+            await desk.say("ab " * 60_000)
+        assert await desk.say("Go on.") == "end_turn"
+        assert compactions(await desk.journal()) == ["in_progress", "completed"]
+        assert len(model.summed_up) == 1
 
 
 async def test_a_summary_that_does_not_come_is_given_up(
