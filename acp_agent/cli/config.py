@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Struct
 
-from acp_agent.cli.output import guarded, say, say_json
+from acp_agent.cli.output import USAGE, guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.setup import load_setup
 from acp_agent.cli.words import words
@@ -19,12 +20,15 @@ HIDDEN = "[hidden]"
 def run(argv: list[str]) -> int:
     """Show the configuration or where it is; returns the exit status."""
     parser = Parser(prog="acp-agent config", description="Show the configuration, or where it is.")
-    actions = parser.add_subparsers(dest="action", required=True)
+    actions = parser.add_subparsers(dest="action")
     actions.add_parser("path", help="where the configuration file is, or would be")
     show = actions.add_parser("show", help="every setting as it is now, defaults included")
     show.add_argument("--json", action="store_true", help="as JSON instead of TOML")
     actions.add_parser("schema", help="the JSON Schema by which editors complete the file")
     options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
     if options.action == "path":
         return guarded(_path)
     if options.action == "schema":

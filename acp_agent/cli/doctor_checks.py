@@ -201,7 +201,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 
 async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which model a new session would use."""
-    from acp_agent.cli.models import chosen_model  # noqa: PLC0415 - only for this part
+    from acp_agent.cli.models import chosen_model, unlisted  # noqa: PLC0415 - only for this part
     from acp_agent.cli.setup import Setup  # noqa: PLC0415
     from acp_agent.models.providers import load_providers  # noqa: PLC0415
     from acp_agent.models.registry import Models  # noqa: PLC0415
@@ -224,8 +224,10 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     if choice.model is None:
         # A model that was named but cannot be used is a mistake; none named is a thing to do.
         named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
-        demo = words("acp-agent login; or try it without a key: acp-agent --model demo/demo")
-        return [Finding("broken" if named else "missing", choice.why, "" if named else demo)]
+        remedy = words("acp-agent login; or try it without a key: acp-agent --model demo/demo")
+        if unlisted(providers):
+            remedy = words("set `model` to one that acp-agent models lists")
+        return [Finding("broken" if named else "missing", choice.why, "" if named else remedy)]
     said = words("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
     return [Finding("ok", said)]
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from acp_agent.cli.flags import ServeFlags
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, number, seconds
 from acp_agent.cli.words import told, words
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from acp_agent.server.listen import Listening, serve_listen
@@ -19,6 +19,7 @@ from acp_agent.server.remote.limits import Limits
 from protocol.transports.claim import claim_stdio
 
 TOKEN_VARIABLE = "ACP_AGENT_LISTEN_TOKEN"  # noqa: S105 - its name
+_MOST = 1_000_000_000  # of anything that is counted
 _SHORTEST = 16  # characters that a token must have
 
 
@@ -169,25 +170,13 @@ def _parser() -> Parser:
     add("--behind-proxy", action="store_true", help="a proxy in front does TLS")
     add("--allow-host", action="append", default=[], metavar="NAME", help="answer to this Host too")
     add("--allow-origin", action="append", default=[], metavar="ORIGIN", help="let its pages in")
-    add("--max-connections", type=_count, metavar="N", help="at the same time (64)")
-    add("--max-sessions", type=_count, metavar="N", help="open in one connection (64)")
-    add("--max-message", type=_count, metavar="BYTES", help="size of a message (33554432)")
-    add("--idle", type=_seconds, metavar="S", help="life of a connection without a stream (120)")
-    add("--handshake", type=_seconds, metavar="S", help="time to initialize (30)")
-    add("--head", type=_seconds, metavar="S", help="time for the head of a request (10)")
-    add("--ping", type=_seconds, metavar="S", help="silence before a peer is pinged (20)")
+    add("--max-connections", type=number(1, _MOST), metavar="N", help="at the same time (64)")
+    add("--max-sessions", type=number(1, _MOST), metavar="N", help="open in one connection (64)")
+    add(
+        "--max-message", type=number(1, _MOST), metavar="BYTES", help="size of a message (33554432)"
+    )
+    add("--idle", type=seconds, metavar="S", help="life of a connection without a stream (120)")
+    add("--handshake", type=seconds, metavar="S", help="time to initialize (30)")
+    add("--head", type=seconds, metavar="S", help="time for the head of a request (10)")
+    add("--ping", type=seconds, metavar="S", help="silence before a peer is pinged (20)")
     return parser
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.05 <= value <= 1e6:
-        raise argparse.ArgumentTypeError("must be a number of seconds, such as 30")
-    return value

@@ -13,6 +13,7 @@ from acp_agent.cli.words import told, words
 from acp_agent.errors import AcpAgentError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import Catalog
+from acp_agent.models.local import LOCAL
 from acp_agent.models.providers import Provider, load_providers, presets
 from acp_agent.models.registry import Models
 
@@ -60,6 +61,20 @@ async def chosen_model(setup: Setup, models: Models, providers: dict[str, Provid
     return Choice(model=model, why=words("no provider has a key, and this server answers"))
 
 
+def unlisted(providers: dict[str, Provider]) -> list[Provider]:
+    """The providers that can be used and of which no catalog can know what they serve.
+
+    They are the user's own, and presets at another address than their own.
+    """
+    home = {preset.id: preset.base_url.rstrip("/") for preset in presets()}
+    return [
+        one
+        for one in providers.values()
+        if one.usable and one.platform is None and one.id != LOCAL
+        and one.api != "demo" and one.base_url != home.get(one.id)
+    ]  # fmt: skip
+
+
 async def _list(*, every: bool, as_json: bool) -> int:
     setup = load_setup()
     providers = load_providers(setup.config, setup.secrets, setup.environ)
@@ -71,11 +86,11 @@ async def _list(*, every: bool, as_json: bool) -> int:
         await models.aclose()
     catalog = Catalog(setup.config.models)
     known = {model.ref for model in usable}
-    # What the user's own providers have no catalog can know.
-    preset = {preset.id for preset in presets()}
-    own = [one for one in providers.values() if one.usable and one.id not in preset]
-    for found in await asyncio.gather(*(_served(provider, catalog) for provider in own)):
-        usable += [model for model in found if model.ref not in known]
+    elsewhere = unlisted(providers)
+    served: list[ModelInfo] = []
+    for found in await asyncio.gather(*(_served(provider, catalog) for provider in elsewhere)):
+        served += found
+    usable += [model for model in served if model.ref not in known]
     shown = list(usable)
     if choice.model is not None and choice.model.ref not in {model.ref for model in usable}:
         shown.insert(0, choice.model)
@@ -103,6 +118,14 @@ async def _list(*, every: bool, as_json: bool) -> int:
         say()
     if chosen is not None:
         say(words("* {model} is what a new session uses: {why}.", model=chosen, why=choice.why))
+    elif served and not (setup.config.model or setup.environ.get("ACP_AGENT_MODEL")):
+        say(
+            words(
+                "Say which one is to be used, as in --model {model}, with the variable "
+                "ACP_AGENT_MODEL, or with `model` in the configuration.",
+                model=served[0].ref,
+            )
+        )
     else:
         say(choice.why)
     return 0

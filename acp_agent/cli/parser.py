@@ -8,12 +8,51 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from acp_agent.cli.columns import width, wrap
 from acp_agent.cli.output import USAGE
 from acp_agent.cli.words import told, words
+
+if TYPE_CHECKING:
+    _Base = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - see below
+else:  # it is generic for type checkers alone
+    _Base = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
+
+_LONGEST = 1e6  # seconds; every wait has an end
+_SHORTEST = 0.05  # seconds
+
+
+def seconds(text: str) -> float:
+    """A time as an argument gives it.
+
+    Raises:
+        ArgumentTypeError: it is none that a program could wait.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not _SHORTEST <= value <= _LONGEST:  # nor is it "nan"
+        raise argparse.ArgumentTypeError("must be a number of seconds, such as 30")
+    return value
+
+
+def number(low: int, high: int) -> Callable[[str], int]:
+    """What reads an argument that is a whole number from `low` to `high`.
+
+    The function that it gives raises ArgumentTypeError for anything else.
+    """
+
+    def read(text: str) -> int:
+        # Python refuses to read numbers of thousands of digits, with words of its own.
+        value = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
+        if value is None or not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"a number from {low:,} to {high:,}")
+        return value
+
+    return read
 
 
 class _Help(argparse.HelpFormatter):
@@ -51,6 +90,13 @@ class _Help(argparse.HelpFormatter):
         return "\n".join(f"{indent}{line}" for line in wrap(text, width - len(indent)))
 
 
+class _Actions(_Base):
+    """The actions of a command, each explained by its own --help in the words of the list."""
+
+    def add_parser(self, name: str, **others: Any) -> Any:  # as argparse has it
+        return super().add_parser(name, **{"description": others.get("help"), **others})
+
+
 class Parser(argparse.ArgumentParser):
     """Reads the arguments of `acp-agent COMMAND`.
 
@@ -69,6 +115,10 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         super().__init__(prog=prog, description=description, epilog=epilog, **others)
         self.formatter_class = _Help
+
+    def add_subparsers(self, **others: Any) -> Any:  # as argparse has it
+        """Actions that say of themselves what the list of them says."""
+        return super().add_subparsers(action=_Actions, **others)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the arguments, and end with status 2."""

@@ -178,7 +178,11 @@ def _flags(argv: list[str]) -> Flags | None:
     parser.add_argument("prompt", help="what to do; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
-    parser.add_argument("--mode", choices=["ask", "accept-edits", "plan", "full"])
+    parser.add_argument(
+        "--mode",
+        choices=["ask", "accept-edits", "plan", "full"],
+        help="the mode to begin in, such as plan",
+    )
     parser.add_argument(
         "--allow",
         choices=["all", "edits", "none"],

@@ -93,7 +93,8 @@ class Screen:
                 self._usage = update
             case acp.Notice():
                 self._begin("notice")
-                self._line(f"! {update.title} {update.description or ''}".rstrip(), "warning")
+                said = ": ".join(filter(None, [update.title, update.description]))
+                self._line(f"! {said}", "warning")
             case _:
                 pass
 

@@ -16,6 +16,7 @@ import msgspec
 
 from acp_agent.cli.output import (
     FAILED,
+    USAGE,
     complain,
     guarded,
     lines_of,
@@ -25,7 +26,7 @@ from acp_agent.cli.output import (
     say_table,
     visible,
 )
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.session_names import find_session
 from acp_agent.cli.words import language, language_words, words
 from acp_agent.config.paths import find_paths
@@ -33,6 +34,7 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.session.export import export_pieces
 from acp_agent.session.store.damage import as_json
+from acp_agent.session.store.listing import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent, readable
 from acp_agent.session.store.store import Store
 from acp_agent.session.transcript import Kind, Passage, transcript
@@ -54,10 +56,16 @@ def run(argv: list[str]) -> int:
         prog="acp-agent sessions",
         description="List, show, export, delete, check and repair conversations.",
     )
-    actions = parser.add_subparsers(dest="action", required=True)
+    actions = parser.add_subparsers(dest="action")
     listing = actions.add_parser("list", help="the sessions, the one last used first")
-    listing.add_argument("--cwd", type=_absolute, help="only those of this folder")
-    listing.add_argument("--limit", type=int, default=20, help="how many at most (20)")
+    listing.add_argument("--cwd", type=_absolute, metavar="DIR", help="only those of this folder")
+    listing.add_argument(
+        "--limit",
+        type=number(1, MAX_PAGE),
+        default=20,
+        metavar="N",
+        help="how many at most (20)",
+    )
     listing.add_argument("--all", action="store_true", help="also those without any prompt")
     listing.add_argument("--json", action="store_true", help="as JSON")
     show = actions.add_parser("show", help="the conversation of a session")
@@ -90,6 +98,9 @@ def run(argv: list[str]) -> int:
         help="a journal that was put aside before; what the present one has not is taken out of it",
     )
     options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
     if options.action in {"check", "repair"}:
         from acp_agent.cli import sessions_repair  # noqa: PLC0415 - rarely needed
 

@@ -7,7 +7,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.cli.output import guarded, say, say_json, say_table
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.setup import Setup, load_setup
 from acp_agent.cli.usage_plot import Bar, svg, text_bars
 from acp_agent.cli.words import words
@@ -55,7 +54,13 @@ def run(argv: list[str]) -> int:
         description="Show the tokens and US dollars that requests to models took, in all sessions, "
         "those that run among them.",
     )
-    parser.add_argument("--days", type=_days, default=30, help="today and the days before it (30)")
+    parser.add_argument(
+        "--days",
+        type=number(1, MOST_DAYS),
+        default=30,
+        metavar="N",
+        help="today and the days before it (30)",
+    )
     parser.add_argument(
         "--by", choices=["day", "model", "project"], default="day", help="what to sum up by (day)"
     )
@@ -68,14 +73,6 @@ def run(argv: list[str]) -> int:
     if options.no_color:
         os.environ["NO_COLOR"] = "1"  # which all that writes to a terminal heeds
     return guarded(lambda: asyncio.run(_show(options)))
-
-
-def _days(text: str) -> int:
-    with suppress(ValueError):
-        days = int(text)
-        if 1 <= days <= MOST_DAYS:
-            return days
-    raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DAYS:,}")
 
 
 async def _show(options: argparse.Namespace) -> int:

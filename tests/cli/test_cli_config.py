@@ -91,6 +91,15 @@ def test_the_version_is_the_installed_ones(tmp_path: Path, arguments: list[str])
     assert ran.stdout == f"acp-agent {version('acp-agent-server')}\n"
 
 
+@pytest.mark.parametrize("command", ["config", "sessions"])
+def test_without_an_action_those_that_there_are_are_explained(tmp_path: Path, command: str) -> None:
+    ran = acp_agent(tmp_path, command)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "    show  " in ran.stderr
+    explained = acp_agent(tmp_path, command, "show", "--help").stdout
+    assert explained.split("\n\n")[1] in " ".join(ran.stderr.split())  # the same words
+
+
 def test_an_unknown_action_is_a_usage_error(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "config", "shwo")
     assert ran.returncode == 2

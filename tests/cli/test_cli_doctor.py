@@ -281,10 +281,26 @@ def test_a_provider_of_ones_own_is_asked_which_models_it_has(tmp_path: Path) -> 
         ran = acp_agent(tmp_path, "models", environ={"MINE_API_KEY": KEY})
         assert "mine/one" in ran.stdout
         assert "mine/two" in ran.stdout
-        assert ran.stdout.splitlines()[-1].startswith("mine has a key, but")  # none is chosen
+        assert "as in --model mine/one," in ran.stdout.splitlines()[-1]  # none is chosen
         served.status = 500
         ran = acp_agent(tmp_path, "models", environ={"MINE_API_KEY": KEY})
         assert (ran.returncode, "mine/one" in ran.stdout) == (0, False)
+
+
+def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_be_named(
+    tmp_path: Path,
+) -> None:
+    with provider("") as served:  # a server of one's own that wants no key
+        environ = {"OPENAI_BASE_URL": f"{served.url}/v1"}
+        ran = acp_agent(tmp_path, "models", environ=environ)
+        _, parts = doctor(tmp_path, environ=environ)
+        assert "openai/two" in ran.stdout
+        assert "as in --model openai/one," in ran.stdout.splitlines()[-1]
+        (model,) = parts["Model"]
+        assert model["remedy"] == "set `model` to one that acp-agent models lists"
+        environ["ACP_AGENT_MODEL"] = "openai/one"
+        ran = acp_agent(tmp_path, "models", environ=environ)
+        assert ran.stdout.splitlines()[-1].startswith("* openai/one is what a new session uses")
 
 
 def test_all_models_are_listed_on_demand(tmp_path: Path) -> None:

@@ -55,3 +55,9 @@ def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
     first = "ls \\u2028rm -rf ~\\x0c\\x85\\x1c and more\n"
     assert f"    | {first}    | the second line\n" in text
     assert text.endswith(f"    {first}    the second line\n")
+
+
+def test_a_notice_and_what_it_is_about_are_two_things(screen: Screen, shown: list[str]) -> None:
+    screen.update(acp.Notice(severity="warning", title="Big answers instead", description="Why."))
+    screen.update(acp.Notice(severity="info", title="Said"))
+    assert "".join(shown).splitlines() == ["! Big answers instead: Why.", "! Said"]

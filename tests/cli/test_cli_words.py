@@ -28,6 +28,39 @@ def test_every_command_is_explained_in_the_users_language_within_the_terminal(
     assert "默认在终端中询问您，在其他地方\n                        则拒绝" in shown
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("locale", ["C.UTF-8", "zh_CN.UTF-8"])
+def test_the_list_of_commands_fits_into_the_terminal(
+    tmp_path: Path, columns: int, locale: str
+) -> None:
+    environ = {"LC_ALL": locale, "PYTHONUTF8": "1", "COLUMNS": str(columns)}
+    shown = acp_agent(tmp_path, "--help", environ=environ).stdout.splitlines()
+    first = next(number for number, line in enumerate(shown) if line.startswith("acp-agent setup"))
+    assert all(width(line) <= columns for line in shown[first:])
+    assert any(line.startswith(" " * len("acp-agent completion ")) for line in shown[first:])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sessions", "list", "--limit", "few"],
+        ["sessions", "list", "--limit", "9" * 5_000],
+        ["usage", "--days", "1.5"],
+        ["chat", "--patience", "long"],
+        ["chat", "--patience", "nan"],
+        ["serve", "--listen", "127.0.0.1:0", "--idle", "short"],
+        ["serve", "--listen", "127.0.0.1:0", "--max-sessions", "-1"],
+    ],
+)
+def test_a_number_that_is_none_is_told_with_what_belongs_there(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    ran = acp_agent(tmp_path, *arguments)
+    assert ran.returncode == 2
+    assert f"argument {arguments[-2]}: " in ran.stderr
+    assert re.search("a number from 1 to [0-9,]+\n|seconds, such as 30\n", ran.stderr)
+
+
 def test_wrong_use_and_failures_are_told_in_the_users_language(tmp_path: Path) -> None:
     def told(*arguments: str) -> str:
         ran = acp_agent(tmp_path, *arguments, environ=CHINESE)

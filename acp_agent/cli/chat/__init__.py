@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, seconds
 from acp_agent.cli.words import words
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from acp_agent.cli.chat.wishes import Wishes
 
 LATEST = "latest"
-_LONGEST_PATIENCE = 1e6  # seconds
 
 
 def run(argv: list[str]) -> int:
@@ -143,16 +142,9 @@ def _parser() -> Parser:
     parser.add_argument("--no-history", action="store_true", help="keep nothing of what is typed")
     parser.add_argument(
         "--patience",
-        type=_seconds,
+        type=seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long the agent may take to start (60)",
     )
     return parser
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= _LONGEST_PATIENCE:
-        raise argparse.ArgumentTypeError("must be a number of seconds, such as 30")
-    return value
