@@ -230,6 +230,8 @@ class _Judge:
         return is_below(path, scratch) and not is_below(path, [self.place.home])
 
     def _change_folder(self, command: Command) -> None:
+        if any(word.pattern for word in command.words):
+            self.plain = False  # what matches may be a link to anywhere in the project
         targets = operands([word.text for word in command.words[1:]], ())
         target = targets[0] if targets else self.place.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.permissions.paths import Place, stays_inside
-from acp_agent.permissions.rules import Reader, has_option, read_only_rules
+from acp_agent.permissions.rules import Reader, has_option, operands, read_only_rules
 from acp_agent.permissions.shell_syntax import Assignment, Command, Redirect
 from acp_agent.permissions.words import Word
 
@@ -28,6 +28,8 @@ def is_read_only(command: Command, place: Place, folders: Sequence[str]) -> bool
     texts = [word.text for word in words]
     if len(texts) == 1 and texts[0] in rules.versions:
         return name in rules.versioned
+    if texts == ["version"] and name in rules.version_commands:
+        return True
     if name == "git":
         return _git_reads(words, place, folders)
     if name == "command":
@@ -66,7 +68,10 @@ def _reads(reader: Reader, words: Sequence[Word], place: Place, folders: Sequenc
     if reader.test:
         return _tests(words, place, folders)
     if reader.text:
-        return True
+        starts = operands(texts, reader.values) if reader.operand_start else []
+        return all(text.startswith(reader.operand_start) for text in starts) and all(
+            stays_inside(word, place, folders) for word in words if word.pattern
+        )
     rest = list(_paths(reader, words))
     if reader.pattern and not has_option(texts, reader.pattern_options):
         if not rest or rest[0].pattern:
@@ -78,11 +83,19 @@ def _reads(reader: Reader, words: Sequence[Word], place: Place, folders: Sequenc
             return False
     if reader.operands is not None and len(rest) > reader.operands:
         return False
+    if reader.files and any(_may_be_folder(word, folders) for word in rest):
+        return False
     return all(stays_inside(word, place, folders) for word in rest)
 
 
+def _may_be_folder(word: Word, folders: Sequence[str]) -> bool:
+    paths = (os.path.join(folder, word.text) for folder in folders)  # noqa: PTH118 - text that need not be a path
+    return word.pattern or any(map(os.path.isdir, paths))
+
+
 def _options_allowed(reader: Reader, texts: Sequence[str]) -> bool:
-    options = [text for text in texts if text.startswith("-") and text != "-"]
+    known = (*reader.values, *reader.pairs)  # which no longer option is abbreviated to
+    options = [text for text in texts if text.startswith("-") and text not in {"-", *known}]
     if reader.allow is not None:
         return all(option in reader.allow for option in options)
     if reader.long:  # options are words with one dash, as those of `find`
@@ -93,19 +106,23 @@ def _options_allowed(reader: Reader, texts: Sequence[str]) -> bool:
 def _paths(reader: Reader, words: Sequence[Word]) -> list[Word]:
     """All words that may be paths: operands, and what is attached to an option."""
     found: list[Word] = []
-    skip = False
+    skip = 0
     ended = False
     for word in words:
         text = word.text
+        if word.pattern:
+            skip = 0  # it may be several words
         if skip:
-            skip = False
+            skip -= 1
         elif ended or not text.startswith("-") or text == "-":
             if text != "-":
                 found.append(word)
         elif text == "--":
             ended = True
         elif text in reader.values:
-            skip = True
+            skip = 1
+        elif text in reader.pairs:
+            skip = 2
         elif word.pattern:
             found.append(word)
         elif text.startswith("--"):

@@ -98,10 +98,13 @@ class Reader(Struct, frozen=True, forbid_unknown_fields=True):
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
     pattern: bool = False
     pattern_options: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     operands: int | None = None
+    operand_start: str = ""
+    files: bool = False
     text: bool = False
     test: bool = False
     script: bool = False
@@ -116,6 +119,7 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
     variables: frozenset[str]
     versions: frozenset[str]
     versioned: frozenset[str]
+    version_commands: frozenset[str]
     commands: dict[str, Reader]
 
 
