@@ -13,15 +13,11 @@ from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage
 from acp_agent.ids import MessageId
 from acp_agent.session.budget import NO_PRICE, midnight
 from acp_agent.session.session import Session
-from tests.support.model_server import Answer, Call, ModelServer, answer
+from tests.session.budgeted import budget, took
+from tests.support.model_server import Call, ModelServer
 from tests.support.open_session import MODEL, Desk, open_desk
 
 READ = Call("list", {"path": "."})
-
-
-def took(*steps: str | Call, sent: int = 1_000, answered: int = 100) -> Answer:
-    """An answer that took so many tokens."""
-    return answer(*steps, usage=Usage(input=sent, output=answered))
 
 
 def spoken(desk: Desk) -> str:
@@ -30,10 +26,6 @@ def spoken(desk: Desk) -> str:
 
 def notices(desk: Desk) -> list[str]:
     return [event.title for event in desk.editor.of(NoticeShown)]
-
-
-def budget(**keys: float) -> str:
-    return "[budget]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
 
 
 @pytest.mark.parametrize(

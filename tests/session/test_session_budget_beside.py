@@ -9,10 +9,9 @@ import pytest
 
 from acp_agent.content import TextBlock
 from acp_agent.events import ChildWorked, ModelAsked, SubagentChanged, Usage, UsageReported
-from tests.session.children.test_session_children import TASK, write_agent
-from tests.session.children.test_session_children_beside import works
-from tests.session.children.test_session_children_stopped import a_child, once_shown
-from tests.session.test_session_budget import budget, took
+from tests.session.agent_and_skill import TASK, write_agent
+from tests.session.budgeted import budget, took
+from tests.session.children_at_work import a_child, once_shown, works
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, open_desk
 

@@ -6,8 +6,7 @@ import itertools
 
 from acp_agent.content import ResourceLinkBlock
 from acp_agent.events import AgentText, NoticeShown, SubagentChanged, ToolCalled, ToolEnded
-from tests.session.children.test_session_children import TASK, write_agent
-from tests.session.test_session_skills import USE, write_skill
+from tests.session.agent_and_skill import TASK, USE, write_agent, write_skill
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import SECRET, Desk
 

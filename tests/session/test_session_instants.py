@@ -30,7 +30,7 @@ from acp_agent.session.store.records import SessionRecord
 from acp_agent.session.tools_setup import Equipment
 from acp_agent.session.turn import Turn
 from acp_agent.workspace.checkpoints.contract import Deadline
-from tests.session.children.test_session_children_stopped import once_shown
+from tests.session.children_at_work import once_shown
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk
 from tests.support.waiting import until

@@ -35,8 +35,8 @@ from acp_agent.permissions.contract import Ask
 from acp_agent.session import shelf
 from acp_agent.session.prompter import Said
 from acp_agent.session.session import Session
-from tests.session.children.test_session_children import write_agent
-from tests.session.children.test_session_children_stopped import what_is_open
+from tests.session.agent_and_skill import write_agent
+from tests.session.children_at_work import what_is_open
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, RecordingEditor
 from tests.support.shuffled_loop import ShuffledLoop

@@ -9,25 +9,9 @@ import pytest
 from acp_agent.content import ImageBlock
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AgentText, ChildWorked, ToolCalled, ToolEnded
+from tests.session.agent_and_skill import USE, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
-
-REVIEW = """---
-name: review
-description: Reviews a change.
-argument-hint: what to review
-{more}
----
-Look at the diff first. See `scripts/lines.sh`.
-"""
-USE = Call("skill", {"skill": "review", "request": "the parser"})
-
-
-def write_skill(folder: Path, more: str = "") -> Path:
-    skill = folder / ".agents" / "skills" / "review"
-    skill.mkdir(parents=True, exist_ok=True)
-    (skill / "SKILL.md").write_text(REVIEW.format(more=more))
-    return skill
 
 
 def models(server: ModelServer) -> list[str]:

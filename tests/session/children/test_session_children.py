@@ -21,25 +21,9 @@ from acp_agent.events import (
     UsageReported,
 )
 from acp_agent.ids import SessionId
+from tests.session.agent_and_skill import TASK, write_agent
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.open_session import Desk, never_answers, open_desk, presses
-
-EXPLORE = """---
-name: explore
-description: Finds its way in code that nobody knows.
-{more}
----
-You look around and say where things are.
-"""
-TASK = Call("task", {"agent": "explore", "title": "Find the port", "task": "Which port is used?"})
-
-
-def write_agent(folder: Path, more: str = "", name: str = "explore") -> Path:
-    agents = folder / ".agents" / "agents"
-    agents.mkdir(parents=True, exist_ok=True)
-    text = EXPLORE.format(more=more).replace("name: explore", f"name: {name}")
-    (agents / f"{name}.md").write_text(text)
-    return agents / f"{name}.md"
 
 
 @pytest.fixture

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from acp_agent.events import NoticeShown, ToolEnded
-from tests.session.children.test_session_children import TASK, write_agent
-from tests.support.model_server import Answer, Call, ModelServer, Request, Stall, answer
+from tests.session.agent_and_skill import TASK, write_agent
+from tests.session.children_at_work import works
+from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
-
-
-def works(*steps: Answer, parent: Answer) -> Callable[[Request], Answer]:
-    """A model that gives tasks where it is told to go, and does one step after the other there."""
-
-    def answers(request: Request) -> Answer:
-        messages = request.json["messages"]
-        done = sum(message["role"] == "tool" for message in messages)
-        if "Go, parent" in str(messages):
-            return answer("Done.") if done else parent
-        return steps[done] if done < len(steps) else answer(messages[-1]["content"])
-
-    return answers
 
 
 async def test_of_two_agents_that_change_one_file_the_second_is_told_that_it_has_changed(

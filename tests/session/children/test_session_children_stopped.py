@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -15,59 +15,11 @@ from acp_agent.events import (
     ToolEnded,
     TurnEnded,
     TurnStarted,
-    of_a_child,
 )
-from acp_agent.ids import SessionId
-from tests.session.children.test_session_children import TASK, write_agent
-from tests.session.test_session_skills import write_skill
+from tests.session.agent_and_skill import TASK, write_agent, write_skill
+from tests.session.children_at_work import a_child, a_state, once_shown, what_is_open
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, never_answers
-
-
-def once_shown(desk: Desk, which: Callable[[AnyEvent], bool], act: Callable[[], object]) -> None:
-    """Act the first time that such an event is shown: who wrote it still waits for that."""
-    show, done = desk.editor.show, False
-
-    async def shown(session: SessionId, events: Sequence[AnyEvent]) -> None:
-        nonlocal done
-        await show(session, events)
-        if not done and any(map(which, events)):
-            done = True
-            act()
-
-    desk.editor.show = shown  # type: ignore[method-assign]  # that is the point
-
-
-def a_child(kind: type[AnyEvent]) -> Callable[[AnyEvent], bool]:
-    """An event of this kind in a child session."""
-    return lambda event: isinstance(event, ChildWorked) and isinstance(event.did, kind)
-
-
-def a_state(state: str) -> Callable[[AnyEvent], bool]:
-    """A child session comes to be in this state."""
-    return lambda event: isinstance(event, SubagentChanged) and event.state == state
-
-
-def what_is_open(events: Sequence[AnyEvent]) -> list[str]:
-    """The agents, their turns, and the calls that a journal leaves open."""
-    found: dict[str, None] = {}
-    for event in events:
-        if isinstance(event, SubagentChanged):
-            found[event.session] = None
-            if event.state == "idle":
-                found.pop(event.session)
-        match of_a_child(event):
-            case ToolCalled(call=call):
-                found[call] = None
-            case ToolEnded(call=call):
-                found.pop(call, None)
-            case TurnStarted(turn=turn):
-                found[turn] = None
-            case TurnEnded(turn=turn):
-                found.pop(turn, None)
-            case _:
-                pass
-    return list(found)
 
 
 async def ended(desk: Desk) -> list[str]:
