@@ -34,10 +34,5 @@ class Method(Generic[P, R]):
         self.result = result
         self.only_notification = only_notification
 
-    @property
-    def is_notification(self) -> bool:
-        """Whether the method is never answered."""
-        return self.result is None
-
     def __repr__(self) -> str:
         return f"Method({self.name!r})"

@@ -42,7 +42,6 @@ class Tags(Struct, frozen=True, kw_only=True):
         argument_end: the tag that closes it.
         quoted: whether names are in quotation marks.
         framed: whether values stand on lines of their own.
-        bare_call: whether a call may stand without a wrapper.
         tag_end: what closes a tag with a name in it.
         whole: the tags around arguments that are one JSON object; None: there are none such.
         control: whether the tags are control tokens, so that everything in them is a call.
@@ -56,7 +55,6 @@ class Tags(Struct, frozen=True, kw_only=True):
     argument_end: str
     quoted: bool = True
     framed: bool = False
-    bare_call: bool = True
     tag_end: str = ">"
     whole: tuple[str, str] | None = None
     control: bool = False

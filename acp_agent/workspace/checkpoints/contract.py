@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -163,9 +163,6 @@ class Repository(Protocol):
     def sweep(self, deadline: Deadline) -> None:
         """Forget what no checkpoint has any more, and pack the rest."""
         ...
-
-
-Opener = Callable[[], Repository]
 
 
 def shown(path: bytes) -> str:
