@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
+from acp_agent.agent.count import took
 from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
@@ -22,6 +23,7 @@ from acp_agent.events import (
     NoticeShown,
     ThoughtSealed,
     ToolCalled,
+    Usage,
     UsageReported,
 )
 from acp_agent.ids import CallId, new_call_id, new_message_id
@@ -72,6 +74,7 @@ class _Writer:
         self._done: list[CallDone] = []
         self.finished: Finished | None = None
         self.failed: Failed | None = None
+        self._counted = Usage()  # by the provider so far, of the attempt that is being made
         self.calls: list[ProposedCall] = []
 
     def asked(self) -> ModelAsked:
@@ -104,23 +107,32 @@ class _Writer:
                     events.extend(self._complete(item))
                 case Failed():
                     self.failed = item
-                    events.append(self.cut_off())
+                    events.extend(self.cut_off())
+                case Usage():
+                    self._counted = item
                 case _:
                     pass
         return events
 
-    def cut_off(self, *, discarded: bool = False) -> ModelAnswered:
-        """The end of an answer that did not come to its own."""
-        return ModelAnswered(
-            message=self.message, model=self.model.ref, complete=False, discarded=discarded
+    def cut_off(self, *, discarded: bool = False) -> list[AnyEvent]:
+        """The end of an answer that did not come to its own, and what it took all the same."""
+        usage, self._counted = self._counted, Usage()
+        cut = ModelAnswered(
+            message=self.message,
+            model=self.model.ref,
+            usage=usage,
+            cost=cost(self.model, usage) if usage else None,
+            complete=False,
+            discarded=discarded,
         )
+        return [cut, took(self._host, self.model, usage)] if usage else [cut]
 
     def stopped(self) -> list[AnyEvent]:
         """What is still to be written when the turn is stopped here."""
         if self.finished is not None:
             # The answer is complete and its calls are shown, but nobody will run them.
             return [*cancelled(proposed.call for proposed in self.calls)]
-        return [] if self.failed is not None else [self.cut_off()]
+        return [] if self.failed is not None else self.cut_off()
 
     def _retry(self, item: Retrying) -> list[AnyEvent]:
         reason = scrub(item.reason, self._host.secrets)
@@ -130,7 +142,7 @@ class _Writer:
             f"(attempt {item.attempt + 1} of {item.attempts})",
             description="The answer begins again." if item.discard else "",
         )
-        return [self.cut_off(discarded=True), notice, *self._begin_again()]
+        return [*self.cut_off(discarded=True), notice, *self._begin_again()]
 
     def _fall_back(self, item: FellBack) -> list[AnyEvent]:
         notice = NoticeShown(
@@ -140,7 +152,7 @@ class _Writer:
         )
         ended = self.cut_off(discarded=True)
         self.model = item.model
-        return [ended, notice, *self._begin_again()]
+        return [*ended, notice, *self._begin_again()]
 
     def _begin_again(self) -> list[AnyEvent]:
         self._done.clear()
@@ -218,7 +230,7 @@ async def ask_model(host: TurnHost) -> Answer:
         message = scrub(failed.message, host.secrets)
         raise ModelError(message, provider=model.provider, status=failed.status)
     if writer.finished is None:
-        await host.emit(writer.cut_off())
+        await host.emit(*writer.cut_off())
         raise ModelError(
             f"{model.provider} ended its answer without saying so; ask again",
             provider=model.provider,

@@ -217,7 +217,7 @@ class Context:
             self._coming.forget_calls()
             return
         self._take_answer()
-        if event.usage:
+        if event.usage and event.complete:  # else the count is that of a part
             self.counted = Counted(
                 model=event.model,
                 input=event.usage.input,

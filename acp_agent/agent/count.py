@@ -14,6 +14,7 @@ from msgspec import Struct
 from acp_agent.agent.context import Context
 from acp_agent.agent.tokens import Counted, tool_tokens
 from acp_agent.config.types import ContextConfig
+from acp_agent.events import Usage, UsageReported
 from acp_agent.models.base import ModelInfo
 
 if TYPE_CHECKING:
@@ -84,6 +85,15 @@ def used_tokens(context: Context, model: ModelInfo, offered: int) -> int:
 def next_request(host: TurnHost, model: ModelInfo) -> int:
     """The tokens of what a model would be sent now; see `used_tokens`."""
     return used_tokens(host.context, model, host.toolset.measured(tool_tokens))
+
+
+def took(host: TurnHost, model: ModelInfo, usage: Usage) -> UsageReported:
+    """What the session costs with a request that fills the context no further, to be written."""
+    return UsageReported(
+        used=next_request(host, host.model),
+        size=host.model.window,
+        cost=host.charge(model, usage),
+    )
 
 
 def _plausible(context: Context, offered: int) -> Counted | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from acp_agent.agent.count import next_request
+from acp_agent.agent.count import took
 from acp_agent.agent.host import TurnHost
 from acp_agent.errors import BudgetSpentError, ModelError
-from acp_agent.events import ModelAnswered, Usage, UsageReported
+from acp_agent.events import ModelAnswered, Usage
 from acp_agent.ids import new_message_id
-from acp_agent.models.base import Failed, Finished, ModelInfo, ModelRequest, TextDelta
+from acp_agent.models.base import Failed, Finished, ModelInfo, ModelRequest, Retrying, TextDelta
 from acp_agent.models.catalog import cost
 from acp_agent.models.retry import RetryPolicy, retrying
 
@@ -35,8 +35,6 @@ async def ask_aside(
         if refused is not None:
             raise BudgetSpentError(refused.rstrip("."))
         text, finished = await _answer(host, request, show)
-        if finished is not None and finished.usage:
-            await _count(host, model, finished.usage)
     if finished is None or finished.stop == "refusal" or not text:
         raise ModelError(f"{model.ref} gave no answer to that", provider=model.provider)
     return text
@@ -47,37 +45,51 @@ async def _answer(
 ) -> tuple[str, Finished | None]:
     model, limits = request.model, host.limits
     driver = await host.driver(model)
+    counted = Usage()  # by the provider so far, of the attempt that is being made
     policy = RetryPolicy(retries=_RETRIES, first_byte=limits.first_byte, stall=limits.stall)
     pieces: list[str] = []
     finished: Finished | None = None
-    async with aclosing(retrying(driver, request, policy)) as stream:
-        async for batch in stream:
-            text = "".join(item.text for item in batch if isinstance(item, TextDelta))
-            if text:
-                pieces.append(text)
-                if show is not None:
-                    await show(text)
-            for item in batch:
-                if isinstance(item, Failed):
-                    raise ModelError(item.message, provider=model.provider, status=item.status)
-                if isinstance(item, Finished):
-                    finished = item
+    try:
+        async with aclosing(retrying(driver, request, policy)) as stream:
+            async for batch in stream:
+                text = "".join(item.text for item in batch if isinstance(item, TextDelta))
+                if text:
+                    pieces.append(text)
+                    if show is not None:
+                        await show(text)
+                for item in batch:
+                    match item:
+                        case Failed():
+                            raise ModelError(
+                                item.message, provider=model.provider, status=item.status
+                            )
+                        case Retrying():
+                            await _count(host, model, counted, complete=False)
+                            counted = Usage()
+                            pieces.clear()
+                        case Usage():
+                            counted = item
+                        case Finished():
+                            finished, counted = item, item.usage
+                        case _:
+                            pass
+    finally:
+        await _count(host, model, counted, complete=finished is not None)
     return "".join(pieces).strip(), finished
 
 
-async def _count(host: TurnHost, model: ModelInfo, usage: Usage) -> None:
-    """Count what a request took; how full the context is is told along with the cost."""
+async def _count(host: TurnHost, model: ModelInfo, usage: Usage, *, complete: bool) -> None:
+    """Count what a request took, as far as anybody said."""
+    if not usage:
+        return
     await host.emit(
         ModelAnswered(
             message=new_message_id(),
             model=model.ref,
             usage=usage,
             cost=cost(model, usage),
+            complete=complete,
             discarded=True,
         ),
-        UsageReported(
-            used=next_request(host, host.model),
-            size=host.model.window,
-            cost=host.charge(model, usage),
-        ),
+        took(host, model, usage),
     )

@@ -24,6 +24,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
 from acp_agent.models.stopped import stopped
@@ -119,6 +120,11 @@ class AnthropicDecoder:
     def answered(self) -> bool:
         """Whether the API has said how the answer ended."""
         return self._stop is not None
+
+    @property
+    def usage(self) -> Usage:
+        """What the API has counted so far."""
+        return self._total()
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
@@ -239,10 +245,10 @@ class AnthropicDecoder:
         read = given.cache_read_input_tokens or 0
         written = given.cache_creation_input_tokens or 0
         details = given.output_tokens_details or _OutputDetails()
-        return Usage(
-            input=(given.input_tokens or 0) + read + written,
-            output=given.output_tokens or 0,
+        return counted(
+            (given.input_tokens or 0) + read + written,
+            given.output_tokens,
             cache_read=read,
             cache_write=written,
-            reasoning=details.thinking_tokens or 0,
+            reasoning=details.thinking_tokens,
         )

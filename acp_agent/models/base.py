@@ -242,8 +242,11 @@ class FellBack(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+# A `Usage` by itself is what the provider has counted so far of an attempt that may not come to its
+# end. `Finished` has the last count.
 StreamEvent = (
-    TextDelta
+    Usage
+    | TextDelta
     | ThoughtDelta
     | ThoughtDone
     | CallStarted

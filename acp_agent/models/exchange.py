@@ -12,8 +12,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from acp_agent.events import Usage
 from acp_agent.models import failures
-from acp_agent.models.base import StreamEvent
+from acp_agent.models.base import Failed, StreamEvent
 from acp_agent.models.providers import Provider
 from acp_agent.models.sse import SseDecoder
 
@@ -36,6 +37,11 @@ class Decoder(Protocol):
     @property
     def answered(self) -> bool:
         """Whether the API has said how the answer ended: nothing but counts may follow."""
+        ...
+
+    @property
+    def usage(self) -> Usage:
+        """What the API has counted so far."""
         ...
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
@@ -84,6 +90,7 @@ class Exchanges:
         events: list[StreamEvent] = []  # decoded and not passed on yet
         clock = asyncio.get_running_loop().time
         told = clock()
+        counts = _Counts(decoder)
         try:
             response = await send()  # the SDK raises where the status is an error's
             body = _Body(response)
@@ -102,6 +109,7 @@ class Exchanges:
                     break
                 if events:
                     told = clock()
+                events += counts.news()
                 if events or clock() - told < _STILL_THERE:
                     batch, events = events, []
                     yield batch
@@ -109,7 +117,8 @@ class Exchanges:
                 for data in frames.end():
                     with suppress(ValueError):  # half an event: `end` sees that the answer is cut
                         decoder.feed(data, events)
-            events.extend(decoder.end())
+            last = decoder.end()
+            events += [*(counts.news() if isinstance(last[-1], Failed) else ()), *last]
             if decoder.ended:
                 self._let_end(body)
                 body = None
@@ -117,7 +126,7 @@ class Exchanges:
             yield batch
         except Exception as error:  # noqa: BLE001 - a stream never raises into the turn
             failed = failures.from_exception(self._provider, error, model=model, begun=begun)
-            yield [*events, failed]  # what came before the fault is as good as ever
+            yield [*events, *counts.news(), failed]  # what came before the fault is as good as ever
         finally:
             if body is not None:
                 await body.close()
@@ -135,6 +144,21 @@ class Exchanges:
         task = asyncio.get_running_loop().create_task(body.finish())
         self._ending[task] = body
         task.add_done_callback(self._ending.pop)
+
+
+class _Counts:
+    """What the API counts of an answer, for whoever stops it or sees it fail."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._told = Usage()
+
+    def news(self) -> list[Usage]:
+        """The count, where it is another one than last time."""
+        if self._decoder.usage == self._told:
+            return []
+        self._told = self._decoder.usage
+        return [self._told]
 
 
 async def _next(body: _Body, decoder: Decoder) -> bytes | None:

@@ -23,6 +23,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
 from acp_agent.models.stopped import stopped
@@ -101,6 +102,11 @@ class GeminiDecoder:
     def answered(self) -> bool:
         """Whether the API has said how the answer ended."""
         return self._finish is not None
+
+    @property
+    def usage(self) -> Usage:
+        """What the API has counted so far."""
+        return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one response says.
@@ -193,9 +199,9 @@ class GeminiDecoder:
 def _usage(given: _Usage) -> Usage:
     """Gemini counts thoughts beside the answer, and cached tokens within the prompt."""
     thoughts = given.thoughts_token_count or 0
-    return Usage(
-        input=(given.prompt_token_count or 0) + (given.tool_use_prompt_token_count or 0),
-        output=(given.candidates_token_count or 0) + thoughts,
-        cache_read=given.cached_content_token_count or 0,
+    return counted(
+        (given.prompt_token_count or 0) + (given.tool_use_prompt_token_count or 0),
+        (given.candidates_token_count or 0) + thoughts,
+        cache_read=given.cached_content_token_count,
         reasoning=thoughts,
     )

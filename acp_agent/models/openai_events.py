@@ -25,6 +25,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
 from acp_agent.models.stopped import stopped
@@ -71,6 +72,7 @@ class _Usage(Struct):
     completion_tokens: Number = None
     prompt_tokens_details: _InputDetails | None = None
     completion_tokens_details: _OutputDetails | None = None
+    total_tokens: Number = None
     prompt_cache_hit_tokens: Number = None  # DeepSeek's
     cached_tokens: Number = None  # Kimi's
 
@@ -134,6 +136,11 @@ class OpenAIDecoder:
     def answered(self) -> bool:
         """Whether the API has said how the answer ended."""
         return self._finish is not None
+
+    @property
+    def usage(self) -> Usage:
+        """What the API has counted so far."""
+        return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
@@ -279,13 +286,13 @@ class OpenAIDecoder:
 def _usage(given: _Usage) -> Usage:
     details = given.prompt_tokens_details or _InputDetails()
     output = given.completion_tokens_details or _OutputDetails()
-    cached = details.cached_tokens or given.prompt_cache_hit_tokens or given.cached_tokens
-    return Usage(
-        input=int(given.prompt_tokens or 0),
-        output=int(given.completion_tokens or 0),
-        cache_read=int(cached or 0),
-        cache_write=int(details.cache_write_tokens or 0),
-        reasoning=int(output.reasoning_tokens or 0),
+    return counted(
+        given.prompt_tokens,
+        given.completion_tokens,
+        cache_read=details.cached_tokens or given.prompt_cache_hit_tokens or given.cached_tokens,
+        cache_write=details.cache_write_tokens,
+        reasoning=output.reasoning_tokens,
+        total=given.total_tokens,
     )
 
 

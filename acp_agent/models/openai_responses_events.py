@@ -24,6 +24,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
+from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
 from acp_agent.models.stopped import stopped
@@ -58,6 +59,7 @@ class _OutputDetails(Struct):
 class _Usage(Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
+    total_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
 
@@ -118,6 +120,11 @@ class OpenAIResponsesDecoder:
     def answered(self) -> bool:
         """Whether the API has said how the answer ended."""
         return self.ended
+
+    @property
+    def usage(self) -> Usage:
+        """What the API has counted so far."""
+        return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one event says.
@@ -271,10 +278,11 @@ def _usage(given: _Usage) -> Usage:
     """OpenAI counts cached input within the input, and reasoning within the output, as we do."""
     sent = given.input_tokens_details or _InputDetails()
     answered = given.output_tokens_details or _OutputDetails()
-    return Usage(
-        input=given.input_tokens or 0,
-        output=given.output_tokens or 0,
-        cache_read=sent.cached_tokens or 0,
-        cache_write=sent.cache_write_tokens or 0,
-        reasoning=answered.reasoning_tokens or 0,
+    return counted(
+        given.input_tokens,
+        given.output_tokens,
+        cache_read=sent.cached_tokens,
+        cache_write=sent.cache_write_tokens,
+        reasoning=answered.reasoning_tokens,
+        total=given.total_tokens,
     )

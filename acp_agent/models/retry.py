@@ -13,6 +13,7 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
+from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import (
     Driver,
@@ -68,7 +69,7 @@ async def retrying(
                 if isinstance(last, Failed):
                     failed, batch = last, batch[:-1]  # noqa: PLW2901 - the rest of it is told first
                 if batch:
-                    streamed = True
+                    streamed = streamed or _tells(batch)
                     yield batch
                 if failed is not None or isinstance(last, Finished):
                     break
@@ -111,11 +112,16 @@ async def _in_time(
             except TimeoutError:
                 yield [failures.timed_out(request.model.provider, limit, begun=begun)]
                 return
-            begun = begun or bool(batch)
+            begun = begun or _tells(batch)
             yield batch
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
+
+
+def _tells(batch: Sequence[StreamEvent]) -> bool:
+    """Whether there is something of the answer in it, and not a count alone."""
+    return any(not isinstance(event, Usage) for event in batch)
 
 
 def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float) -> float:

@@ -4,7 +4,7 @@ Each row is an answer's usage as the provider's API reports it, and what its pri
 worked out by hand from the rule that is named.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -107,6 +107,49 @@ RULES: dict[str, tuple[Usage, Price, float]] = {
         PRICE,
         (1_000 * 2 + 9_000 * 0.2 + 300 * 10) / MILLION,
     ),
+    # docs.x.ai/docs/key-information/consumption-and-rate-limits: reasoning tokens are counted apart
+    # from completion_tokens, and in total_tokens.
+    "xai counts reasoning beside the output": (
+        chat(
+            {
+                "prompt_tokens": 10_120, "completion_tokens": 1_499, "total_tokens": 14_428,
+                "prompt_tokens_details": {"cached_tokens": 128},
+                "completion_tokens_details": {"reasoning_tokens": 2_809},
+            }
+        ),
+        PRICE,
+        (9_992 * 2 + 128 * 0.2 + (1_499 + 2_809) * 10) / MILLION,
+    ),
+    "more reasoning than output is beside it, whether there is a total or not": (
+        chat(
+            {
+                "prompt_tokens": 21, "completion_tokens": 0,
+                "completion_tokens_details": {"reasoning_tokens": 60},
+            }
+        ),
+        PRICE,
+        (21 * 2 + 60 * 10) / MILLION,
+    ),
+    "a total that has no room for it leaves reasoning in the output": (
+        chat(
+            {
+                "prompt_tokens": 75, "completion_tokens": 1_186, "total_tokens": 1_261,
+                "completion_tokens_details": {"reasoning_tokens": 1_024},
+            }
+        ),
+        PRICE,
+        (75 * 2 + 1_186 * 10) / MILLION,
+    ),
+    "a service that counts cached input beside the rest is understood": (
+        chat(
+            {
+                "prompt_tokens": 100, "completion_tokens": 10,
+                "prompt_tokens_details": {"cached_tokens": 9_000},
+            }
+        ),
+        PRICE,
+        (100 * 2 + 9_000 * 0.2 + 10 * 10) / MILLION,
+    ),
     # api-docs.deepseek.com/guides/kv_cache: prompt_tokens = hit + miss.
     "deepseek counts hits within the prompt": (
         chat(
@@ -204,3 +247,17 @@ def test_every_listed_price_is_one_that_can_be() -> None:
             if price.cache_write is not None and provider in {"openai", "anthropic"}:
                 assert price.cache_write == pytest.approx(1.25 * price.input)
             assert (info.default_thought in info.thought_levels) == bool(info.thought_levels)
+
+
+@pytest.mark.parametrize("count", [-5, 1e30, 2**63, None])
+@pytest.mark.parametrize("reads", [chat, anthropic, responses])
+def test_a_number_that_can_be_none_of_tokens_counts_as_not_told(
+    reads: Callable[[dict[str, Any]], Usage], count: float | None
+) -> None:
+    sent, answered = (
+        ("prompt_tokens", "completion_tokens")
+        if reads is chat
+        else ("input_tokens", "output_tokens")
+    )
+    assert reads({sent: count and int(count), answered: 7}) == Usage(output=7)
+    assert reads({sent: 7, answered: count and int(count)}) == Usage(input=7)

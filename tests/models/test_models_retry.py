@@ -6,6 +6,7 @@ from types import AsyncGeneratorType
 
 import pytest
 
+from acp_agent.events import Usage
 from acp_agent.models import exchange
 from acp_agent.models.base import (
     Driver,
@@ -150,7 +151,7 @@ async def test_text_of_an_attempt_that_broke_off_is_to_be_discarded(
 ) -> None:
     server.add(answer("Half an ", Cut()), answer("A whole answer."))
     got = await tried(driver)
-    kinds = [type(event) for event in got.events if not isinstance(event, TextDelta)]
+    kinds = [type(event) for event in got.events if not isinstance(event, TextDelta | Usage)]
     assert kinds == [Retrying, Finished]
     retry = next(event for event in got.events if isinstance(event, Retrying))
     assert retry.discard
