@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from acp_agent.config.templates import Templates
 
 Language = Literal["en", "zh"]
+Table = Literal["titles", "texts", "parts"]
 
 
 class Words:
@@ -32,7 +33,7 @@ class Words:
     def __init__(self, language: Language, texts: Mapping[str, str]) -> None:
         self._language: Language = language
         self._texts = texts
-        self._templates: Templates | None = None
+        self._templates: dict[bool, Templates] = {}
 
     def __call__(self, text: str, /, **values: object) -> str:
         """A text in the language, its placeholders filled in."""
@@ -44,14 +45,20 @@ class Words:
 
         A text that is none of ours stays as it is. Blocks while it reads a small file, once.
         """
-        if self._language == "en":
-            return text
-        if self._templates is None:
+        return text if self._language == "en" else self._of(titles=False)(text)
+
+    def titled(self, title: str) -> str:
+        """An English title of a call in the language, as `told` puts texts."""
+        return title if self._language == "en" else self._of(titles=True)(title)
+
+    def _of(self, *, titles: bool) -> Templates:
+        if titles not in self._templates:
             from acp_agent.config.templates import Templates  # noqa: PLC0415 - not in English
 
             tables = templates(self._language)
-            self._templates = Templates(tables["texts"], tables["parts"], stop="。")
-        return self._templates(text)
+            texts = {**tables["titles"], **tables["texts"]} if titles else tables["texts"]
+            self._templates[titles] = Templates(texts, tables["parts"], stop="。")
+        return self._templates[titles]
 
 
 ENGLISH = Words("en", {})
@@ -77,9 +84,9 @@ def catalog(name: Literal["words", "words_cli"], language: Language) -> Mapping[
     return texts
 
 
-def templates(language: Language) -> Mapping[Literal["texts", "parts"], Mapping[str, str]]:
-    """The catalog of templates of a language: of whole texts, and of parts of texts."""
-    tables: Mapping[Literal["texts", "parts"], Mapping[str, str]] = _read("words_told", language)
+def templates(language: Language) -> Mapping[Table, Mapping[str, str]]:
+    """The catalog of templates of a language: of calls' titles, whole texts, and parts of texts."""
+    tables: Mapping[Table, Mapping[str, str]] = _read("words_told", language)
     return tables
 
 

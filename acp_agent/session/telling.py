@@ -39,7 +39,7 @@ def told(event: AnyEvent, words: Words) -> AnyEvent:
 
 def title_in(title: str, words: Words) -> str:
     """A call's title in the user's language; a command line stays what it is."""
-    return title if title.startswith("`") else words.told(title)
+    return title if title.startswith("`") else words.titled(title)
 
 
 def _titled(event: ToolCalled, words: Words) -> ToolCalled:
