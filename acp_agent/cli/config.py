@@ -39,7 +39,7 @@ def run(argv: list[str]) -> int:
 def _path() -> int:
     import os  # noqa: PLC0415 - the one action that needs no valid configuration
 
-    from acp_agent.config.paths import find_paths  # noqa: PLC0415
+    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
 
     say(str(find_paths(os.environ).config_file))
     return 0

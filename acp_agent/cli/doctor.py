@@ -86,7 +86,7 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
         remedy = f"     -> {finding.remedy}" if finding.remedy else ""
         if on_terminal():
             from rich.console import Console  # noqa: PLC0415 - only for a terminal
-            from rich.text import Text  # noqa: PLC0415
+            from rich.text import Text  # noqa: PLC0415 - likewise
 
             console = Console()
             console.print(Text(visible(line), _STYLES[finding.state]))

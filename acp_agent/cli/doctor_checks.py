@@ -154,7 +154,7 @@ def _damaged_sessions(checked: Checked) -> list[Finding]:
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which providers have a key, from where, and whether they answer."""
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - only for this part
-    from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415
+    from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415 - likewise
 
     secrets = Secrets(paths.secrets_file, environ)
     try:
@@ -202,9 +202,9 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which model a new session would use."""
     from acp_agent.cli.models import chosen_model, unlisted  # noqa: PLC0415 - only for this part
-    from acp_agent.cli.setup import Setup  # noqa: PLC0415
-    from acp_agent.models.providers import load_providers  # noqa: PLC0415
-    from acp_agent.models.registry import Models  # noqa: PLC0415
+    from acp_agent.cli.setup import Setup  # noqa: PLC0415 - likewise
+    from acp_agent.models.providers import load_providers  # noqa: PLC0415 - likewise
+    from acp_agent.models.registry import Models  # noqa: PLC0415 - likewise
 
     secrets = Secrets(paths.secrets_file, environ)
     config = _config(paths, environ)

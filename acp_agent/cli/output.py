@@ -95,8 +95,8 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
     left = len(headings) - numbers
     if on_terminal():
         from rich.console import Console  # noqa: PLC0415 - only for a terminal
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415 - likewise
+        from rich.text import Text  # noqa: PLC0415 - likewise
 
         shown = Table(box=None, pad_edge=False, header_style="bold")
         for index, heading in enumerate(headings):

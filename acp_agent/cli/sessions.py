@@ -286,7 +286,7 @@ def _print_passages(passages: list[Passage]) -> None:
 
 def _print_styled(text: str, style: str) -> None:
     from rich.console import Console  # noqa: PLC0415 - only for a terminal
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 - likewise
 
     Console().print(Text(visible(text), style))
 

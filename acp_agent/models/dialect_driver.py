@@ -62,19 +62,18 @@ def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]
     dialect = request.model.tool_dialect
     if dialect is None:
         return request, None
-    # Imported here: nobody else needs it.
-    from acp_agent.models.dialects.tools import Tools  # noqa: PLC0415
+    from acp_agent.models.dialects.tools import Tools  # noqa: PLC0415 - for such models alone
 
     tools = Tools(request.tools)
     if dialect == "constrained":
-        from acp_agent.models.dialects import constrained  # noqa: PLC0415
+        from acp_agent.models.dialects import constrained  # noqa: PLC0415 - likewise
 
         if not request.tools:
             return request, None
         return constrained.prepared(request), constrained.Reader(tools)
-    from acp_agent.models.dialects.conversation import without_tools  # noqa: PLC0415
-    from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415
-    from acp_agent.models.dialects.table import forms_of  # noqa: PLC0415
+    from acp_agent.models.dialects.conversation import without_tools  # noqa: PLC0415 - likewise
+    from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415 - likewise
+    from acp_agent.models.dialects.table import forms_of  # noqa: PLC0415 - likewise
 
     forms = forms_of(dialect)
     asked = request if request.model.tools else without_tools(request, forms[0])

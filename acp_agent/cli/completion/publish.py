@@ -76,7 +76,7 @@ def _command(parser: argparse.ArgumentParser) -> Command:
     command: Command = {"about": "", "options": [], "arguments": [], "actions": {}}
     for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
-            abouts = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001
+            abouts = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001 - likewise
             for name, below in action.choices.items():
                 command["actions"][name] = {**_command(below), "about": abouts.get(name, "")}
         elif action.option_strings:
