@@ -52,6 +52,26 @@ _STYLES: dict[Kind, str] = {
 
 def run(argv: list[str]) -> int:
     """List, show, export or delete sessions; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    if options.action in {"check", "repair"}:
+        from acp_agent.cli import sessions_repair  # noqa: PLC0415 - rarely needed
+
+        work = sessions_repair.check if options.action == "check" else sessions_repair.repair
+        return guarded(lambda: work(options))
+    if options.action == "list":
+        return guarded(lambda: asyncio.run(_list(options)))
+    if options.action == "show":
+        return guarded(lambda: asyncio.run(_show(options)))
+    if options.action == "export":
+        return guarded(lambda: asyncio.run(_export(options)))
+    return guarded(lambda: asyncio.run(_delete(options)))
+
+
+def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent sessions",
         description="List, show, export, delete, check and repair conversations.",
@@ -97,22 +117,7 @@ def run(argv: list[str]) -> int:
         type=Path,
         help="a journal that was put aside before; what the present one has not is taken out of it",
     )
-    options = parser.parse_args(argv)
-    if options.action is None:
-        parser.print_help(sys.stderr)
-        return USAGE
-    if options.action in {"check", "repair"}:
-        from acp_agent.cli import sessions_repair  # noqa: PLC0415 - rarely needed
-
-        work = sessions_repair.check if options.action == "check" else sessions_repair.repair
-        return guarded(lambda: work(options))
-    if options.action == "list":
-        return guarded(lambda: asyncio.run(_list(options)))
-    if options.action == "show":
-        return guarded(lambda: asyncio.run(_show(options)))
-    if options.action == "export":
-        return guarded(lambda: asyncio.run(_export(options)))
-    return guarded(lambda: asyncio.run(_delete(options)))
+    return parser
 
 
 def _absolute(folder: str) -> str:

@@ -69,39 +69,7 @@ async def run_ripgrep(
     Raises:
         WorkspaceError: ripgrep cannot be started.
     """
-    command = [
-        find_ripgrep(),
-        "--no-config",
-        "--hidden",
-        "--no-require-git",
-        "--no-messages",
-        "--color=never",
-        *arguments,
-        *(f"--glob=!{name}" for name in (".git", ".hg", ".svn", ".jj")),
-    ]
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            limit=_CHUNK,
-        )
-    )
-    try:
-        process = await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        # It may run already; asyncio would wait for its output's end, or forget it.
-        starting.add_done_callback(_end_unwanted)
-        raise
-    except OSError as error:
-        if error.errno == errno.E2BIG:
-            raise WorkspaceError(
-                "the search is not possible: the pattern is too long; shorten it"
-            ) from error
-        raise WorkspaceError(f"ripgrep cannot be started in {folder}: {error.strerror}") from error
+    process = await _start(arguments, folder)
     reader, errors = process.stdout, process.stderr
     if reader is None or errors is None:
         raise AssertionError("both streams were asked for as pipes")
@@ -130,6 +98,42 @@ async def run_ripgrep(
         timed_out=timed_out,
         left_out=left_out,
     )
+
+
+async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.Process:
+    command = [
+        find_ripgrep(),
+        "--no-config",
+        "--hidden",
+        "--no-require-git",
+        "--no-messages",
+        "--color=never",
+        *arguments,
+        *(f"--glob=!{name}" for name in (".git", ".hg", ".svn", ".jj")),
+    ]
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            limit=_CHUNK,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # It may run already; asyncio would wait for its output's end, or forget it.
+        starting.add_done_callback(_end_unwanted)
+        raise
+    except OSError as error:
+        if error.errno == errno.E2BIG:
+            raise WorkspaceError(
+                "the search is not possible: the pattern is too long; shorten it"
+            ) from error
+        raise WorkspaceError(f"ripgrep cannot be started in {folder}: {error.strerror}") from error
 
 
 def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
