@@ -1,0 +1,30 @@
+"""docs/commands.md has every slash command, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from acp_agent.session.commands import COMMANDS
+from acp_agent.session.loop_command import MAX_ROUNDS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "commands.md").read_text("utf-8")
+NOT_COMMANDS = {"acp", "message", "name", "openai", "responses"}  # a form, and parts of addresses
+OTHERS = {"skill:NAME", "SERVER:PROMPT"}  # those of skills and servers, by their form
+
+
+def test_every_slash_command_is_explained() -> None:
+    rows = re.findall(r"^\| `/(\S+?)[ `]", PAGE, re.MULTILINE)
+    assert sorted(rows) == sorted({command.name for command in COMMANDS} | OTHERS)
+
+
+def test_the_most_rounds_of_a_loop_are_told() -> None:
+    assert f"(the most is {MAX_ROUNDS})" in PAGE
+
+
+def test_a_slash_command_that_a_page_mentions_exists() -> None:
+    known = {command.name for command in COMMANDS}
+    for page in sorted([*DOCS.glob("*.md"), DOCS.parent / "README.md"]):
+        named = set(re.findall(r"`/([a-z]+)(?:`| [^`]*`)", page.read_text("utf-8")))
+        assert named <= known | NOT_COMMANDS, page.name
