@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from acp_agent.config.words import Words
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.places import any_there
 from acp_agent.session.commands import Command
@@ -66,7 +67,7 @@ class Definitions:
             if new:
                 self._told |= {(one.path, one.why) for one in new}
                 # Not journaled: it is about the files as they are now.
-                await self._session.tell(_notice(new))
+                await self._session.tell(_notice(new, self._session.services.words))
 
     def _find(self) -> Found:
         from acp_agent.extensions.definitions.finding import (  # noqa: PLC0415 - in a thread
@@ -119,12 +120,12 @@ class Definitions:
         ]
 
 
-def _notice(problems: Sequence[Problem]) -> NoticeShown:
+def _notice(problems: Sequence[Problem], words: Words) -> NoticeShown:
     """What is wrong, what is left out before the rest."""
     sorted_ones = sorted(problems, key=lambda one: not one.left_out)
-    shown = [f"{one.path}: {one.why}" for one in sorted_ones[:SHOWN]]
+    shown = [f"{one.path}: {words.told(one.why)}" for one in sorted_ones[:SHOWN]]
     if len(problems) > SHOWN:
-        shown.append("`acp-agent doctor` tells the others.")
+        shown.append(words("`acp-agent doctor` tells the others."))
     count = len(problems)
     return NoticeShown(
         severity="warning",

@@ -19,6 +19,7 @@ from tests.server.server_session import (
     system,
 )
 from tests.support.agent_process import StartAgent
+from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Status, answer
 from tests.support.wire_client import AnswerError
 
@@ -119,6 +120,38 @@ async def test_the_ways_to_log_in_are_in_the_language_of_the_locale(agent: Start
     running = await agent(environ=CHINESE)
     methods = (await running.initialize())["authMethods"]
     assert "试用演示" in [method["name"] for method in methods]
+
+
+async def test_keys_are_named_in_the_users_language(agent: StartAgent) -> None:
+    running = await agent(environ=CHINESE | {"OPENAI_API_KEY": "sk-test"})
+    await running.initialize()
+    accounts = (await running.request("auth/status", {}))["accounts"]
+    assert [one["label"] for one in accounts] == ["OpenAI 的 API 密钥，来自 OPENAI_API_KEY"]
+
+
+async def test_a_session_that_is_not_open_is_told_in_the_users_language(
+    opened: OpenSession,
+) -> None:
+    running, _ = await opened(environ=CHINESE)
+    with pytest.raises(AnswerError, match="未在此处打开；请先恢复它"):
+        await running.prompt("sess_nobody", "x")
+
+
+async def test_what_is_wrong_with_a_skill_is_told_in_the_users_language(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    running, session = await opened(editor=Editor(offers=frozenset({"notices"})), environ=CHINESE)
+    for number in range(4):  # of which three are told one by one
+        folder = workspace_repo / ".agents" / "skills" / f"skill-{number}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: [\n---\n")
+    model_server.add(answer("好。"))
+    await running.prompt(session, "你好")
+    notice = await running.expect_update(session, "notice")
+    *lines, rest = notice["description"].splitlines()
+    assert len(lines) == 3
+    assert all("SKILL.md: 第 2 行不是 YAML" in line for line in lines)
+    assert rest == "`acp-agent doctor` 会说明其余的问题。"
 
 
 async def test_going_back_is_spoken_of_in_the_users_language(opened: OpenSession) -> None:
