@@ -16,6 +16,7 @@ from acp_agent.models.base import ModelInfo
 
 LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, for lack of room."
 TOO_LONG_TITLE = "The conversation was too long for the model; trying again with less of it."
+_TRIED_AGAIN = 2 / 3  # of what a provider refused, the part that may be tried again
 _WORTH = 500  # tokens; less is not worth being summed up
 
 
@@ -49,10 +50,16 @@ async def make_room_after_overflow(host: TurnHost, model: ModelInfo) -> bool:
         StoreError: the journal could not be written.
     """
     view = host.context.view
-    before, used = view.tokens, next_request(host, model)
-    limit = host.context_settings.result_characters
+    before, used = _estimate(host), next_request(host, model)
+    limit = view.limit(host.context_settings.result_characters)
     await host.emit(trimming.after_overflow(view, model.ref, used, limit))
-    if view.tokens >= before:
+    cut = trimming.cut_all_results(
+        view, used=_estimate(host), most=before * _TRIED_AGAIN, ratio=1, limit=limit, least=1
+    )
+    if cut is not None and _estimate(host) > before * _TRIED_AGAIN:
+        await host.emit(cut)
+    # What says that something is left out, and how to find it, takes room itself.
+    if _estimate(host) >= before:
         return False
     await host.emit(NoticeShown(severity="warning", title=TOO_LONG_TITLE))
     await report(host, model)
@@ -62,7 +69,7 @@ async def make_room_after_overflow(host: TurnHost, model: ModelInfo) -> bool:
 async def compact_now(host: TurnHost, model: ModelInfo, focus: str) -> str | None:
     """Sum up what there is, because the user wants it; None where that worked, else why not."""
     view = host.context.view
-    room = room_of(model, host.context_settings)
+    room = room_of(model, host.context_settings, host.context.refused.get(model.ref))
     place = len(view.entries)
     if host.context.awaits_answer:
         place = trimming.start_of_kept(view, 0)
@@ -87,11 +94,17 @@ async def report(host: TurnHost, model: ModelInfo) -> None:
     )
 
 
+def _estimate(host: TurnHost) -> int:
+    """Our own estimate for the next request, which changes with nothing but its length."""
+    return host.context.tokens + host.toolset.measured(tool_tokens)
+
+
 async def _shorten(host: TurnHost, model: ModelInfo, room: Room) -> None:
     context, settings = host.context, host.context_settings
-    view, limit = context.view, settings.result_characters
+    view = context.view
     if not view.entries:
         return
+    limit = view.limit(settings.result_characters)
     factor = ratio(context, model, host.toolset.measured(tool_tokens))
     used = next_request(host, model)
     before = trimming.cut_old_results(view, room, used, factor, limit)
@@ -114,8 +127,15 @@ async def _shorten(host: TurnHost, model: ModelInfo, room: Room) -> None:
         left_out = trimming.leave_out(view, room, next_request(host, model), factor, limit)
         if left_out is not None:
             await host.emit(NoticeShown(severity="info", title=LEFT_OUT_TITLE), left_out)
-    if next_request(host, model) > room.most:
-        cut = trimming.cut_all_results(view, room, factor, limit)
+    if (used := next_request(host, model)) > room.most:
+        cut = trimming.cut_all_results(
+            view,
+            used=used,
+            most=room.most,
+            ratio=factor,
+            limit=limit,
+            least=trimming.worth(room),
+        )
         if cut is not None:
             await host.emit(cut)
     if view.changes > changes:

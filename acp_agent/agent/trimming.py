@@ -12,6 +12,7 @@ from acp_agent.ids import MessageId
 from acp_agent.models.base import UserSide
 
 _EMERGENCY = 0.5  # of what was too much, the part that is kept
+_SHORTER = (600, 200)  # characters of a result, where as many as are asked for are too many
 
 
 def cut_old_results(view: View, room: Room, used: int, ratio: float, limit: int) -> int | None:
@@ -58,11 +59,25 @@ def leave_out(view: View, room: Room, used: int, ratio: float, limit: int) -> Co
     )
 
 
-def cut_all_results(view: View, room: Room, ratio: float, limit: int) -> ContextTrimmed | None:
-    """Cut every result so far, the newest too: the last resort. None: it is worth nothing."""
-    if view.cut_tokens(len(view.entries), limit) * ratio < worth(room):
-        return None
-    return ContextTrimmed(results_before=None, result_limit=limit)
+def cut_all_results(
+    view: View, *, used: float, most: float, ratio: float, limit: int, least: float
+) -> ContextTrimmed | None:
+    """Cut every result so far, the newest too: the last resort. None: it is worth nothing.
+
+    Args:
+        view: the conversation.
+        used: how full it is, in tokens.
+        most: how full it may get. Where `limit` does not bring it there, results are cut shorter.
+        ratio: tokens for one of our estimate.
+        limit: characters that are kept of a result.
+        least: how many tokens must be saved for it to be done at all.
+    """
+    saved = 0.0
+    for shorter in (limit, *(one for one in _SHORTER if one < limit)):
+        saved, limit = view.cut_tokens(len(view.entries), shorter) * ratio, shorter
+        if used - saved <= most:
+            break
+    return ContextTrimmed(results_before=None, result_limit=limit) if saved >= least else None
 
 
 def worth(room: Room) -> int:

@@ -85,6 +85,13 @@ class View:
         """What stands in the place of the messages that are not sent; "" where nothing does."""
         return self._summary
 
+    def limit(self, wanted: int) -> int:
+        """The characters that are to be kept of further results, where so many are wanted.
+
+        They are no more than are kept of those that are cut already: one number holds for all.
+        """
+        return min(wanted, self._limit) if self.cut > self.first else wanted
+
     def append(
         self, message: Message, *, said: MessageId | None, turn: int, opens: bool = False
     ) -> None:

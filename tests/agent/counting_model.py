@@ -28,7 +28,7 @@ from tests.support.open_session import Desk
 PROVIDER = Provider(id="openai", name="OpenAI", api="openai", base_url="")
 _TOKENS = re.compile(r"\w{1,5}|[^\w\s]")
 
-Answering = Callable[[ModelRequest], str | CallDone | Failed]
+Answering = Callable[[ModelRequest], str | CallDone | list[CallDone] | Failed]
 
 
 class CountingModel:
@@ -62,6 +62,8 @@ class CountingModel:
             return
         if isinstance(answer, CallDone):
             yield [answer]
+        elif isinstance(answer, list):
+            yield answer
         else:
             yield [TextDelta(answer)]
         usage = Usage(input=count, output=30)

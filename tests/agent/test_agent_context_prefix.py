@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.view import LEFT_OUT, SAID_BEFORE
+from acp_agent.errors import ModelError
 from acp_agent.events import (
     AnyEvent,
     CompactionChanged,
@@ -152,14 +153,70 @@ async def test_a_request_that_the_provider_finds_too_long_is_made_once_more_with
 async def test_what_cannot_be_made_shorter_fails_and_says_why(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acp_agent.errors import ModelError
-
     async with open_desk(tmp_path, model_server, config=CONFIG, flag="openai/narrow") as desk:
         model = use(desk, CountingModel(100, lambda request: "Yes."), monkeypatch)
         with pytest.raises(ModelError, match="too long"):
             await desk.say("Hi.")
         assert len(model.counts) <= 2
         assert not desk.editor.of(NoticeShown)
+
+
+async def test_a_message_that_is_too_long_by_itself_is_not_sent_a_second_time(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = CONFIG.replace("24_000", "200_000")
+    async with open_desk(tmp_path, model_server, config=wide, flag="openai/narrow") as desk:
+        model = use(desk, CountingModel(24_000, lambda request: "Yes."), monkeypatch)
+        await desk.say("Hello there. " * 20)
+        with pytest.raises(ModelError, match="too long"):
+            await desk.say("word " * 40_000)
+        assert (
+            len(model.counts) == 2
+        )  # what says that the first turn is left out is as long as that
+        assert await desk.say("Then this.") == "end_turn"
+        assert "Then this." in last_words(model.requests[-1])
+
+
+async def test_of_more_results_than_the_window_takes_less_is_kept(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(tmp_path, model_server, config=CONFIG, flag="openai/narrow") as desk:
+        (desk.folder / "file.txt").write_text(FILE * 3)
+        many = [
+            CallDone(index=at, name="read", arguments=f'{{"path": "file.txt", "line": {at + 1}}}')
+            for at in range(60)
+        ]
+        model = use(
+            desk,
+            CountingModel(24_000, lambda request: "Read." if results(request) else many),
+            monkeypatch,
+        )
+        assert await desk.say("Read it all at once.") == "end_turn"
+        assert max(model.counts) <= 24_000
+        assert len(results(model.requests[-1])) == 60
+        model.answering = lambda request: "Read." if results(request) else reads()
+        for number in range(12):
+            assert await desk.say(f"Read it ({number}).") == "end_turn"
+        assert max(model.counts) <= 24_000
+
+
+async def test_results_that_a_model_refused_are_cut_further_until_it_may_take_them(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = CONFIG.replace("24_000", "200_000")
+    async with open_desk(tmp_path, model_server, config=wide, flag="openai/narrow") as desk:
+        (desk.folder / "file.txt").write_text(FILE)
+        many = [
+            CallDone(index=at, name="read", arguments=f'{{"path": "file.txt", "line": {at + 1}}}')
+            for at in range(60)
+        ]
+        model = use(
+            desk,
+            CountingModel(24_000, lambda request: "Read." if results(request) else many),
+            monkeypatch,
+        )
+        assert await desk.say("Read it all at once.") == "end_turn"
+        assert [count > 24_000 for count in model.counts] == [False, True, False]
 
 
 async def test_a_window_that_is_full_of_other_things_does_not_cost_a_summary_each_time(
