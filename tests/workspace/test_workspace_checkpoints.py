@@ -209,6 +209,22 @@ def test_permissions_stay_and_a_private_file_comes_back_private(
     assert (root / "read_only").read_text() == "1"
 
 
+def test_a_file_that_was_made_private_without_being_written_comes_back_private(
+    kept: Checkpoints, root: Path
+) -> None:
+    put(root, {"key": "1", "open": "1"})
+    (root / "open").chmod(0o600)
+    kept.keep()
+    (root / "key").chmod(0o600)
+    (root / "open").chmod(0o644)
+    name = kept.keep()
+    (root / "key").unlink()
+    (root / "open").unlink()
+    kept.back(name)
+    assert (root / "key").stat().st_mode & 0o777 == 0o600
+    assert (root / "open").stat().st_mode & 0o077
+
+
 def test_empty_folders_are_left_as_they_are(kept: Checkpoints, root: Path) -> None:
     (root / "empty/inner").mkdir(parents=True)
     put(root, {"a": "1"})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.checkpoints.sealed_git import SealedGit
-from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put
+from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 
 def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -156,3 +157,36 @@ def test_what_the_users_repository_leaves_out_for_itself_is_left_out(
     checkpoint = kept.keep()
     put(root, {"local": "2", "a": "2"})
     assert kinds(kept.back(checkpoint)) == {"a": "modify"}
+
+
+def test_the_list_of_files_is_written_anew_once_where_it_is_as_young_as_the_files(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Git reads a file each time whose times are not older, to the second, than those of its list.
+    kept = Checkpoints(tmp_path, root)
+    put(root, {"large": b"1" * 2_000_000})
+    ahead = time.time() + 3_600
+    os.utime(root / "large", (ahead, ahead))
+    kept.keep()
+    (index,) = kept.folder.glob("*.git/index")
+    tree, first = kept.last.tree, index.stat().st_ino
+    kept.keep()
+    assert index.stat().st_ino == first  # it would be as young as it is now
+    monkeypatch.setattr(time, "time_ns", lambda: int(ahead) * 1_000_000_000)
+    kept.keep()
+    second = index.stat().st_ino
+    assert second != first
+    kept.keep()
+    assert (index.stat().st_ino, kept.last.tree) == (second, tree)
+
+
+def test_a_repository_in_the_place_of_a_file_stays_whole(tmp_path: Path, root: Path) -> None:
+    kept = Checkpoints(tmp_path, root)
+    put(root, {"a": "1"})
+    name = kept.keep()
+    (root / "a").unlink()
+    (root / "a").mkdir()
+    git(root / "a", "init", "-q")
+    before = everything(root)
+    assert skipped(kept.back(name)) == {"a": "it is not kept as it is now"}
+    assert everything(root) == before

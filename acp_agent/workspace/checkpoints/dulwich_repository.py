@@ -6,10 +6,11 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
-from dulwich.ignore import IgnoreFilter, IgnoreFilterManager
+from dulwich.ignore import IgnoreFilter, IgnoreFilterManager, read_ignore_patterns
 from dulwich.index import commit_tree
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import Blob as DulwichBlob, ObjectID, Tree
@@ -35,6 +36,7 @@ from acp_agent.workspace.checkpoints.place import (
     outer_rules,
     project_top,
     rules_at,
+    rules_text,
 )
 from acp_agent.workspace.checkpoints.shadow import Shadow
 
@@ -149,10 +151,10 @@ class DulwichRepository:
             folder = folders.pop()
             try:
                 entries = list(os.scandir(join(root, folder) if folder else root))
-            except PermissionError:
-                left_out.append(LeftOut(folder + b"/", "unreadable"))
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            except OSError:
+            except OSError:  # it may not be read, or its path is too long
+                left_out.append(LeftOut(folder + b"/", "unreadable"))
                 continue
             for entry in entries:
                 path = join(folder, entry.name) if folder else entry.name
@@ -240,7 +242,11 @@ class DulwichRepository:
         while folders:
             deadline.check()
             folder = folders.pop()
-            for entry in os.scandir(join(root, folder) if folder else root):
+            try:
+                entries = list(os.scandir(join(root, folder) if folder else root))
+            except OSError:
+                continue
+            for entry in entries:
                 path = join(folder, entry.name) if folder else entry.name
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.name.lower() == b".git":
@@ -282,17 +288,24 @@ class _Ignores:
     def __init__(self, top: Path, root: Path, lines: bytes) -> None:
         self.top, self.lines = top, lines
         own = IgnoreFilter(lines.splitlines())
-        self._manager = IgnoreFilterManager(os.fspath(top), [own], ignorecase=False)
+        self._manager = _IgnoreFiles(os.fspath(top), [own], ignorecase=False)
         self._prefix = "" if top == root else os.fspath(root.relative_to(top))
 
     def __call__(self, path: bytes, *, is_folder: bool) -> bool:
         """Whether a path of the session's folder is left out."""
         parts = [part for part in (self._prefix, os.fsdecode(path)) if part]
-        name = "/".join(parts) + ("/" if is_folder else "")
-        try:
-            return bool(self._manager.is_ignored(name))
-        except PermissionError:
-            return False  # a folder that may not be read: who looks into it sees that
+        return bool(self._manager.is_ignored("/".join(parts) + ("/" if is_folder else "")))
+
+
+class _IgnoreFiles(IgnoreFilterManager):
+    """The ignore files of a project, whatever is in the place of one."""
+
+    def _load_path(self, path: str) -> IgnoreFilter | None:
+        if path not in self._path_filters:
+            text = rules_text(Path(self._top_path, path, ".gitignore"), through_links=False)
+            patterns = () if text is None else read_ignore_patterns(BytesIO(text))
+            self._path_filters[path] = None if text is None else IgnoreFilter(patterns)
+        return self._path_filters[path]
 
 
 def _named(path: bytes, filters: Sequence[tuple[bytes, IgnoreFilter]]) -> bool:

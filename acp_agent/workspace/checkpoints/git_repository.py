@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,16 +14,18 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.workspace.checkpoints import git_trees
 from acp_agent.workspace.checkpoints.contract import (
     EMPTY_TREE,
-    Blob,
     Change,
     Deadline,
     LeftOut,
+    OuterRules,
     Rules,
     Snapshot,
     join,
 )
+from acp_agent.workspace.checkpoints.git_trees import split
 from acp_agent.workspace.checkpoints.judge import Judge, is_private
 from acp_agent.workspace.checkpoints.place import (
     exclusions,
@@ -29,12 +33,18 @@ from acp_agent.workspace.checkpoints.place import (
     project_top,
     rules_at,
 )
-from acp_agent.workspace.checkpoints.sealed_git import SealedGit, end
+from acp_agent.workspace.checkpoints.sealed_git import SealedGit
 from acp_agent.workspace.checkpoints.shadow import Shadow
 
 _CHUNK = 20_000  # files that are hashed before what was done so far is written down
 _NESTED_LIMIT = 50  # repositories in the folder that are looked into
-_CLOSED = re.compile(rb"warning: could not open directory '(.+/)': Permission denied$")
+_SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
+_FILE_COST = 4_096  # bytes that could be read while a file is opened
+_WORTH_SETTLING = 1_000_000  # bytes that are read in the time in which a git starts
+_CLOSED = re.compile(
+    rb"^warning: could not open directory '(.+?/)': (?:Permission denied|File name too long)$",
+    re.MULTILINE | re.DOTALL,
+)
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 
 
@@ -43,8 +53,8 @@ class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     tree: str
     index: tuple[int, int, int]
-    private: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    unsettled: int = 0
 
 
 class GitRepository:
@@ -61,7 +71,8 @@ class GitRepository:
         self._top = project_top(shadow.root)
         self._exclude = tuple(exclude)
         self._program = program
-        self._lines: bytes | None = None  # the exclusions, once they were looked at
+        self._seen: OuterRules | None = None  # by which it was seen whether we are left out
+        self._leaves_us_out = False
         self._git = self._over(self._top)
 
     def _over(self, top: Path) -> SealedGit:
@@ -82,90 +93,122 @@ class GitRepository:
         """What limits git to the session's folder."""
         return [b"--", self._prefix] if self._prefix else []
 
-    def _look(self, deadline: Deadline) -> None:
-        """See once which ignore files hold, and write down what else is left out."""
-        if self._lines is not None:
-            return
+    def _look(self, deadline: Deadline) -> OuterRules:
+        """See which rules hold now, and write down those that lie outside of the folder."""
         shadow = self._shadow
+        rules = self._rules_below(project_top(shadow.root))
+        if rules != self._seen:
+            self._seen = rules
+            self._leaves_us_out = bool(
+                self._prefix
+                and self._git.run(
+                    "check-ignore",
+                    b"./" + self._prefix.rstrip(b"/"),
+                    deadline=deadline,
+                    codes=(0, 1),
+                )
+            )
+        if self._leaves_us_out:  # then the repository around the folder is not its project
+            rules = self._rules_below(shadow.root)
+        # What the index holds may be left out now, and is relative to the top.
+        mark = hashlib.sha256(repr((os.fsencode(self._top), rules)).encode()).hexdigest().encode()
+        if _text(self._rules_file) != mark:
+            shadow.index.unlink(missing_ok=True)
+            shadow.write(self._rules_file, mark)
+        return rules
+
+    def _rules_below(self, top: Path) -> OuterRules:
+        """Take a folder for the top of the project, with the rules that then hold."""
+        shadow = self._shadow
+        if top != self._top:
+            self._top, self._git = top, self._over(top)
+        lines = exclusions(shadow.root, top, shadow.data, self._exclude)
         excluded = shadow.path / "info" / "exclude"
-        before = excluded.read_bytes() if excluded.exists() else None
-        if self._prefix and self._git.run(
-            "check-ignore", b"./" + self._prefix.rstrip(b"/"), deadline=deadline, codes=(0, 1)
-        ):
-            # The repository around the folder leaves all of it out: it is not its project.
-            self._top = shadow.root
-            self._git = self._over(self._top)
-        wanted = exclusions(shadow.root, self._top, shadow.data, self._exclude)
-        if wanted != before:
-            shadow.index.unlink(missing_ok=True)  # it may have what is to be left out now
-            shadow.write(excluded, wanted)
-        self._lines = wanted
+        if _text(excluded) != lines:
+            shadow.write(excluded, lines)
+        return outer_rules(shadow.root, top, lines)
+
+    @property
+    def _rules_file(self) -> Path:
+        """Says for which rules the index was made."""
+        return self._shadow.path / "rules"
 
     # -- keeping -----------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
         """Keep the files as they are now; see `Repository.snapshot`."""
-        self._look(deadline)
+        outer = self._look(deadline)
         known = self._state()
-        private = set() if known is None else set(map(bytes.fromhex, known.private))
         absent = set() if known is None else set(map(bytes.fromhex, known.left_out))
-        paths, left_out = self._differing(deadline)
+        paths, left_out, same = self._differing(deadline)
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
         judge = Judge(self._top, self._shadow.data, rules)
-        changed: list[bytes] = []
+        private = judge.private(same)
+        changed: dict[bytes, os.stat_result] = {}
         gone: list[bytes] = []
         for path in paths:
             found = judge.judge(path)
             if isinstance(found, LeftOut):
                 left_out.append(found)
             if isinstance(found, os.stat_result):
-                changed.append(path)
-                (private.add if is_private(found) else private.discard)(path)
+                changed[path] = found
+                if is_private(found):
+                    private.add(path)
             else:
                 gone.append(path)
-                private.discard(path)
         left_out.sort(key=lambda one: one.path)
         if known is not None and not changed and absent.issuperset(gone):
             tree = known.tree
+            self._settle(known, deadline)
         else:
-            tree = self._write(changed, gone, deadline)
-            state = _State(
-                tree=tree,
-                index=self._marks(),
-                private=tuple(sorted(map(bytes.hex, private))),
-                left_out=tuple(one.path.hex() for one in left_out),
-            )
-            self._shadow.write(self._state_file, msgspec.json.encode(state))
+            tree = self._write(list(changed), gone, deadline)
+            names = tuple(one.path.hex() for one in left_out)
+            self._note(tree, names, self._unsettled(known, changed.values()))
         start = len(self._prefix)
         return Snapshot(
             tree=tree,
             left_out=tuple(LeftOut(one.path[start:], one.why) for one in left_out),
             private=frozenset(path[start:] for path in private),
-            outer=outer_rules(self._shadow.root, self._top, self._lines or b""),
+            outer=outer,
         )
 
-    def _differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut]]:
-        """The files that are not as the index has them, and folders that are not looked into.
+    def _differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut], list[bytes]]:
+        """The files that are not as the index has them, what is not looked into, and the rest.
 
         Repositories in the folder count as ordinary folders, without what git keeps in them.
         """
         warnings: list[bytes] = []
-        found = _split(
+        found = split(
             self._git.run(
-                *_OTHERS, "--modified", *self._within, deadline=deadline, warnings=warnings
+                *_OTHERS,
+                "-t",
+                "--cached",
+                "--modified",
+                *self._within,
+                deadline=deadline,
+                warnings=warnings,
             )
         )
-        paths = [path for path in found if not path.endswith(b"/")]
-        nested = [path for path in found if path.endswith(b"/")]
-        looked = 0
+        paths = [line[2:] for line in found if not line.startswith(b"H ") and line[-1:] != b"/"]
+        nested = [line[2:] for line in found if line.endswith(b"/")]
+        differing = set(paths)
+        same = [line[2:] for line in found if line.startswith(b"H ") and line[2:] not in differing]
         left_out = [
-            LeftOut(closed[1], "unreadable")
-            for line in warnings
-            if (closed := _CLOSED.match(line)) is not None
+            LeftOut(closed[1], "unreadable") for closed in _CLOSED.finditer(b"\n".join(warnings))
         ]
+        inner, too_many = self._in_repositories(nested, deadline)
+        return list(dict.fromkeys(paths + inner)), left_out + too_many, same
+
+    def _in_repositories(
+        self, nested: list[bytes], deadline: Deadline
+    ) -> tuple[list[bytes], list[LeftOut]]:
+        """The files of repositories that the index has nothing of yet, and what is too many."""
+        paths: list[bytes] = []
+        left_out: list[LeftOut] = []
         top = os.fsencode(self._top)
         none = self._shadow.path / "no-index"
+        looked = 0
         while nested:
             folder = nested.pop()
             if looked == _NESTED_LIMIT:
@@ -175,9 +218,26 @@ class GitRepository:
             inner = self._git.run(
                 *_OTHERS, deadline=deadline, work_tree=join(top, folder), index=none
             )
-            for path in _split(inner):
+            for path in split(inner):
                 (nested if path.endswith(b"/") else paths).append(join(folder, path))
-        return list(dict.fromkeys(paths)), left_out
+        ignored = self._ignored_among(paths, deadline) if paths else frozenset[bytes]()
+        return [path for path in paths if path not in ignored], left_out
+
+    def _ignored_among(
+        self, paths: Sequence[bytes], deadline: Deadline, work_tree: bytes | None = None
+    ) -> frozenset[bytes]:
+        """Those of the paths below the top that ignore files leave out."""
+        out = self._git.run(
+            "check-ignore",
+            "--no-index",
+            "-z",
+            "--stdin",
+            given=b"".join(b"./" + path + b"\0" for path in paths),
+            work_tree=work_tree,
+            codes=(0, 1),
+            deadline=deadline,
+        )
+        return frozenset(path.removeprefix(b"./") for path in split(out))
 
     def _write(self, changed: Sequence[bytes], gone: Sequence[bytes], deadline: Deadline) -> str:
         """Bring the index up to what the folder has; the tree of that."""
@@ -200,7 +260,7 @@ class GitRepository:
                 "ls-files", "-z", "--cached", "--ignored", "--exclude-standard", deadline=deadline
             )
             if ignored:
-                self._remove(_split(ignored), deadline)
+                self._remove(split(ignored), deadline)
         if not self._prefix:
             return self._git.run("write-tree", deadline=deadline).decode().strip()
         try:
@@ -216,6 +276,31 @@ class GitRepository:
     def _remove(self, paths: Sequence[bytes], deadline: Deadline) -> None:
         lines = b"".join(b"0 " + b"0" * 40 + b"\t" + path + b"\0" for path in paths)
         self._git.run("update-index", "-z", "--index-info", given=lines, deadline=deadline)
+
+    def _unsettled(self, known: _State | None, changed: Iterable[os.stat_result]) -> int:
+        """Bytes that git has to read as the times of files do not tell that they are unchanged.
+
+        They were written in the second in which the index was.
+        """
+        written = self._marks()[2] // _SECOND
+        before = 0 if known is None or known.index[2] // _SECOND != written else known.unsettled
+        return before + sum(
+            found.st_size + _FILE_COST
+            for found in changed
+            if found.st_mtime_ns // _SECOND >= written
+        )
+
+    def _settle(self, known: _State, deadline: Deadline) -> None:
+        """Write the index anew where git would read much of what it has each time, for its time."""
+        later = time.time_ns() // _SECOND > known.index[2] // _SECOND
+        if later and known.unsettled > _WORTH_SETTLING:
+            self._git.run("update-index", "--force-write-index", deadline=deadline)
+            self._note(known.tree, known.left_out)
+
+    def _note(self, tree: str, left_out: tuple[str, ...], unsettled: int = 0) -> None:
+        """Write down what the index holds."""
+        state = _State(tree=tree, index=self._marks(), left_out=left_out, unsettled=unsettled)
+        self._shadow.write(self._state_file, msgspec.json.encode(state))
 
     @property
     def _state_file(self) -> Path:
@@ -240,60 +325,26 @@ class GitRepository:
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
         """What is different between two trees."""
-        out = self._git.run("diff-tree", "-r", "-z", "--no-renames", old, new, deadline=deadline)
-        fields = out.split(b"\0")
-        return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields) - 1, 2)]
+        return git_trees.changes(self._git, old, new, deadline)
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
         """The contents of files by their ids, in their order."""
-        process = self._git.start("cat-file", "--batch")
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            for blob in blobs:
-                deadline.check()
-                process.stdin.write(f"{blob}\n".encode())
-                process.stdin.flush()
-                head = process.stdout.readline().split()
-                if len(head) != 3 or head[1] != b"blob":
-                    raise WorkspaceError(f"the checkpoint has lost a file's content ({blob})")
-                data = process.stdout.read(int(head[2]))
-                process.stdout.read(1)
-                yield data
-        except OSError as error:
-            raise WorkspaceError(f"the checkpoint cannot be read: {error}") from None
-        finally:
-            end(process)
+        return git_trees.contents(self._git, blobs, deadline)
 
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
         """Those of the paths that were left out by the rules that held for a snapshot."""
-        start = b"./" + (kept.outer.below + b"/" if kept.outer.below else b"")
+        start = kept.outer.below + b"/" if kept.outer.below else b""
         with tempfile.TemporaryDirectory(dir=self._shadow.path) as name:
             folder = os.fsencode(name)
             self._put_ignore_files(kept, folder, deadline)
-            out = self._git.run(
-                "check-ignore",
-                "--no-index",
-                "-z",
-                "--stdin",
-                given=b"".join(start + path + b"\0" for path in paths),
-                work_tree=folder,
-                codes=(0, 1),
-                deadline=deadline,
-            )
-        return frozenset(path.removeprefix(start) for path in _split(out))
+            ignored = self._ignored_among([start + path for path in paths], deadline, folder)
+        return frozenset(path.removeprefix(start) for path in ignored)
 
     def _put_ignore_files(self, kept: Snapshot, folder: bytes, deadline: Deadline) -> None:
-        out = self._git.run("ls-tree", "-r", "-z", kept.tree, deadline=deadline)
-        files: dict[bytes, str] = {}
-        for line in _split(out):
-            head, _, path = line.partition(b"\t")
-            if path.rpartition(b"/")[2] == b".gitignore" and head.startswith(b"100"):
-                files[path] = head.split()[2].decode()
-        contents = self.contents(files.values(), deadline)
-        inner = zip((path.rpartition(b"/")[0] for path in files), contents, strict=True)
+        files = git_trees.ignore_files(self._git, kept.tree, deadline)
+        inner = zip(files, self.contents(files.values(), deadline), strict=True)
         for place, data in rules_at(kept.outer, inner).items():
             where = join(folder, place)
             os.makedirs(where, exist_ok=True)  # noqa: PTH103 - bytes
@@ -304,7 +355,7 @@ class GitRepository:
         """What the project's ignore files leave out at the moment, folders as one."""
         self._look(deadline)
         out = self._git.run(*_OTHERS, "--ignored", "--directory", *self._within, deadline=deadline)
-        return [path.removeprefix(self._prefix) or b"./" for path in _split(out)]
+        return [path.removeprefix(self._prefix) or b"./" for path in split(out)]
 
     def sweep(self, deadline: Deadline) -> None:
         """Forget what no checkpoint has any more, and pack the rest."""
@@ -312,16 +363,8 @@ class GitRepository:
         self._git.run("prune", "--expire=now", deadline=deadline)
 
 
-def _split(out: bytes) -> list[bytes]:
-    return [path for path in out.split(b"\0") if path]
-
-
-def _change(head: bytes, path: bytes) -> Change:
-    """A pair of fields of `git diff-tree -z` (git-diff-tree(1), Raw output format)."""
-    old_mode, new_mode, old, new, _ = head.lstrip(b":").split()
-    return Change(path, _blob(old_mode, old), _blob(new_mode, new))
-
-
-def _blob(mode: bytes, name: bytes) -> Blob | None:
-    number = int(mode, 8)
-    return Blob(number, name.decode()) if number else None
+def _text(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

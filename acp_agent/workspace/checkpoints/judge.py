@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.contract import LeftOut, Rules, is_plain, join
@@ -47,6 +48,22 @@ class Judge:
             return LeftOut(path, "size")
         if not os.access(absolute, os.R_OK):
             return LeftOut(path, "unreadable")
+        return found
+
+    def private(self, paths: Iterable[bytes]) -> set[bytes]:
+        """Those of the files that are for their owner alone."""
+        found: set[bytes] = set()
+        top = os.open(self._top, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for path in paths:
+                try:
+                    known = os.stat(path, dir_fd=top, follow_symlinks=False)
+                except OSError:
+                    continue
+                if is_private(known):
+                    found.add(path)
+        finally:
+            os.close(top)
         return found
 
     def _is_real(self, folder: bytes) -> bool:

@@ -6,6 +6,7 @@ Everything here waits for the disk: it is called in a thread.
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -194,7 +195,7 @@ class Keeper:
             if target is None:
                 continue
             found += [(root, Skipped(one.path, _REASONS[one.why])) for one in target.left_out]
-            if not root.exists():
+            if not os.path.isdir(root):  # noqa: PTH112 - the folder above may not be searched
                 continue
             with shadow.locked(deadline):
                 paths = repository.ignored(deadline)
@@ -204,7 +205,7 @@ class Keeper:
 
 def _snapshot(shadow: Shadow, repository: Repository, rules: Rules, deadline: Deadline) -> Snapshot:
     """The files as they are; a folder that took too long is not tried again at once by anyone."""
-    if not shadow.root.exists():  # deleted as a whole: there is nothing, and all can come back
+    if not shadow.root.is_dir():  # deleted as a whole: there is nothing, and all can come back
         return Snapshot(tree=EMPTY_TREE)
     mark = shadow.path / "too-slow"
     asked = f"{rules!r} {deadline.seconds}".encode()  # with more room it may be done

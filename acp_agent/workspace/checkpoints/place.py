@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.contract import OuterRules, below
+
+_LONGEST = 10_000_000  # bytes of an ignore file that are read
 
 
 def project_top(root: Path) -> Path:
@@ -15,7 +18,7 @@ def project_top(root: Path) -> Path:
     The ignore files between the two hold for the folder as well.
     """
     for folder in (root, *root.parents):
-        if (folder / ".git").exists():
+        if os.path.exists(folder / ".git"):  # noqa: PTH110 - a folder may not be searched
             return folder
     return root
 
@@ -49,11 +52,9 @@ def outer_rules(root: Path, top: Path, lines: bytes) -> OuterRules:
     place = root
     while place != top:
         place = place.parent
-        try:
-            text = (place / ".gitignore").read_bytes()
-        except OSError:
-            continue
-        files.append((_part(place, top), text))
+        text = rules_text(place / ".gitignore", through_links=False)
+        if text is not None:
+            files.append((_part(place, top), text))
     return OuterRules(below=_part(root, top), files=tuple(files))
 
 
@@ -78,11 +79,38 @@ def _part(folder: Path, top: Path) -> bytes:
 
 def _own(top: Path) -> list[str]:
     """What the user's repository leaves out for this user alone (gitignore(5))."""
-    try:
-        text = (top / ".git" / "info" / "exclude").read_bytes()
-    except OSError:
-        return []
+    text = rules_text(_shared_folder(top) / "info" / "exclude") or b""
     return [os.fsdecode(line) for line in text.splitlines() if not line.startswith(b"#")]
+
+
+def _shared_folder(top: Path) -> Path:
+    """Where a repository has what its worktrees share (gitrepository-layout(5)).
+
+    In a worktree or a submodule `.git` is a file that says where the repository is.
+    """
+    place = top / ".git"
+    told = rules_text(place)
+    if told is None or not told.startswith(b"gitdir:"):
+        return place
+    place = top / os.fsdecode(told.removeprefix(b"gitdir:").strip())
+    shared = rules_text(place / "commondir")
+    return place if shared is None else place / os.fsdecode(shared.strip())
+
+
+def rules_text(path: Path, *, through_links: bool = True) -> bytes | None:
+    """What is in a small file; None where there is none, or it is no file at all.
+
+    What is in its place may be a device that never ends or a pipe that nobody writes to. Git takes
+    no `.gitignore` through a symlink (gitignore(5)).
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | (0 if through_links else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+        with os.fdopen(descriptor, "rb") as file:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return file.read(_LONGEST) if is_file else None
+    except (OSError, ValueError):  # a name with a zero byte
+        return None
 
 
 def _moved(pattern: bytes, place: bytes) -> bytes:

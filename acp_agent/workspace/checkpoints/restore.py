@@ -145,16 +145,19 @@ class Restorer:
         temporary = join(os.path.dirname(path), _TEMPORARY)  # noqa: PTH120 - bytes
         with suppress(FileNotFoundError):
             os.unlink(temporary)  # noqa: PTH108 - bytes
-        if new.mode == LINK:
-            os.symlink(data, temporary)  # noqa: PTH211 - bytes
-        else:
-            self._write(temporary, data, self._mode(path, change.path), new.mode == EXECUTABLE)
-        if _marks(path) != marks:
-            os.unlink(temporary)  # noqa: PTH108 - bytes
-            return "it changed meanwhile"
-        if _is_folder(path):
-            os.rmdir(path)  # noqa: PTH106 - what was in it and kept is deleted already
-        os.replace(temporary, path)  # noqa: PTH105 - bytes
+        try:
+            if new.mode == LINK:
+                os.symlink(data, temporary)  # noqa: PTH211 - bytes
+            else:
+                self._write(temporary, data, self._mode(path, change.path), new.mode == EXECUTABLE)
+            if _marks(path) != marks:
+                return "it changed meanwhile"
+            if _is_folder(path):
+                os.rmdir(path)  # noqa: PTH106 - what was in it and kept is deleted already
+            os.replace(temporary, path)  # noqa: PTH105 - bytes
+        finally:
+            with suppress(FileNotFoundError):  # it is in its place
+                os.unlink(temporary)  # noqa: PTH108 - bytes
         return None
 
     def _mode(self, path: bytes, name: bytes) -> int | None:
@@ -195,8 +198,15 @@ def _is_folder(path: bytes) -> bool:
 
 
 def _remove_empty_folders(path: bytes) -> None:
-    """Remove the folders in a folder, and itself, that have nothing but folders in them."""
-    for folder, _, _ in os.walk(path, topdown=False):
+    """Remove a folder that has nothing but folders in it, with them; any other stays as it is.
+
+    A repository has empty folders that it needs.
+    """
+    found = list(os.walk(path, topdown=False))
+    for folder, inner, files in found:
+        if files or any(os.path.islink(os.path.join(folder, name)) for name in inner):  # noqa: PTH114, PTH118 - bytes
+            return
+    for folder, _, _ in found:
         with suppress(OSError):  # something is in it
             os.rmdir(folder)  # noqa: PTH106 - bytes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -27,6 +28,7 @@ _SETTINGS = (
     "safe.bareRepository=all",
 )
 _END_SECONDS = 5.0
+_PIECE = 1 << 16  # bytes that are read at once
 
 
 class SealedGit:
@@ -192,6 +194,49 @@ def end(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_END_SECONDS)
+
+
+class Answers:
+    """What a process prints, read as it comes and for no longer than there is time.
+
+    Args:
+        pipe: its output, of which nothing has been read.
+        deadline: when all of it has to be there.
+    """
+
+    def __init__(self, pipe: IO[bytes], deadline: Deadline) -> None:
+        self._pipe = pipe.fileno()
+        self._deadline = deadline
+        self._read = bytearray()
+        self._poll = select.poll()
+        self._poll.register(self._pipe, select.POLLIN)
+
+    def line(self) -> bytes:
+        """The next line, with its end.
+
+        Raises:
+            CheckpointTooSlowError: it did not come in time.
+            WorkspaceError: the process ended before it.
+        """
+        while (end_of_line := self._read.find(b"\n")) < 0:
+            self._more()
+        return self.take(end_of_line + 1)
+
+    def take(self, size: int) -> bytes:
+        """So many bytes; raises as `line` does."""
+        while len(self._read) < size:
+            self._more()
+        taken = bytes(self._read[:size])
+        del self._read[:size]
+        return taken
+
+    def _more(self) -> None:
+        while not self._poll.poll(self._deadline.left() * 1000):
+            pass
+        data = os.read(self._pipe, _PIECE)
+        if not data:
+            raise WorkspaceError("git ended in the middle of its answer")
+        self._read += data
 
 
 def _name(arguments: Sequence[str | bytes]) -> str:

@@ -117,13 +117,15 @@ class Shadow:
 
         Raises:
             CheckpointTooSlowError: others had it for too long.
-            WorkspaceError: the data folder cannot be written.
+            WorkspaceError: the data folder cannot be written, or the disk failed whoever has it.
         """
         descriptor = self._lock(deadline)
         self.lock = (descriptor,)
         try:
             self._mend()
             yield
+        except OSError as error:
+            raise self._failed(error) from None
         finally:
             self.lock = ()
             os.close(descriptor)
@@ -145,12 +147,15 @@ class Shadow:
             except FileNotFoundError:
                 deadline.check()
             except OSError as error:
-                raise WorkspaceError(
-                    f"{self.path}: {error.strerror or type(error).__name__}; check the folder"
-                ) from None
+                raise self._failed(error) from None
             finally:
                 if descriptor is not None:
                     os.close(descriptor)
+
+    def _failed(self, error: OSError) -> WorkspaceError:
+        return WorkspaceError(
+            f"{self.path}: {error.strerror or type(error).__name__}; check the folder"
+        )
 
     def _make(self) -> None:
         """Let it appear as a whole: nobody has its lock yet, and others may be making it, too."""

@@ -1,0 +1,84 @@
+"""Disks that are full, and programs that hang, while files are kept or put back."""
+
+from __future__ import annotations
+
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.keeper import Keeper
+from tests.workspace.checkpoint_folder import RULES, Checkpoints, picture, put, skipped
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file can be written that is larger."""
+    most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+
+
+def test_a_file_that_there_is_no_room_for_leaves_nothing_behind(
+    kept: Checkpoints, root: Path
+) -> None:
+    put(root, {"large": "1" * 5_000, "a": "1"})
+    name = kept.keep()
+    (root / "large").unlink()
+    (root / "a").unlink()
+    plan = kept.plan(name)
+    with room_for(2_000):
+        (result,) = kept.keeper.restore([plan], name, Deadline(30))
+    assert list(skipped(result)) == ["large"]
+    assert picture(root).keys() == {b"a"}
+    kept.back(name)
+    assert picture(root).keys() == {b"large", b"a"}
+
+
+def test_a_full_disk_is_an_error_that_names_the_folder(kept: Checkpoints, root: Path) -> None:
+    put(root, {"a": "1"})
+    kept.keep()
+    with room_for(0), pytest.raises(WorkspaceError, match=r"\.git: .*; check the folder"):
+        kept.keep()
+    kept.keep()
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_git_that_hangs_while_files_are_put_back_is_ended(
+    given_up: bool, tmp_path: Path, root: Path
+) -> None:
+    program = tmp_path / "git"
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in *cat-file*) exec sleep 1000;; esac\nexec git "$@"\n'
+    )
+    program.chmod(0o755)
+    keeper = Keeper(tmp_path / "home" / "checkpoints", "s", [root], RULES, str(program))
+    put(root, {"a": "1"})
+    keeper.keep("then", Deadline(30))
+    put(root, {"a": "2"})
+    plans = keeper.plan(keeper.keep(None, Deadline(30)), "then", Deadline(30))
+    deadline = Deadline(30 if given_up else 0.5)
+    if given_up:
+        threading.Timer(0.5, deadline.give_up).start()
+    raised: list[Exception] = []
+
+    def restore() -> None:
+        try:
+            keeper.restore(plans, "then", deadline)
+        except CheckpointTooSlowError as error:
+            raised.append(error)
+
+    working = threading.Thread(target=restore, daemon=True)  # it may never end
+    working.start()
+    working.join(10)
+    assert raised
+    assert (root / "a").read_text() == "2"
+    keeper.keep(None, Deadline(5))  # nobody has the lock any more

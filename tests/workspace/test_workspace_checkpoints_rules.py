@@ -1,0 +1,118 @@
+"""Which rules leave files out of a checkpoint: wherever they lie, and when they change."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import pytest
+
+from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
+
+
+def repository(folder: Path) -> Path:
+    """A repository with a commit."""
+    put(folder, {"a": "1"})
+    git(folder, "init", "-q")
+    git(folder, "add", "a")
+    git(folder, "commit", "-qm", "Start")
+    return folder
+
+
+def names(kept: Checkpoints, root: Path) -> AbstractSet[str]:
+    """What a checkpoint has that is made now."""
+    name = kept.keep()
+    for path, (kind, _) in picture(root).items():
+        if kind == "file":
+            (root / os.fsdecode(path)).unlink()
+    return kinds(kept.plan(name)).keys()
+
+
+@pytest.mark.usefixtures("program")
+def test_what_a_worktrees_repository_leaves_out_for_itself_is_left_out(tmp_path: Path) -> None:
+    main = repository(tmp_path / "main")
+    worktree = tmp_path / "worktree"
+    git(main, "worktree", "add", "-q", str(worktree))
+    put(main, {".git/info/exclude": "mine\n"})
+    put(worktree, {"mine": "secret"})
+    assert names(Checkpoints(tmp_path, worktree), worktree) == {"a"}
+
+
+@pytest.mark.usefixtures("program")
+def test_what_a_submodules_repository_leaves_out_for_itself_is_left_out(
+    tmp_path: Path, root: Path
+) -> None:
+    other = repository(tmp_path / "other")
+    git(root, "init", "-q")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+    put(root, {".git/modules/sub/info/exclude": "mine\n", "sub/mine": "secret"})
+    assert names(Checkpoints(tmp_path, root / "sub"), root / "sub") == {"a"}
+
+
+def test_ignore_files_hold_in_a_repository_that_comes_to_be_in_the_folder(
+    kept: Checkpoints, root: Path
+) -> None:
+    put(root, {".gitignore": ".env\nbuild/\n", "a": "1"})
+    name = kept.keep()
+    put(root, {"new/f": "1", "new/.env": "secret", "new/build/out": "1"})
+    git(root / "new", "init", "-q")
+    assert kinds(kept.back(name)) == {"new/f": "delete"}
+    assert {b"new/.env", b"new/build/out"} <= picture(root).keys()
+
+
+def test_a_file_that_was_excluded_then_is_not_deleted_when_it_is_no_more(
+    kept: Checkpoints, root: Path
+) -> None:
+    git(root, "init", "-q")
+    put(root, {".git/info/exclude": "mine\n", "mine": "1", "a": "1"})
+    name = kept.keep()
+    put(root, {".git/info/exclude": ""})
+    plan = kept.back(name)
+    assert skipped(plan) == {"mine": "it was left out then"}
+    assert (root / "mine").read_text() == "1"
+
+
+def test_what_is_excluded_while_a_session_is_open_is_left_out_from_then_on(
+    kept: Checkpoints, root: Path
+) -> None:
+    git(root, "init", "-q")
+    put(root, {"mine": "1", "a": "1"})
+    name = kept.keep()
+    put(root, {".git/info/exclude": "mine\n", "mine": "2"})
+    assert kinds(kept.back(name)) == {}
+    assert (root / "mine").read_text() == "2"
+
+
+@pytest.mark.usefixtures("program")
+def test_ignore_files_above_the_folder_hold_as_they_are_now(tmp_path: Path, root: Path) -> None:
+    put(root, {"part/a": "1", "part/b": "1"})
+    part = Checkpoints(tmp_path, root / "part")
+    name = part.keep()
+    git(root, "init", "-q")  # only now is it a part of something
+    put(root, {".gitignore": "a\n", "part/a": "2", "part/b": "2"})
+    assert kinds(part.back(name)) == {"b": "modify"}
+    assert (root / "part" / "a").read_text() == "2"
+
+
+@pytest.mark.parametrize("place", ["project", "project/part"])
+@pytest.mark.parametrize("what", ["link", "folder"])
+@pytest.mark.usefixtures("program")
+def test_what_is_no_file_holds_nothing_up_in_the_place_of_an_ignore_file(
+    what: str, place: str, tmp_path: Path, root: Path
+) -> None:
+    git(root, "init", "-q")
+    put(root, {"part/a": "1"})
+    ignore = tmp_path / place / ".gitignore"
+    if what == "link":
+        ignore.symlink_to("/dev/zero")
+    else:
+        ignore.mkdir()
+    part = Checkpoints(tmp_path, root / "part")
+    working = threading.Thread(target=part.keep, daemon=True)  # it may never end
+    working.start()
+    working.join(30)
+    assert not working.is_alive()
+    put(root, {"part/a": "2"})
+    assert kinds(part.back("ckpt_1")) == {"a": "modify"}
