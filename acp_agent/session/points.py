@@ -45,7 +45,7 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
     line: list[str] = []
     left: dict[str, list[str]] = {}
     for at, event in history:
-        if begun is not None and _begins_anew(event):
+        if begun is not None and _is_apart(event, begun[0]):
             _cut_off(found, files, begun)
             begun = None
         match event:
@@ -86,11 +86,17 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
     ]
 
 
-def _begins_anew(event: AnyEvent) -> bool:
-    """Whether an event cannot be part of a restore that is being made."""
-    return isinstance(event, UserMessage) or (
-        isinstance(event, CheckpointMade) and event.why != "restore_end"
-    )
+def _is_apart(event: AnyEvent, checkpoint: str) -> bool:
+    """Whether an event cannot be part of the restore that began with a checkpoint."""
+    match event:
+        case UserMessage():
+            return True
+        case CheckpointMade():
+            return event.why != "restore_end"
+        case Rewound():  # one that found nothing to put back, as the restore had come to its end
+            return event.replaced != checkpoint
+        case _:
+            return False
 
 
 def _cut_off(

@@ -395,3 +395,17 @@ async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
             "rewind",
             "message",
         ]
+
+
+async def test_what_a_restore_that_was_cut_off_replaced_stays_a_point_however_one_goes_on(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    now = files(desk)
+    rewinder = desk.session.workbench.rewinder
+    first = (await rewinder.points())[0]
+    await desk.session.workbench.checkpoints.restore(first.files, await desk.session.history())
+    *_, cut_off = await rewinder.points()
+    await rewinder.go(first.id, "both")  # no file has to be changed any more
+    await rewinder.go(cut_off.id, "files")
+    assert files(desk) == now
