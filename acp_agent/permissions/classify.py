@@ -12,16 +12,18 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.choices import Language
 from acp_agent.permissions.command_prefix import names_what_it_runs
+from acp_agent.permissions.command_values import command_values
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place, is_below, stays_inside
 from acp_agent.permissions.read_only import is_read_only
 from acp_agent.permissions.reasons import reason_in
 from acp_agent.permissions.refusal import forks_without_end, refusal
-from acp_agent.permissions.rules import Rule, has_option, operands, option_matches, shell_rules
+from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
 from acp_agent.permissions.shell_parser import parse_line
 from acp_agent.permissions.shell_syntax import Command, ShellLine
 from acp_agent.permissions.unwrap import Inner, base_name, unwrap
 from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.written_words import spelled_out, throws_files_away, written_words
 
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
 _NESTING_LIMIT = 12  # shells in shells
@@ -118,9 +120,11 @@ class _Judge:
         else:
             self.text(text, 0)
 
-    def text(self, text: str, depth: int) -> None:
-        """Judge a text that a shell reads, `depth` shells down."""
-        line = parse_line(text, cwd=self.place.cwd, home=self.place.home)
+    def text(
+        self, text: str, depth: int, *, stdin: Word | None = None, piped: bool = False
+    ) -> None:
+        """Judge a text that a shell reads, `depth` shells down, with the input that it inherits."""
+        line = parse_line(text, cwd=self.place.cwd, home=self.place.home, stdin=stdin, piped=piped)
         self.plain = self.plain and line.plain
         if line.problem or depth > _NESTING_LIMIT:
             self._add("blocked", text, line.problem or "is nested too deeply to be checked")
@@ -153,6 +157,7 @@ class _Judge:
         if refused:
             self._add("blocked", command, refused)
             return
+        self._values(command, depth + 1)
         inner = unwrap(command)
         named = bool(inner) and names_what_it_runs(command)
         before = len(self.findings)
@@ -178,7 +183,11 @@ class _Judge:
         if inner.why:
             self._add(inner.tier, outer, inner.why)
         if inner.command is not None:
+            before = list(self.folders)
+            for folder in inner.folders:
+                self._enter(folder)
             self._command(inner.command, line, depth)
+            self.folders = before
         if inner.text is None:
             return
         if not inner.text.static and inner.strict:
@@ -187,7 +196,22 @@ class _Judge:
             self._add("destructive", outer, "runs a text that is not known before it runs")
         elif self.inserting and "{}" in inner.text.text:
             self._add("destructive", outer, "runs names of files as commands")
-        self.text(inner.text.text, depth)
+        if inner.text is outer.stdin:
+            self.text(inner.text.text, depth)
+        else:
+            self.text(inner.text.text, depth, stdin=outer.stdin, piped=outer.piped)
+
+    def _values(self, command: Command, depth: int) -> None:
+        """Refuse what is given to a command to run, if that would be refused."""
+        if is_read_only(command, self.place, self.folders):
+            return
+        for text in command_values(command):
+            judge = _Judge(self.place)
+            judge.folders = list(self.folders)
+            judge.text(text, depth)
+            self.findings += [
+                finding for finding in judge.findings if finding.tier == "blocked" and finding.words
+            ]
 
     def _own(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
         """The tier of a command for what it does itself."""
@@ -201,10 +225,12 @@ class _Judge:
         name = base_name(command)
         if UNKNOWN in name or NONEMPTY in name:
             return "destructive", "runs a program that is only known when it runs"
-        texts = [word.text for word in command.words[1:]]
+        texts = [word.text for word in spelled_out(name, command.words[1:])]
         for rule in shell_rules().rules:
             if name in rule.programs and _applies(rule, name, texts):
                 return "destructive", rule.why
+        if name == "git" and throws_files_away(texts, self.folders):
+            return "destructive", "throws uncommitted changes away"
         if name not in line.functions and is_read_only(command, self.place, self.folders):
             return "read_only", "only reads"
         return "standard", "may change something"
@@ -212,7 +238,7 @@ class _Judge:
     def _writes_outside(self, command: Command) -> str:
         targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
         if command.words:
-            targets += _written_words(base_name(command), command.words[1:])
+            targets += written_words(base_name(command), command.words[1:])
         for target in targets:
             if not self._may_write(target):
                 return f"writes to {target.text}, outside the project's folders"
@@ -236,40 +262,21 @@ class _Judge:
         target = targets[0] if targets else self.place.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
             self.plain = False
-        for folder in list(self.folders):
-            new = os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
-            if new not in self.folders:
-                self.folders.append(new)
+        self._enter(target)
         if len(self.folders) > _FOLDER_LIMIT:
             self.plain = False
             del self.folders[_FOLDER_LIMIT:]
 
+    def _enter(self, target: str) -> None:
+        """From now on commands may run in `target`, too."""
+        for folder in list(self.folders):
+            new = os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
+            if new not in self.folders:
+                self.folders.append(new)
+
 
 def _is_descriptor(word: Word) -> bool:
     return word.text.isdigit() or word.text == "-"
-
-
-def _written_words(name: str, words: Sequence[Word]) -> list[Word]:
-    """The paths that a program writes to, as far as its name tells."""
-    writers = shell_rules().writers
-    paths = [word for word in words if not word.text.startswith("-")]
-    options = writers.output_options.get(name, ())
-    found: list[Word] = []
-    if name in writers.last:
-        options = (*options, *writers.target_options)
-        found += paths[-1:]
-    elif name in writers.all:
-        found += paths
-    for word, following in zip(words, [*words[1:], Word(".")], strict=False):
-        for option in options:
-            text = word.text
-            if text == option:
-                found.append(following)
-            elif option_matches(text, option) and "=" in text:
-                found.append(Word(text.partition("=")[2], word.static))
-            elif len(option) == 2 and text.startswith(option):
-                found.append(Word(text[2:], word.static))
-    return found
 
 
 def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.command_prefix import keeps_to_its_name, prefix_of
 from acp_agent.permissions.paths import Place
 from acp_agent.permissions.read_only import is_quiet
+from acp_agent.permissions.rules import operands, shell_rules
 
 _OFFER_LIMIT = 3  # commands that one button may be about
 
@@ -42,8 +43,10 @@ def refused_pattern(classified: Classified, patterns: Iterable[str]) -> str:
             texts = finding.words
             if not words or not texts:
                 continue
-            plain_name = texts[0].rpartition("/")[2]
-            if words in (texts[: len(words)], (plain_name, *texts[1 : len(words)])):
+            name = texts[0].rpartition("/")[2]
+            # Options before a subcommand do not hide it: `git -C x push`.
+            leading = (name, *operands(texts[1:], shell_rules().globals.get(name, ())))
+            if words in (each[: len(words)] for each in (texts, (name, *texts[1:]), leading)):
                 return pattern
     return ""
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from msgspec import Struct, convert
 
-from acp_agent.permissions.rules import read_only_rules
+from acp_agent.permissions.rules import option_matches, read_only_rules
 from acp_agent.permissions.shell_syntax import Command
 from acp_agent.permissions.words import Word
 
@@ -19,7 +19,9 @@ class _Names(Struct, frozen=True, forbid_unknown_fields=True):
     interpreters: frozenset[str]
     modules: frozenset[str]
     never: frozenset[str]
-    unsafe: frozenset[str]
+    unsafe: tuple[str, ...]
+    clusters: frozenset[str]
+    settable: frozenset[str]
 
 
 class _Prefixes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,9 +105,23 @@ def keeps_to_its_name(command: Command, prefix: Sequence[str]) -> bool:
 
     A pattern is certain enough where it cannot become an option.
     """
-    unsafe = _prefixes().names.unsafe
+    names = _prefixes().names
+    program = prefix[0]
     for word in command.words[len(prefix) :]:
-        name = word.text.partition("=")[0]
-        if not word.static or name in unsafe or (word.pattern and not word.text[:1].isalnum()):
+        if not word.static or (word.pattern and not word.text[:1].isalnum()):
+            return False
+        if any(_is_unsafe(word.text, option, program) for option in names.unsafe):
+            return False
+        if program in names.settable and "=" in word.text and not word.text.startswith("-"):
             return False
     return True
+
+
+def _is_unsafe(text: str, option: str, program: str) -> bool:
+    if text.partition("=")[0] == option:
+        return True
+    if option.startswith("--"):
+        return text.startswith("--") and option_matches(text, option)
+    if program not in _prefixes().names.clusters:
+        return False
+    return len(option) == 2 and text.startswith("-") and option_matches(text, option)

@@ -6,6 +6,7 @@ Variables that the line itself sets are followed; others are unknown, except HOM
 from __future__ import annotations
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from acp_agent.permissions.words import (
@@ -48,6 +49,7 @@ _EXPANSIONS = frozenset(
 )
 _NUMBERS = frozenset("?#$!")  # special parameters that are always a number
 _FALLBACKS = frozenset({":-", "-", ":=", "="})
+_TRIMS = frozenset({"%", "%%", "#", "##"})
 
 
 class Expander:
@@ -206,6 +208,21 @@ class Expander:
             return NONEMPTY, False
         if not operator and name in _NUMBERS:
             return "0", True
+        if value and operator in _TRIMS and rest:
+            return _trimmed(value, operator, "".join(map(self.source, rest))), False
         if operator == "#" and not rest and self.source(node).startswith("${#"):
             return "0", True
         return (UNKNOWN if value is None else value), False
+
+
+def _trimmed(value: str, operator: str, pattern: str) -> str:
+    """`${name%pattern}` and its kin: without the shortest or longest beginning or end that matches.
+
+    The pattern is taken as it is written; where that is not what the shell sees, nothing is cut.
+    """
+    ends = operator[0] == "%"
+    cuts = range(len(value) + 1)
+    for at in reversed(cuts) if ends == (len(operator) == 1) else cuts:
+        if fnmatchcase(value[at:] if ends else value[:at], pattern):
+            return value[:at] if ends else value[at:]
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec import Struct
 from acp_agent.permissions.rules import shell_rules
 from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
 
+_ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
 _LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
 
 
@@ -96,8 +98,18 @@ def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
         return True
     # All names in a guarded folder are that folder, but for the shallow ones that hold anything.
     base, _, name = path.rpartition("/")
-    if name and not name.strip("*?.") and (base or "/") in guarded:
+    if name and _means_all(name) and _is_guarded(base or "/", guarded):
         return True
+    return _is_guarded(path, guarded)
+
+
+def _means_all(name: str) -> bool:
+    """Whether a pattern is one for most names: `*`, `.*`, `.[!.]*`, `[a-z]*`."""
+    shorter = _ANY_OF.sub("", name)
+    return not shorter.strip("*?.") and (shorter == name or "*" in shorter)
+
+
+def _is_guarded(path: str, guarded: set[str]) -> bool:
     if not any(mark in path for mark in "*?["):
         return path.casefold() in {folder.casefold() for folder in guarded}
     return any(
@@ -106,5 +118,10 @@ def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
 
 
 def is_disk(path: str) -> bool:
-    """Whether a path is a disk, a partition or the machine's memory."""
-    return any(path.startswith(prefix) for prefix in shell_rules().refused.disks)
+    """Whether a path is, or as a pattern may be, a disk, a partition or the machine's memory."""
+    known = re.split(r"[*?[]", path, maxsplit=1)[0]
+    return any(
+        path.startswith(prefix)
+        or (known != path and known.startswith("/dev/") and prefix.startswith(known))
+        for prefix in shell_rules().refused.disks
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from acp_agent.permissions.paths import Place, is_disk, is_vital, spelled
 from acp_agent.permissions.rules import has_option, operands, shell_rules
@@ -75,7 +76,7 @@ def _writes(name: str, words: Sequence[Word], folders: Sequence[str]) -> str:
     rules = shell_rules()
     texts = [word.text for word in words]
     if name in rules.refused.disk_writers:
-        if name == "dd":
+        if name in {"dd", "dcfldd", "dc3dd"}:
             words = [Word(word.text[3:]) for word in words if word.text.startswith("of=")]
         elif has_option(texts, rules.refused.disk_readers):
             return ""
@@ -94,7 +95,7 @@ def _written(word: Word, folders: Sequence[str]) -> str:
         for path in spelled(word.text, folder):
             if is_disk(path):
                 return _DISK
-            if path in shell_rules().refused.files:
+            if any(fnmatchcase(file, path) for file in shell_rules().refused.files):
                 return _SYSTEM_FILE
     return ""
 

@@ -24,6 +24,7 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
     text_only: bool = False
     inert_options: tuple[str, ...] = ()
     opaque_options: tuple[str, ...] = ()
+    folder_options: tuple[str, ...] = ()
     leading: dict[str, int] = {}
     skip_words: tuple[str, ...] = ()
     ends_at: tuple[str, ...] = ()
@@ -47,10 +48,13 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Languages(Struct, frozen=True, forbid_unknown_fields=True):
-    """Shells, and interpreters that take their program on the command line."""
+    """Shells, interpreters that take their program on the command line, options with commands."""
 
     shells: frozenset[str]
     shell_value_options: tuple[str, ...]
+    command_options: tuple[str, ...]
+    setting_options: tuple[str, ...]
+    own_command_options: dict[str, tuple[str, ...]]
     inline: dict[str, tuple[str, ...]]
 
 

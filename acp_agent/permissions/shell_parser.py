@@ -49,8 +49,12 @@ _POSITIONAL = frozenset("123456789@*")
 _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\\$", None)})
 
 
-def parse_line(text: str, *, cwd: str, home: str) -> ShellLine:
+def parse_line(
+    text: str, *, cwd: str, home: str, stdin: Word | None = None, piped: bool = False
+) -> ShellLine:
     """All commands of `text`, run in the absolute folder `cwd` by a user whose home is `home`.
+
+    `stdin` and `piped` are what is known of the input that the shell's commands inherit.
 
     Never raises: what cannot be read comes back as `unparsed` or with a `problem`.
     """
@@ -60,7 +64,7 @@ def parse_line(text: str, *, cwd: str, home: str) -> ShellLine:
         )
     walker = _Walker(cwd=cwd, home=home)
     try:
-        walker.read(text, Place())
+        walker.read(text, Place(stdin=stdin, piped=piped))
     except (TooComplexError, RecursionError):
         return ShellLine(
             plain=False,

@@ -17,7 +17,8 @@ class Inner(Struct, frozen=True, kw_only=True):
     """What a command runs: another `command`, or a `text` that a shell reads.
 
     `tier` and `why` are those of running it this way. `transparent` is true when that makes no
-    difference. `strict` is true when a text that is not known beforehand must not run.
+    difference. `strict` is true when a text that is not known beforehand must not run. `folders`
+    are where it runs, if not where the outer command does.
     """
 
     command: Command | None = None
@@ -26,6 +27,7 @@ class Inner(Struct, frozen=True, kw_only=True):
     why: str = ""
     transparent: bool = False
     strict: bool = False
+    folders: tuple[str, ...] = ()
 
 
 def base_name(command: Command) -> str:
@@ -136,15 +138,27 @@ def _find_actions(command: Command) -> list[Inner]:
     return found
 
 
+_NARROWING = frozenset(
+    {"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin"}
+)
+_LIMITING = frozenset(
+    {"-atime", "-amin", "-cmin", "-ctime", "-empty", "-group", "-inum", "-maxdepth", "-newer"}
+    | {"-nogroup", "-nouser", "-perm", "-samefile", "-size", "-uid", "-user", "-xtype"}
+)
+
+
 def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]:
     """`{}` replaced by what is searched, if nothing narrows the search: `find / -exec rm {} +`."""
     texts = [word.text for word in command.words[1:]]
     first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), len(texts))
-    narrowing = {"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin"}
-    if narrowing & set(texts) or not first:
+    if _NARROWING & set(texts) or not first:
         return tuple(words)
     points = command.words[1 : first + 1]
-    return tuple(each for word in words for each in (points if word.text == "{}" else (word,)))
+    found = [each for word in words for each in (points if word.text == "{}" else (word,))]
+    options = shell_rules().refused.deleters.get(words[0].text if words else "", ("",))
+    if len(found) > len(words) - len(points) and options[0] and not _LIMITING & set(texts):
+        found.insert(1, Word(options[0]))  # one by one it comes to the whole tree
+    return tuple(found)
 
 
 def _git_aliases(command: Command) -> list[Inner]:
@@ -156,6 +170,9 @@ def _git_aliases(command: Command) -> list[Inner]:
             value = following.text
         if value.startswith("!"):
             found.append(Inner(text=Word(value[1:], word.static and following.static)))
+        elif value and name.lower().startswith("alias."):
+            words = (texts[0], *(Word(text, word.static) for text in value.split()))
+            found.append(Inner(command=replace(command, words=words)))
     return found
 
 
@@ -173,6 +190,7 @@ def _wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
     skipped = wrapper.leading.get(name, 0)
     opaque = False
+    folders: list[str] = []
     while words:
         word = words[0]
         text = word.text
@@ -180,6 +198,8 @@ def _wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
         option = next((o for o in wrapper.text_options if option_matches(text, o)), "")
         if any(option_matches(text, inert) for inert in wrapper.inert_options):
             return []
+        following = words[1].text if len(words) > 1 else ""
+        folders += _folder_of(text, following, wrapper.folder_options)
         if text == "--":
             words.pop(0)
             break
@@ -202,8 +222,20 @@ def _wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
             break
     if wrapper.text_only or not words:
         return found or ([Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else [])
-    inner = _remaining(command, words, assignments, wrapper)
+    inner = replace(_remaining(command, words, assignments, wrapper), folders=tuple(folders))
     return [*found, replace(inner, transparent=False) if opaque else inner]
+
+
+def _folder_of(text: str, following: str, options: Sequence[str]) -> list[str]:
+    """The folder that an option names: `-C x`, `-Cx`, `--chdir x`, `--chdir=x`."""
+    for option in options:
+        if text == option:
+            return [following]
+        if option.startswith("--") and option_matches(text, option):
+            return [text.partition("=")[2] or following]
+        if len(option) == 2 and text.startswith(option):
+            return [text[2:]]
+    return []
 
 
 def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:

@@ -44,6 +44,26 @@ def test_an_always_allows_nothing_beside_its_command(line: str, room: Room) -> N
     assert not isinstance(room.command(line), Allow)
 
 
+@pytest.mark.parametrize(
+    ("remembered", "lines"),
+    [
+        ("make test", ["make test -fother.mk", "make test -sf other.mk", "make test --makefil=x",
+                       "make test -C/x", "make test --eva=x", "make test PYTHON=./other",
+                       "make test SHELL=./other"]),
+        ("git clone x", ["git clone -c core.sshCommand=./other x", "git clone --upload-pac=./y x",
+                         "git clone -ccore.sshCommand=./other x"]),
+        ("pytest", ["pytest -c other.ini", "pytest --rootdi=x"]),
+    ],
+)  # fmt: skip
+def test_an_always_allows_no_option_that_makes_its_command_run_something_else(
+    remembered: str, lines: list[str], room: Room
+) -> None:
+    room.press(room.command(remembered), "allow_always")
+    assert isinstance(room.command(f"{remembered} -q"), Allow)
+    for line in lines:
+        assert isinstance(room.command(line), Ask), line
+
+
 def test_an_always_is_for_one_project_only(room: Room, tmp_path: Path) -> None:
     room.press(room.command("npm test"), "allow_always")
     other = tmp_path / "other"
@@ -68,9 +88,9 @@ def test_an_always_for_two_commands_allows_both_and_each(room: Room) -> None:
 
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "full"])
 @pytest.mark.parametrize(
-    "line", ["npm publish-x", "ls; npm publish-x a", "bash -c 'npm publish-x'",
-             "/usr/bin/npm publish-x", "time npm publish-x", "$(npm publish-x)",
-             "npm publish-x > y"],
+    "line", ["npm publish-x", "ls; npm publish-x a", "npm --silent publish-x",
+             "bash -c 'npm publish-x'", "/usr/bin/npm publish-x", "time npm publish-x",
+             "$(npm publish-x)", "npm publish-x > y"],
 )  # fmt: skip
 def test_a_never_refuses_the_command_wherever_it_stands(line: str, mode: Mode, room: Room) -> None:
     room.press(room.command("npm publish-x"), "reject_always")
