@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,9 @@ from acp_agent.session.store.records import known_events
 
 if TYPE_CHECKING:
     from acp_agent.session.fork_point import ForkPoint
+    from acp_agent.session.store.lease import Lease
+
+_log = logging.getLogger(__name__)
 
 
 async def begin(
@@ -45,7 +50,7 @@ async def begin(
     try:
         await services.store.create(session_id, first)
     except BaseException:
-        lease.release()
+        await _unmade(services, session_id, lease)
         raise
     session = Session(
         session_id, cwd=folder, directories=further, model=model, services=services, lease=lease
@@ -124,9 +129,24 @@ async def fork(
         await session.settings.find_model()
         await kept_files.adopt(services.checkpoints, source, session_id)
     except BaseException:
-        lease.release()
+        await _unmade(services, session_id, lease)
         raise
     return session
+
+
+async def _unmade(services: Services, session_id: SessionId, lease: Lease) -> None:
+    """Take a session back whose making failed or was cancelled: nobody is told its id.
+
+    What was asked of the store it does, whoever waits for it; so this goes on to its end, too. The
+    checkpoints that it may have taken over go with the next sweep, as of any session that is gone.
+    """
+    removing = asyncio.create_task(services.store.delete(session_id))
+    while not removing.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([removing])
+    lease.release()
+    if not removing.cancelled() and (error := removing.exception()) is not None:
+        _log.warning("the session %s was not made, and may be in the store: %s", session_id, error)
 
 
 def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:

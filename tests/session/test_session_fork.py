@@ -178,6 +178,30 @@ async def test_what_cannot_be_forked_leaves_no_session_and_no_lock(
     assert [record.id for record in page.sessions] == [desk.session.session]
 
 
+async def test_a_fork_that_is_cancelled_at_any_moment_leaves_no_session_and_no_lock(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    model_server.otherwise = answer("Yes.")
+    await desk.say("Hello")
+    locks = desk.services.store.path.parent / "locks"
+    before = sorted(locks.iterdir())
+    moments = 0
+    while True:
+        forking = asyncio.create_task(forked(desk))
+        for _ in range(moments):  # each is one pass of the loop
+            await asyncio.sleep(0)
+        if forking.done():
+            break
+        forking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await forking
+        page = await desk.services.store.list(with_empty=True)
+        assert [record.id for record in page.sessions] == [desk.session.session]
+        assert sorted(locks.iterdir()) == before
+        moments += 1 + moments // 10
+    assert moments > 10
+
+
 async def test_long_outputs_of_the_source_can_be_read_in_the_fork(
     desk: Desk, model_server: ModelServer
 ) -> None:
