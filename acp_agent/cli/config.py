@@ -58,12 +58,10 @@ def _show(*, as_json: bool) -> int:
     if as_json:
         say_json(settings)
         return 0
-    import tomlkit  # noqa: PLC0415 - only for this action
-
     exists = setup.paths.config_file.is_file()
     absent = "" if exists else words(" (not there: these are the defaults)")
     say(f"# {setup.paths.config_file}{absent}")
-    say(tomlkit.dumps(_without_none(settings)).rstrip())
+    say(_toml(settings).rstrip())
     return 0
 
 
@@ -94,7 +92,24 @@ def _without_secrets(name: str, value: Any) -> Any:  # a JSON-like value in, one
     return value
 
 
-def _without_none(value: Any) -> Any:  # TOML has no null
-    if isinstance(value, dict):
-        return {key: _without_none(item) for key, item in value.items() if item is not None}
-    return value
+def _toml(settings: dict[str, Any]) -> str:
+    """The settings as a configuration; what is not set, which TOML has no word for, as comments."""
+    import tomlkit  # noqa: PLC0415 - only for this action
+    from tomlkit.container import Container  # noqa: PLC0415 - likewise
+    from tomlkit.items import Table  # noqa: PLC0415 - likewise
+
+    def fill(table: Container | Table, values: dict[str, Any]) -> None:
+        # Whatever stands behind the header of a table is the table's.
+        for key, value in sorted(values.items(), key=lambda item: isinstance(item[1], dict)):
+            if value is None:
+                table.add(tomlkit.comment(words("{key} is not set", key=key)))
+            elif isinstance(value, dict):
+                inner = tomlkit.table()
+                fill(inner, value)
+                table.add(key, inner)
+            else:
+                table.add(key, value)
+
+    document = tomlkit.document()
+    fill(document, settings)
+    return document.as_string()

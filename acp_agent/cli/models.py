@@ -58,6 +58,8 @@ async def chosen_model(setup: Setup, models: Models, providers: dict[str, Provid
     if origin is not None:
         first = words("the first provider that has a key ({place})", place=origin.name)
         return Choice(model=model, why=first)
+    if model.provider != LOCAL:
+        return Choice(model=model, why=words("a provider that needs no key is configured"))
     return Choice(model=model, why=words("no provider has a key, and this server answers"))
 
 

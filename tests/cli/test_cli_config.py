@@ -46,6 +46,16 @@ def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path
     assert acp_agent(again, "config", "show").returncode == 0
 
 
+def test_show_names_what_is_not_set_below_the_table_that_it_belongs_to(tmp_path: Path) -> None:
+    write_config(tmp_path, '[providers.x]\nregion = "eu"\nheaders = { A = "b" }\n')
+    shown = acp_agent(tmp_path, "config", "show").stdout
+    tables = {part.partition("]")[0]: part for part in shown.split("\n[")}
+    assert "\n# small_model is not set\n" in shown[: shown.index("\n[")]
+    assert "\n# turn_cost is not set\n" in tables["budget"]
+    assert "\n# base_url is not set\n" in tables["providers.x"]
+    assert tomllib.loads(shown)["providers"]["x"]["region"] == "eu"
+
+
 def test_show_hides_what_should_not_be_in_the_file(tmp_path: Path) -> None:
     write_config(
         tmp_path,

@@ -298,6 +298,15 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         assert "as in --model openai/one," in ran.stdout.splitlines()[-1]
         (model,) = parts["Model"]
         assert model["remedy"] == "set `model` to one that acp-agent models lists"
+        file = tmp_path / "agent" / "config.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"[providers.a]\napi = 'openai'\nbase_url = '{served.url}/v1'\n")
+        with file.open("a") as more:
+            more.write("[models.'a/b']\nwindow = 5000\n")
+        ran = acp_agent(tmp_path, "models", environ=environ)
+        assert ran.stdout.splitlines()[-1] == (
+            "* a/b is what a new session uses: a provider that needs no key is configured."
+        )
         environ["ACP_AGENT_MODEL"] = "openai/one"
         ran = acp_agent(tmp_path, "models", environ=environ)
         assert ran.stdout.splitlines()[-1].startswith("* openai/one is what a new session uses")
