@@ -1,13 +1,6 @@
 """Runs shell commands, each in a session and process group of its own that ends with it.
 
-What a command leaves behind:
-
-- Background processes of its group are ended as soon as the shell itself has ended.
-- A process that left the group on purpose (a daemon that called setsid) lives on after a command
-  that ended by itself, as build daemons want to. It is ended when its command is cancelled or timed
-  out, and when the session closes. It is found by a variable in its environment, which only Linux
-  shows, and which a program can erase: there the sandbox has to hold it.
-- When this program itself is killed, another process ends what it left (`death_watch`).
+`started_command` says what becomes of what a command leaves behind.
 """
 
 from __future__ import annotations
@@ -28,60 +21,13 @@ from acp_agent.workspace.death_watch import DeathWatch
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.live import LiveOutput
 from acp_agent.workspace.output import CommandOutput
-
-MARK = "ACP_AGENT_COMMAND"  # the variable that tells whose a process is
-
-_TERM_GRACE = 0.7  # seconds between asking a group to end and ending it
-_LINGER = 0.25  # seconds for background processes to end by themselves
-_REAP_LIMIT = 5.0  # seconds for an ended process to go; more only in the kernel's own waits
-_POLL = 0.02  # seconds between two looks at a group
-
-
-class _Command:
-    """One started command."""
-
-    def __init__(
-        self, transport: asyncio.SubprocessTransport, reader: ChildOutput, mark: str
-    ) -> None:
-        self.transport = transport
-        self.reader = reader
-        self.group = transport.get_pid()
-        self.mark = mark
-        self.background_ended = False
-
-    async def end(self) -> None:
-        """Ask the group to end, and end what is left of it after a moment."""
-        posix.end_group(self.group, at_once=False)
-        await within(self.reader.exited.wait(), _TERM_GRACE)
-        if not self.reader.exited.is_set() or not await self._group_gone(_LINGER):
-            posix.end_group(self.group, at_once=True)
-        await within(self.reader.exited.wait(), _REAP_LIMIT)
-        await self.end_strays()
-
-    async def end_background(self) -> None:
-        """After the shell has ended: end what it left running in its group."""
-        if await self._group_gone(_LINGER):
-            return
-        self.background_ended = True
-        posix.end_group(self.group, at_once=False)
-        if not await self._group_gone(_TERM_GRACE):
-            posix.end_group(self.group, at_once=True)
-            await self._group_gone(_LINGER)
-
-    async def end_strays(self) -> None:
-        """End the processes of this command that left its group."""
-        await asyncio.to_thread(_end_marked, self.mark)
-
-    async def _group_gone(self, limit: float) -> bool:
-        if not posix.group_alive(self.group):
-            return True
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit
-        while await asyncio.to_thread(posix.group_runs, self.group):
-            if loop.time() >= deadline:
-                return False
-            await asyncio.sleep(_POLL)
-        return True
+from acp_agent.workspace.started_command import (
+    LINGER,
+    MARK,
+    REAP_LIMIT,
+    StartedCommand,
+    end_marked,
+)
 
 
 class LocalProcesses(Processes):
@@ -112,7 +58,7 @@ class LocalProcesses(Processes):
         self._mark = uuid.uuid4().hex + "."
         self._watch = DeathWatch(f"{MARK}={self._mark}")
         self._started = 0
-        self._running: set[_Command] = set()
+        self._running: set[StartedCommand] = set()
         self._reaping: set[asyncio.Task[None]] = set()
         self._closed = asyncio.Event()
 
@@ -146,9 +92,9 @@ class LocalProcesses(Processes):
                 await started.end()
             await started.end_background()
             # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
-            if not await within(started.reader.closed.wait(), _LINGER):
+            if not await within(started.reader.closed.wait(), LINGER):
                 started.transport.close()
-            await asyncio.wait_for(pump, _REAP_LIMIT)
+            await asyncio.wait_for(pump, REAP_LIMIT)
         except TimeoutError:
             raise WorkspaceError(
                 "the command ended, but its output could not be passed on"
@@ -176,12 +122,12 @@ class LocalProcesses(Processes):
         ending = [command.end() for command in self._running]
         await asyncio.gather(*ending)
         if self._reaping:
-            await asyncio.wait(set(self._reaping), timeout=_REAP_LIMIT)
+            await asyncio.wait(set(self._reaping), timeout=REAP_LIMIT)
         if self._started:
-            await asyncio.to_thread(_end_marked, self._mark)
+            await asyncio.to_thread(end_marked, self._mark)
         await self._watch.aclose()
 
-    async def _start(self, command: str, cwd: Path) -> _Command:
+    async def _start(self, command: str, cwd: Path) -> StartedCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
         await self._watch.start()
@@ -206,7 +152,7 @@ class LocalProcesses(Processes):
         self._running.add(started)
         return started
 
-    async def _spawn(self, command: str, cwd: Path, mark: str) -> _Command:
+    async def _spawn(self, command: str, cwd: Path, mark: str) -> StartedCommand:
         transport, reader = await asyncio.get_running_loop().subprocess_exec(
             ChildOutput,
             self._shell,
@@ -219,9 +165,11 @@ class LocalProcesses(Processes):
             env=self._environ | {MARK: mark, "PWD": str(cwd)},
             start_new_session=True,
         )
-        return _Command(transport, reader, mark)
+        return StartedCommand(transport, reader, mark)
 
-    def _let_go(self, started: _Command, pump: asyncio.Task[None], output: CommandOutput) -> None:
+    def _let_go(
+        self, started: StartedCommand, pump: asyncio.Task[None], output: CommandOutput
+    ) -> None:
         """Forget a command; where it did not end by itself, end it at once and reap it later."""
         self._running.discard(started)
         ended = started.reader.exited.is_set() and pump.done()
@@ -231,24 +179,29 @@ class LocalProcesses(Processes):
         self._in_background(self._clean_up(started, pump, output, ended=ended))
 
     async def _clean_up(
-        self, started: _Command, pump: asyncio.Task[None], output: CommandOutput, *, ended: bool
+        self,
+        started: StartedCommand,
+        pump: asyncio.Task[None],
+        output: CommandOutput,
+        *,
+        ended: bool,
     ) -> None:
-        await asyncio.wait({pump}, timeout=_REAP_LIMIT)
+        await asyncio.wait({pump}, timeout=REAP_LIMIT)
         if pump.done() and not pump.cancelled():
             pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
         if not ended:
-            await within(started.reader.exited.wait(), _REAP_LIMIT)
+            await within(started.reader.exited.wait(), REAP_LIMIT)
             await started.end_strays()
         self._watch.ends(started.group)
         started.transport.close()
         if output.path is not None:
             await asyncio.to_thread(output.close)
 
-    async def _end_unwanted(self, starting: asyncio.Future[_Command]) -> None:
+    async def _end_unwanted(self, starting: asyncio.Future[StartedCommand]) -> None:
         with suppress(OSError, ValueError):
             started = await starting
             posix.end_group(started.group, at_once=True)
-            await within(started.reader.exited.wait(), _REAP_LIMIT)
+            await within(started.reader.exited.wait(), REAP_LIMIT)
             started.transport.close()
 
     def _in_background(self, work: Awaitable[None]) -> None:
@@ -258,7 +211,7 @@ class LocalProcesses(Processes):
 
 
 async def _stopped(
-    command: _Command, timeout: float | None, stop: asyncio.Event
+    command: StartedCommand, timeout: float | None, stop: asyncio.Event
 ) -> Literal["timeout", "user"] | None:
     """Wait for a command's end. What ends the wait before that; None where it ended by itself."""
     waits = [asyncio.ensure_future(event.wait()) for event in (command.reader.exited, stop)]
@@ -273,7 +226,7 @@ async def _stopped(
 
 
 async def _pump(
-    command: _Command, output: CommandOutput, live: LiveOutput, watcher: CommandWatcher | None
+    command: StartedCommand, output: CommandOutput, live: LiveOutput, watcher: CommandWatcher | None
 ) -> None:
     """Take a command's output to its readers until its pipe has ended."""
     loop = asyncio.get_running_loop()
@@ -297,16 +250,6 @@ async def _pump(
         # Nobody takes the output any more, so the command has nobody to run for.
         posix.end_group(command.group, at_once=True)
         raise
-
-
-def _end_marked(mark: str) -> None:
-    """End all processes with the mark; again, since they may have started others meanwhile."""
-    for _ in range(3):
-        strays = posix.marked_processes(f"{MARK}={mark}")
-        if not strays:
-            return
-        for process in strays:
-            posix.end_process(process)
 
 
 def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace import processes
+from acp_agent.workspace import started_command
 from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.processes import LocalProcesses
 from tests.support.orphans import MARK, marked_processes
@@ -95,7 +95,8 @@ async def test_a_command_can_clean_up_when_its_time_is_over(home: Home, tmp_path
 async def test_a_cancelled_command_is_gone_at_once_with_its_group(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_TERM_GRACE", 60)  # the moment that a group is given otherwise
+    # The moment that a group is given otherwise.
+    monkeypatch.setattr(started_command, "_TERM_GRACE", 60)
     task = await home.start("trap '' TERM; sleep 100 & sleep 100 & echo ready; wait")
     began = time.monotonic()
     task.cancel()
@@ -134,7 +135,7 @@ async def test_a_process_left_in_the_background_ends_with_the_command(
 async def test_a_background_process_that_ends_by_itself_is_waited_for(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_LINGER", 20)
+    monkeypatch.setattr(started_command, "LINGER", 20)
     result = await home.run("(sleep 0.1; echo late) & echo on")
     assert result.output == "on\nlate\n"
 
