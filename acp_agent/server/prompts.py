@@ -15,7 +15,7 @@ from acp_agent.server.lanes import Lane, Lanes
 from acp_agent.server.operations import Operations
 from acp_agent.server.while_running import WhileRunning
 from acp_agent.session.commands import is_answered_at_once
-from acp_agent.session.prompter import Said
+from acp_agent.session.prompter import Said, check_said
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call
 
@@ -135,6 +135,8 @@ class Prompts:
         async with lane.lock:
             session = await self._operations.get(session_id)
             queues = _queues(session, content, while_running)
+            if queues:
+                check_said(content)  # what can never be said need not wait
             if not (queues and session.queue.waiting):
                 with contextlib.suppress(TurnRunsError):
                     return await session.prompt(

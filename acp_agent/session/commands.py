@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost
 
+_SHOWN_COMMAND = 120  # characters of a command that runs in the background
 _CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
 
 
@@ -231,6 +232,8 @@ async def _status(session: Session) -> str:
 
 
 async def _jobs(session: Session) -> str:
+    from acp_agent.tools.quoting import code, one_line  # noqa: PLC0415 - not at start
+
     words = session.services.words
     lines: list[str] = []
     for command in session.workbench.background or ():
@@ -240,8 +243,7 @@ async def _jobs(session: Session) -> str:
             if command.runs
             else words("ended after {seconds} s", seconds=seconds)
         )
-        line = " ".join(command.command.split())
-        lines.append(f"- {command.name}: `{line}`, {how}")
+        lines.append(f"- {command.name}: {code(one_line(command.command, _SHOWN_COMMAND))}, {how}")
     return session.clean("\n".join(lines)) or words("There are no background commands.")
 
 

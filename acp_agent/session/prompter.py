@@ -93,8 +93,7 @@ class Prompter:
             raise SessionNotFoundError(self._session.session)
         self._session.turns.check(steers)  # before anything that cannot be taken back
         model = await self._session.settings.choose_model()
-        if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
-            raise InvalidInputError("prompt: it is empty; say something", field="prompt")
+        check_said(content)
         mcp = self._session.extensions.mcp
         command = await find_command(
             content,
@@ -190,6 +189,16 @@ class Prompter:
 
             told += await linked_files(content, workspace, secrets=session.secrets)
         return "\n\n".join(told)
+
+
+def check_said(content: Sequence[ContentBlock]) -> None:
+    """Whether a prompt says anything.
+
+    Raises:
+        InvalidInputError: it does not.
+    """
+    if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
+        raise InvalidInputError("prompt: it is empty; say something", field="prompt")
 
 
 def _never() -> bool:

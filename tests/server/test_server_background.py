@@ -123,6 +123,20 @@ async def test_jobs_lists_what_runs_without_the_model(
     assert len(model_server.requests) == asked
 
 
+async def test_jobs_shows_a_long_command_in_one_line_that_no_character_of_it_breaks(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    long = "echo `date`\n" + "# padding\n" * 100 + "sleep 1000"
+    model_server.add(answer(in_background(long)), answer("It runs."))
+    await running.prompt(session, "start it")
+    await running.prompt(session, "/jobs")
+    shown = running.text(session).split("It runs.")[1]
+    assert shown.startswith("- 1: ``echo `date`")
+    assert "``, running for" in shown
+    assert len(shown) < 200
+
+
 @pytest.mark.covers("P5", "P8")
 async def test_version_2_has_a_live_terminal_and_lists_it_with_every_state(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path

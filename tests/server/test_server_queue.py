@@ -40,6 +40,20 @@ async def test_where_the_settings_say_so_prompts_wait_and_run_in_the_order_in_wh
     ] == ["the first", "the second", "a third"]
 
 
+@pytest.mark.covers("P1")
+async def test_an_empty_prompt_is_refused_at_once_and_waits_for_nothing(
+    opened: OpenSession, home: Path, model_server: ModelServer
+) -> None:
+    config_file(home, QUEUES)
+    running, session = await opened()
+    model_server.add(answer("begun", Stall()))
+    running.post_prompt(session, "one")
+    await running.expect_update(session, "agent_message_chunk")
+    with pytest.raises(AnswerError, match="it is empty"):
+        await running.prompt(session, " \n")
+    running.cancel(session)
+
+
 async def test_a_prompt_may_steer_all_the_same(
     opened: OpenSession, model_server: ModelServer, home: Path
 ) -> None:
