@@ -52,7 +52,7 @@ def test_show_names_what_is_not_set_below_the_table_that_it_belongs_to(tmp_path:
     tables = {part.partition("]")[0]: part for part in shown.split("\n[")}
     assert "\n# small_model is not set\n" in shown[: shown.index("\n[")]
     assert "\n# turn_cost is not set\n" in tables["budget"]
-    assert "\n# base_url is not set\n" in tables["providers.x"]
+    assert "\n# project is not set\n" in tables["providers.x"]
     assert tomllib.loads(shown)["providers"]["x"]["region"] == "eu"
 
 
