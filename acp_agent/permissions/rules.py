@@ -17,7 +17,6 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
 
     programs: frozenset[str]
     subcommand: tuple[str, ...] = ()
-    subcommand_optional: bool = False
     value_options: tuple[str, ...] = ()
     text_options: tuple[str, ...] = ()
     text_programs: frozenset[str] = frozenset()
@@ -55,7 +54,6 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     command_options: tuple[str, ...]
     setting_options: tuple[str, ...]
     own_command_options: dict[str, tuple[str, ...]]
-    inline: dict[str, tuple[str, ...]]
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
