@@ -63,7 +63,8 @@ class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
     That is so before a turn's first write (`turn`) and when such a turn has ended (`turn_end`),
     before files are put back (`restore`) and after that (`restore_end`). `trees` are the folders
     with the ids of what they held; `left_out` names some of the files that are not kept, of
-    `left_out_count` in all.
+    `left_out_count` in all. Where `checkpoint` is "" they were not kept before a turn's first
+    write, for whatever reason: nothing that is kept later has them as they were until then.
     """
 
     checkpoint: str

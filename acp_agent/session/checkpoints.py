@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 RESTORE_SECONDS = 120.0
 SWEEP_SECONDS = 120.0
 
+# Until a turn waits for a folder again that took too long, or that another session had for so long;
+# for the former the keeper has a longer time of its own.
+AGAIN_SECONDS = 300.0
+
 _NAMED = 20  # files left out that an event or an answer names
+_NOT_KEPT = CheckpointMade(checkpoint="", why="turn", trees=())
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +52,7 @@ class Checkpoints:
         self._session = session
         self._lock = asyncio.Lock()
         self._off = not session.services.config.checkpoints.enabled
+        self._again = 0.0  # by time.monotonic(): until then nobody waits for it once more
         self._told = False
         self._due = False
         self._closing = False
@@ -69,8 +76,6 @@ class Checkpoints:
 
         Where they cannot be kept the user is told, once, and the call runs all the same.
         """
-        if self._off:
-            return
         if self._before is None:
             from acp_agent.permissions.may_write import may_write  # noqa: PLC0415 - its rules take time
 
@@ -81,13 +86,17 @@ class Checkpoints:
 
     async def _keep_before(self, turn: int) -> None:
         async with self._lock:
-            if self._off or self._given_up(turn):
+            if self._given_up(turn):
+                return
+            if self._off or time.monotonic() < self._again:
+                await self._session.emit(_NOT_KEPT)
                 return
             limit = self._limit_before = Deadline(self._session.services.config.checkpoints.seconds)
             try:
                 made, _ = await self._keep("turn", limit)
             except WorkspaceError as error:
                 if not self._given_up(turn):
+                    await self._session.emit(_NOT_KEPT)
                     await self._failed(error)
                 return
             if self._given_up(turn):
@@ -100,8 +109,10 @@ class Checkpoints:
         return self._closing or self._turns != turn
 
     async def _failed(self, error: WorkspaceError) -> None:
-        # What will fail again and costs time is not tried again; the rest may pass by itself.
-        if isinstance(error, CheckpointTooSlowError) or str(error) == NO_GIT:
+        # What costs time is not tried again at once; the rest may pass by itself.
+        if isinstance(error, CheckpointTooSlowError):
+            self._again = time.monotonic() + AGAIN_SECONDS
+        if str(error) == NO_GIT:
             self._off = True
         if not self._told:
             self._told = True

@@ -20,7 +20,10 @@ from acp_agent.events import (
     TitleChanged,
     TurnStarted,
 )
+from acp_agent.session import checkpoints
 from acp_agent.session.files_back import FilesBack
+from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.shadow import Shadow
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, home_paths, open_desk, presses
 
@@ -315,10 +318,41 @@ async def test_a_folder_that_cannot_be_kept_is_told_once_and_the_work_goes_on(
         notices = [one for one in desk.editor.of(NoticeShown) if "put back" in one.title]
         assert len(notices) == (0 if told is None else 1)
         assert all((told or "") in one.description for one in notices)
-        assert desk.editor.of(CheckpointMade) == []
+        assert not any(made.checkpoint for made in desk.editor.of(CheckpointMade))
         await desk.say("/rewind 2 both")
         await desk.say("Next")
         assert said(desk) == ["Write one", "Next"]
+
+
+async def test_a_turn_whose_files_could_not_be_kept_is_no_point_for_files_when_later_ones_are(
+    desk: Desk, tmp_path: Path, model_server: ModelServer
+) -> None:
+    (desk.folder / "a").write_text("precious")
+    place = home_paths(tmp_path).checkpoints_dir
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("in the way")
+    model_server.add(answer(Call("shell", {"command": "rm a"})), answer("Removed."))
+    await desk.say("Remove it")
+    place.unlink()
+    await two_turns(desk, model_server)
+    points = await desk.session.workbench.rewinder.points()
+    assert [bool(point.files) for point in points] == [False, True, True]
+    await desk.say("/rewind 1 files")
+    assert "No files are kept for the point 1." in desk.editor.of(AgentText)[-1].text
+
+
+async def test_a_folder_that_another_session_had_for_too_long_is_kept_again_later(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "AGAIN_SECONDS", 0.0)
+    async with open_desk(tmp_path, model_server, config="[checkpoints]\nseconds = 1\n") as desk:
+        other = Shadow(home_paths(tmp_path).checkpoints_dir, desk.folder.resolve())
+        with other.locked(Deadline(10)):
+            model_server.add(answer(writes("zero.txt", "0\n")), answer("Written."))
+            await desk.say("Write zero")
+        await two_turns(desk, model_server)
+        points = await desk.session.workbench.rewinder.points()
+        assert [bool(point.files) for point in points] == [False, True, True]
 
 
 async def test_where_the_files_are_kept_no_more_it_does_not_say_that_they_went_back(
