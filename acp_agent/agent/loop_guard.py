@@ -19,8 +19,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-import msgspec
-
+from acp_agent.agent.loop_steps import Step, step_of
 from acp_agent.events import (
     Event,
     LoopKind,
@@ -39,22 +38,11 @@ LONGEST_CYCLE = 6  # calls
 MOST_ROUNDS = 40
 _KEPT = LONGEST_CYCLE * MOST_ROUNDS
 _CHANGES: tuple[ToolKind, ...] = ("edit", "delete", "move")
-_WAITS = r"(?:^|[;&|({\"\s])(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*\s)?-\w*[fF])\b"
+_WAITS = r"(?:^|[;&|({\"\s]|\\n)(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*\s)?-\w*[fF])\b"
 
 
 _Call = tuple[ToolCalled, ToolEnded]
 _HEEDED = {ToolCalled, ToolEnded, UserMessage, LoopNoticed, TurnEnded, TurnInterrupted}
-
-
-class Step(NamedTuple):
-    """A call that ended; two that are equal made no difference."""
-
-    name: str
-    arguments: str
-    result: str
-    failed: bool
-    kind: ToolKind = "other"
-    is_silent: bool = False  # it failed, and did not say why
 
 
 class Loop(NamedTuple):
@@ -75,13 +63,21 @@ class Patience(NamedTuple):
     stopped: int = 8
 
     def steps(self) -> list[tuple[LoopStep, int]]:
-        """Each step that is taken at all, with its number of rounds."""
+        """Each step that is taken at all, with its number of rounds.
+
+        One that is due later than a step behind it never is: that one comes first.
+        """
         steps: list[tuple[LoopStep, int]] = [
             ("told", self.told),
             ("asked", self.asked),
             ("stopped", self.stopped),
         ]
-        return [(step, rounds) for step, rounds in steps if rounds]
+        taken = [(step, rounds) for step, rounds in steps if rounds]
+        return [
+            (step, rounds)
+            for place, (step, rounds) in enumerate(taken)
+            if all(rounds <= later for _, later in taken[place + 1 :])
+        ]
 
 
 class LoopGuard:
@@ -143,7 +139,7 @@ class LoopGuard:
 
     def _look(self) -> None:
         """Make steps of what has ended since the last time."""
-        self._steps += [_step(called, ended) for called, ended in self._new]
+        self._steps += [step_of(called, ended) for called, ended in self._new]
         self._new.clear()
         del self._steps[:-_KEPT]
 
@@ -222,31 +218,6 @@ class LoopGuard:
             call=self._last,
             tool=last.name,
         )
-
-
-def _step(called: ToolCalled, ended: ToolEnded) -> Step:
-    # A long result names the file that has the whole of it, by the call.
-    result = ended.result.replace(called.call, "") if called.call in ended.result else ended.result
-    return Step(
-        name=called.name,
-        arguments=called.arguments.strip(),
-        result=_without_arguments(result, called.arguments) if ended.failed else result,
-        failed=ended.failed,
-        kind=called.kind,
-        is_silent=ended.exit_code is not None and ended.result.startswith("[no output"),
-    )
-
-
-def _without_arguments(error: str, arguments: str) -> str:
-    """An error without the texts that the call was made with: it is the same for another path."""
-    try:
-        given = msgspec.json.decode(arguments, type=dict[str, object])
-    except (msgspec.DecodeError, RecursionError):
-        return error
-    texts = {value for value in given.values() if isinstance(value, str) and value in error}
-    for text in sorted(texts - {""}, key=len, reverse=True):
-        error = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", "…", error)
-    return error
 
 
 def _waits(step: Step, polls: Callable[[str], bool]) -> bool:

@@ -131,6 +131,35 @@ def test_an_error_that_names_what_the_call_was_made_with_is_the_same_for_another
     assert not any(different.steps)
 
 
+def test_an_error_is_the_same_where_a_part_of_an_argument_or_the_time_differs() -> None:
+    run = Run()
+    for number in range(8):
+        command = f'{{"command":"ls -l /no/such_{number}.d"}}'
+        error = f"ls: cannot access '/no/such_{number}.d': No such file\n[exit code 2]"
+        run.answer(failing("shell", command, error))
+    assert run.steps == EIGHT
+    again = Run()
+    for number in range(8):
+        error = f"14:03:0{number} 1 failed, 20 passed in {number}.2{number}s"
+        again.answer(failing("shell", '{"command":"make test"}', error))
+    assert again.steps == EIGHT
+
+
+def test_a_measurement_that_comes_out_differently_is_no_loop() -> None:
+    run = Run()
+    for number in range(12):
+        run.answer(("shell", '{"command":"./measure"}', f"it took 0.{number} s", False))
+    assert not any(run.steps)
+
+
+def test_the_order_in_which_arguments_are_written_makes_no_difference() -> None:
+    run = Run()
+    for number in range(8):
+        written = '{"path":"a","limit":5}' if number % 2 else '{ "limit": 5, "path": "a" }'
+        run.answer(("read", written, "text", False))
+    assert run.steps == EIGHT
+
+
 def test_no_step_is_left_out_however_many_calls_one_answer_has() -> None:
     run = Run()
     assert run.answer(*[read()] * 8) == "told"
@@ -174,6 +203,7 @@ def test_searches_that_find_nothing_are_no_row_of_errors() -> None:
         ("poll", '{"id":"1"}', "running", False),
         ("shell", '{"command":"sleep 5"}', "[no output; exit code 0]", False),
         ("shell", '{"command":"sleep 5 && tail log"}', "building", False),
+        ("shell", '{"command":"make &\\nsleep 5"}', "building", False),
         ("shell", '{"command":"tail -n 5 -f log"}', "timed out", True),
     ],
 )
@@ -218,6 +248,24 @@ def test_a_step_that_is_turned_off_is_left_out() -> None:
     off = Run(Patience(0, 0, 0))
     for _ in range(20):
         assert off.answer(read()) == ""
+
+
+@pytest.mark.parametrize(
+    ("patience", "steps"),
+    [
+        (Patience(told=3, asked=5, stopped=4), ["", "", "told", "stopped"]),
+        (Patience(told=8, asked=5, stopped=3), ["", "", "stopped"]),
+        (Patience(told=2, asked=2, stopped=2), ["", "told", "asked", "stopped"]),
+        (Patience(told=6, asked=0, stopped=4), ["", "", "", "stopped"]),
+    ],
+)
+def test_a_step_that_would_come_after_a_later_one_is_left_out(
+    patience: Patience, steps: list[str]
+) -> None:
+    run = Run(patience)
+    for _ in steps:
+        run.answer(read())
+    assert run.steps == steps
 
 
 def test_calls_that_the_user_stopped_are_no_loop() -> None:
