@@ -7,26 +7,31 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Literal
 
 from msgspec import Struct
 
-from acp_agent.cli.output import guarded, say, say_json, say_table
+from acp_agent.cli.columns import width
+from acp_agent.cli.output import guarded, on_terminal, say, say_json, say_table
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.setup import Setup, load_setup
-from acp_agent.cli.usage_plot import Bar, svg, text_bars
+from acp_agent.cli.usage_plot import COLUMNS, Bar, svg, text_bars
 from acp_agent.cli.words import words
+from acp_agent.config.amounts import decimal
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.catalog import Catalog
+from acp_agent.session.budget import midnight
 from acp_agent.session.store.store import Store
 from acp_agent.session.store.usage import UsageRow
 
 By = Literal["day", "model", "project"]
 
 MOST_DAYS = 3_660
+_LEAST_FIRST = 5, 3, 4, 2, 1  # the table's columns that a narrow terminal is spared
 _EVERY_DAY = 62  # up to so many, days without any request are in the plot, too
 
 
@@ -64,10 +69,9 @@ def run(argv: list[str]) -> int:
     parser.add_argument(
         "--by", choices=["day", "model", "project"], default="day", help="what to sum up by (day)"
     )
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument(
-        "--plot", metavar="FILE.svg", type=Path, help="write the bars to a new file"
-    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="as JSON")
+    forms.add_argument("--plot", metavar="FILE.svg", type=Path, help="write the bars to a new file")
     parser.add_argument("--no-color", action="store_true", help="no colours")
     options = parser.parse_args(argv)
     if options.no_color:
@@ -75,11 +79,20 @@ def run(argv: list[str]) -> int:
     return guarded(lambda: asyncio.run(_show(options)))
 
 
+def _columns() -> int:
+    """How wide a line may be: less than usual only where the terminal is narrow."""
+    if not on_terminal():
+        return COLUMNS
+    return min(COLUMNS, get_terminal_size((COLUMNS, 24)).columns)
+
+
 async def _show(options: argparse.Namespace) -> int:
     setup = load_setup()
     today = datetime.now().astimezone().date()
     first = today - timedelta(days=options.days - 1)
-    totals = totals_by(options.by, await _rows(setup, first), Catalog(setup.config.models))
+    catalog = Catalog(setup.config.models)
+    rows = await _rows(setup, options.days, options.by, catalog)
+    totals = totals_by(options.by, rows, catalog)
     if options.plot is not None:
         _write_plot(options.plot, _bars(totals, options.by, today), options.by)
         say(words("The plot is in {file}.", file=options.plot))
@@ -101,19 +114,21 @@ async def _show(options: argparse.Namespace) -> int:
         _say_totals(totals, options.by)
         say()
         encoding = sys.stdout.encoding or "utf-8"
-        for line in text_bars(_bars(totals, options.by, today), encoding):
+        for line in text_bars(_bars(totals, options.by, today), encoding, _columns()):
             say(line)
     return 0
 
 
-async def _rows(setup: Setup, first: date) -> Sequence[UsageRow]:
+async def _rows(setup: Setup, days: int, by: By, catalog: Catalog) -> Sequence[UsageRow]:
     path = setup.paths.sessions_file
     if not path.exists():  # looking must not make one
         return []
     store = await Store.open(path)
     try:
         return await store.usage_since(
-            int(datetime.combine(first, time.min).astimezone().timestamp() * 1000)
+            midnight(days=1 - days),
+            by=["time" if by == "day" else by],
+            apart=catalog.priced_by_length(),
         )
     finally:
         await store.close()
@@ -180,7 +195,9 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
         words("REASONING"),
         words("COST (USD)"),
     ]
-    say_table(headings, [_cells(total) for total in (*totals, whole)], numbers=6)
+    table = [headings, *(_cells(total) for total in (*totals, whole))]
+    shown = _fitting(table, _columns()) if on_terminal() else table
+    say_table(shown[0], shown[1:], numbers=len(shown[0]) - 1)
     if whole.unpriced:
         say()
         say(
@@ -191,6 +208,17 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
                 count=f"{whole.unpriced:,}",
             )
         )
+
+
+def _fitting(table: Sequence[Sequence[str]], room: int) -> Sequence[Sequence[str]]:
+    """The table without the numbers that matter least, where there is no room for all."""
+    kept = list(range(len(table[0])))
+    for least in _LEAST_FIRST:
+        widths = [max(width(row[column]) for row in table) for column in kept]
+        if sum(widths) + 2 * (len(kept) - 1) <= room:
+            break
+        kept.remove(least)
+    return [[row[column] for column in kept] for row in table]
 
 
 def _cells(total: Total) -> list[str]:
@@ -207,8 +235,8 @@ def _cells(total: Total) -> list[str]:
 
 def _money(total: Total) -> str:
     if not total.unpriced:
-        return f"{total.cost:,.4f}"
-    return f"{total.cost:,.4f} +?" if total.cost else "?"
+        return decimal(total.cost)
+    return f"{decimal(total.cost)} +?" if total.cost else "?"
 
 
 def _dollars(total: Total) -> str:
@@ -222,7 +250,8 @@ def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
     shown = list(totals)
     if by == "day" and totals:
         begin = date.fromisoformat(totals[0].name)
-        count = (today - begin).days + 1
+        last = max(today, date.fromisoformat(totals[-1].name))  # the clock may have been set back
+        count = (last - begin).days + 1
         if count <= _EVERY_DAY:
             known = {total.name: total for total in totals}
             days = [(begin + timedelta(days=day)).isoformat() for day in range(count)]
@@ -268,6 +297,6 @@ def _as_json(total: Total) -> dict[str, object]:
         "cached_write_tokens": usage.cache_write,
         "output_tokens": usage.output,
         "thought_tokens": usage.reasoning,
-        "cost": round(total.cost, 6),
+        "cost": float(f"{total.cost:.12g}"),  # sums of fractions have digits that say nothing
         "unpriced_requests": total.unpriced,
     }

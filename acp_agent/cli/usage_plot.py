@@ -8,8 +8,9 @@ from xml.sax.saxutils import escape
 
 from acp_agent.cli.columns import filled_left, width
 
-COLUMNS = 80  # of a text's line
+COLUMNS = 80  # of a text's line, at most
 _NAME = 28  # columns of a name; of a longer one its end is shown
+_SHORTEST = 8  # columns that a narrow terminal leaves to a name, and to a bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the picture, in pixels
 
@@ -22,21 +23,25 @@ class Bar(NamedTuple):
     label: str
 
 
-def text_bars(bars: Sequence[Bar], encoding: str = "utf-8") -> Iterator[str]:
-    """A line a bar, the longest as long as `COLUMNS` allows.
+def text_bars(
+    bars: Sequence[Bar], encoding: str = "utf-8", columns: int = COLUMNS
+) -> Iterator[str]:
+    """A line a bar, the longest as long as there are columns.
 
     Where the encoding has no blocks they are drawn by `#`.
     """
     if not bars:
         return
-    names = [_short(bar.name) for bar in bars]
-    columns = max(map(width, names))
-    room = COLUMNS - columns - max(width(bar.label) for bar in bars) - 3
-    blocks = _has_blocks(encoding)
+    label = max(width(bar.label) for bar in bars)
+    most = max(_SHORTEST, min(_NAME, columns - label - _SHORTEST - 3))
+    names = [_short(bar.name, most) for bar in bars]
+    filled = max(map(width, names))
+    room = max(1, columns - filled - label - 3)
+    blocks, longest = _has_blocks(encoding), _longest(bars)
     for name, bar in zip(names, bars, strict=True):
-        length = _part(bar, bars) * max(1, room)
+        length = bar.value / longest * room
         drawn = f"│{_drawn(length)}" if blocks else f"|{'#' * round(length)}"
-        yield f"{filled_left(name, columns)} {drawn} {bar.label}".rstrip()
+        yield f"{filled_left(name, filled)} {drawn} {bar.label}".rstrip()
 
 
 def svg(bars: Sequence[Bar], *, title: str) -> str:
@@ -51,13 +56,14 @@ def svg(bars: Sequence[Bar], *, title: str) -> str:
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{_MARGIN}" y="{_MARGIN + 10}" font-weight="bold">{escape(title)}</text>',
     ]
+    longest = _longest(bars)
     for place, bar in enumerate(bars, 1):
         top = _MARGIN + place * _ROW
-        length = _part(bar, bars) * _WIDTH
+        length = bar.value / longest * _WIDTH
         lines += [
             (
                 f'<text x="{_LEFT - 8}" y="{top + 14}" text-anchor="end">'
-                f"{escape(_short(bar.name))}</text>"
+                f"{escape(_short(bar.name, _NAME))}</text>"
             ),
             (
                 f'<rect x="{_LEFT}" y="{top + 2}" width="{length:.1f}" height="{_ROW - 6}" '
@@ -68,9 +74,9 @@ def svg(bars: Sequence[Bar], *, title: str) -> str:
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _part(bar: Bar, bars: Sequence[Bar]) -> float:
-    longest = max(bar.value for bar in bars)
-    return bar.value / longest if longest > 0 else 0.0
+def _longest(bars: Sequence[Bar]) -> float:
+    """The value of the longest bar; 1 where none is longer than nothing."""
+    return max((bar.value for bar in bars), default=0.0) or 1.0
 
 
 def _has_blocks(encoding: str) -> bool:
@@ -86,10 +92,10 @@ def _drawn(length: float) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def _short(name: str) -> str:
+def _short(name: str, most: int) -> str:
     name = "".join(char if char.isprintable() else " " for char in name)
-    if width(name) <= _NAME:
+    if width(name) <= most:
         return name
-    while width(name) >= _NAME:
+    while width(name) >= most:
         name = name[1:]
     return f"…{name}"

@@ -78,6 +78,14 @@ class Catalog:
         provider, _, model = ref.partition("/")
         return cost(self.get(provider, model), usage)
 
+    def priced_by_length(self) -> list[str]:
+        """The models whose price depends on how long a request is."""
+        return [
+            ref
+            for ref, info in self._known.items()
+            if info.price is not None and info.price.long_above is not None
+        ]
+
     def small(self, provider: str) -> ModelInfo | None:
         """The provider's own model for side work, where one is known."""
         name = _file().small.get(provider)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from acp_agent.config.amounts import dollars
@@ -86,7 +86,8 @@ class Budget:
                 return state.spent
             case _:
                 services = self._session.services
-                total = await services.store.spent_since(midnight())
+                # No later: the clock may have been set back.
+                total = await services.store.spent_since(midnight(), midnight(days=1))
                 spent = Spending(total.tokens, total.cost)
                 for model_ref, usage in total.unpriced:
                     spent.add_price(services.models.cost_now(model_ref, usage))
@@ -221,11 +222,12 @@ def _fits(
     return not beside or limit.of(so_far[limit.scope]) + beside + limit.of(more) <= limit.most
 
 
-def midnight(now: datetime | None = None) -> int:
-    """When the user's day began, in milliseconds since 1970."""
-    today = (now or datetime.now().astimezone()).date()
-    # Not from the offset of now: on two days of the year midnight had another one.
-    return int(datetime.combine(today, time.min).astimezone().timestamp() * 1000)
+def midnight(now: datetime | None = None, *, days: int = 0) -> int:
+    """When the user's day began, in milliseconds since 1970, or the one so many days later."""
+    day = (now or datetime.now().astimezone()).date() + timedelta(days=days)
+    # Not from the offset of now: on two days of the year midnight had another one. Where clocks
+    # go forward at midnight there is none, and the day begins with what they show instead.
+    return int(datetime.combine(day, time.min).timestamp() * 1000)
 
 
 def _configured(config: BudgetConfig, scope: Scope, unit: Unit) -> float | None:

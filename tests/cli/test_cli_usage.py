@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import os
+import pty
+import re
+import sqlite3
+import struct
+import subprocess
+import sys
+import termios
 import xml.etree.ElementTree as ET
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +23,7 @@ import pytest
 from acp_agent.events import ModelAnswered, SessionStarted, Usage
 from acp_agent.ids import SessionId, new_message_id, new_session_id
 from acp_agent.session.store.store import Store
-from tests.cli.cli_process import acp_agent
+from tests.cli.cli_process import acp_agent, environment
 
 HOUR = 3_600_000
 NOON = int(datetime.now().astimezone().replace(hour=12, minute=0).timestamp() * 1000)
@@ -44,6 +54,24 @@ def table(home: Path, *arguments: str) -> dict[str, list[str]]:
     assert done.returncode == 0, done.stderr
     rows = done.stdout.split("\n\n")[0].splitlines()
     return {row.split()[0]: row.split()[1:] for row in rows}
+
+
+def on_terminal(home: Path, columns: int, *arguments: str) -> str:
+    """What the command writes to a terminal of so many columns, without its colours."""
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [sys.executable, "-m", "acp_agent", *arguments, "--no-color"]
+    extra = {"TERM": "dumb"}
+    with subprocess.Popen(
+        command, stdin=end, stdout=end, stderr=end, env=environment(home, extra), cwd=home
+    ):
+        os.close(end)
+        written = b""
+        with suppress(OSError):  # Linux's word for its end
+            while piece := os.read(terminal, 65_536):
+                written += piece
+    os.close(terminal)
+    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
 
 
 def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Path) -> None:
@@ -144,6 +172,51 @@ def test_the_bars_are_of_letters_where_the_terminal_has_no_others(tmp_path: Path
     assert second.count("#") == 2 * first.count("#")
     assert len(second) == 80
     assert "\\u" not in done.stdout
+
+
+def test_a_narrow_terminal_keeps_what_each_number_belongs_to(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cost=53_083.5), took("anthropic/claude-x", cost=1.0))
+    lines = on_terminal(tmp_path, 40, "usage", "--by", "model").splitlines()
+    assert max(map(len, lines)) <= 40
+    heading, first, second, *_ = lines
+    assert heading.split() == ["MODEL", "COST", "(USD)"]
+    assert first.split() == ["openai/gpt-5", "53,083.5000"]
+    assert second.split() == ["anthropic/claude-x", "1.0000"]
+    assert sum("│" in line for line in lines) == 2
+    wide = on_terminal(tmp_path, 100, "usage", "--by", "model").splitlines()
+    assert "REASONING" in wide[0]
+
+
+def test_no_cost_is_shown_as_zero_that_is_not(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cost=3e-7))
+    assert table(tmp_path)["all"][-1] == "0.0000003"
+    assert json.loads(acp_agent(tmp_path, "usage", "--json").stdout)["total"]["cost"] == 3e-7
+
+
+def test_days_that_are_yet_to_come_are_shown_where_the_clock_was_set_back(tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(cost=1.0))
+    keep(tmp_path, NOON + 2 * DAY, took(cost=2.0))
+    done = acp_agent(tmp_path, "usage")
+    bars = [line for line in done.stdout.splitlines() if "│" in line]
+    assert [line.split()[-1] for line in bars] == ["$1.0000", "$0.0000", "$2.0000"]
+
+
+@pytest.mark.parametrize("damage", ["cost = 9e999", "at = 9223372036854775807", "cost = 'x'"])
+def test_a_damaged_row_does_not_hide_the_others(damage: str, tmp_path: Path) -> None:
+    keep(tmp_path, NOON, took(), took(), took())
+    with closing(sqlite3.connect(tmp_path / "agent" / "sessions.db")) as database:
+        database.execute(f"UPDATE usage SET {damage} WHERE rowid = 1")
+        database.commit()
+    for arguments in ((), ("--by", "model"), ("--json",)):
+        done = acp_agent(tmp_path, "usage", *arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert table(tmp_path)["all"][-2:] in (["0", "1.0000"], ["1.0000", "+?"])
+
+
+def test_numbers_and_a_picture_are_not_asked_for_at_once(tmp_path: Path) -> None:
+    done = acp_agent(tmp_path, "usage", "--json", "--plot", "usage.svg")
+    assert done.returncode == 2
+    assert "not allowed with" in done.stderr
 
 
 def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:

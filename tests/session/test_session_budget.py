@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time as clock
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -97,14 +99,17 @@ async def test_the_day_counts_what_other_sessions_took_and_deleted_ones(
         assert len(model_server.requests) == 1
 
 
-async def test_yesterday_does_not_count(tmp_path: Path, model_server: ModelServer) -> None:
+@pytest.mark.parametrize("at", [lambda: midnight() - 1, lambda: midnight(days=1)])
+async def test_yesterday_does_not_count_nor_a_day_from_which_the_clock_was_set_back(
+    at: Callable[[], int], tmp_path: Path, model_server: ModelServer
+) -> None:
     async with open_desk(tmp_path, model_server, config=budget(day_tokens=20_000)) as desk:
         store, session = desk.services.store, desk.session.session
-        clock = store._clock
-        store._clock = lambda: midnight() - 1
+        now = store._clock
+        store._clock = at
         event = ModelAnswered(message=MessageId("m"), model=MODEL, usage=Usage(input=50_000))
         await store.append(session, [event])
-        store._clock = clock
+        store._clock = now
         model_server.add(took("Good morning."))
         assert await desk.say("Go") == "end_turn"
 
@@ -273,6 +278,30 @@ async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(
         fork = await desk.manager.fork(desk.session.session, str(desk.folder), [], desk.editor)
         assert fork.state.spent.tokens == 0
         assert (await desk.services.store.spent_since(0)).tokens == 6_100
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("Europe/Berlin", "2026-03-29", 23),
+        ("Europe/Berlin", "2026-10-25", 25),
+        ("America/Santiago", "2026-09-06", 23),  # has no midnight
+        ("America/Havana", "2026-11-01", 25),  # has two
+        ("Asia/Kathmandu", "2026-11-01", 24),
+    ],
+)
+def test_a_day_is_as_long_as_the_users_clocks_say(
+    zone: str, day: str, hours: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        clock.tzset()
+        noon = datetime.fromisoformat(f"{day}T12:00:00Z")
+        begins, ends = midnight(noon), midnight(noon, days=1)
+        days = [clock.strftime("%F", clock.localtime(begins / 1000 + at)) for at in (-1, 0)]
+    clock.tzset()
+    assert ends - begins == hours * 3_600_000
+    assert days[0] < day == days[1]
 
 
 def test_a_day_begins_at_the_users_own_midnight() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, TypeVar
@@ -32,7 +32,7 @@ from acp_agent.session.store.worker import Chain, Worker
 
 if TYPE_CHECKING:
     from acp_agent.session.store.check import Checked
-    from acp_agent.session.store.usage import SpentTotal, UsageRow
+    from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
 T = TypeVar("T")
 
@@ -236,25 +236,40 @@ class Store:
             )
         )
 
-    async def spent_since(self, at: int) -> SpentTotal:
+    async def spent_since(self, at: int, until: int | None = None) -> SpentTotal:
         """What requests to models took from a moment on (ms since 1970), in all sessions.
+
+        Args:
+            at: the moment.
+            until: the moment from which on nothing counts any more, where there is one.
 
         Raises:
             StoreError: it could not be read.
         """
         from acp_agent.session.store.usage import spent_since  # noqa: PLC0415 - where budgets are
 
-        return await self._worker.do(lambda db: spent_since(db, at))
+        return await self._worker.do(lambda db: spent_since(db, at, until))
 
-    async def usage_since(self, at: int) -> Sequence[UsageRow]:
-        """The same by quarters of an hour, models and projects.
+    async def usage_since(
+        self,
+        at: int,
+        *,
+        by: Collection[By] = ("time", "project", "model"),
+        apart: Collection[str] | None = None,
+    ) -> Sequence[UsageRow]:
+        """The same by quarters of an hour, projects and models, or as many of these as wanted.
+
+        Args:
+            at: the moment.
+            by: what to tell apart.
+            apart: the models whose requests without a price are a row each; None: all are.
 
         Raises:
             StoreError: it could not be read.
         """
         from acp_agent.session.store.usage import usage_since  # noqa: PLC0415 - for a report only
 
-        return await self._worker.do(lambda db: usage_since(db, at))
+        return await self._worker.do(lambda db: usage_since(db, at, by=by, apart=apart))
 
     async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
         """Leave a session out of lists, or put it into them again.

@@ -6,7 +6,8 @@ A fork's copied beginning is not counted twice, and what a deleted session took 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -14,13 +15,18 @@ from acp_agent.events import Usage
 
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
 QUARTER = 15 * 60 * 1000  # ms; every time zone's midnight is at the beginning of one
+_LAST = 253_370_764_800_000  # ms; the year 9999 begins, the last that a calendar has whole
+_MOST = 1e12  # US dollars; what costs more is damage
+_COST = f"CASE WHEN abs(cost) < {_MOST:.0f} THEN cost END"
+
+By = Literal["time", "project", "model"]
 
 
 class UsageRow(Struct, frozen=True, kw_only=True):
     """What the requests of a quarter of an hour took, of one model in one project.
 
-    `at` is its beginning, in milliseconds since 1970 (UTC). `cost` is in US dollars. A request
-    without a price is a row of its own: what it would cost today may depend on its length.
+    `at` is its beginning, in milliseconds since 1970 (UTC), `cost` in US dollars. What was not
+    asked for is 0 or "", but for the model of requests without a price.
     """
 
     at: int
@@ -39,43 +45,66 @@ class SpentTotal(Struct, frozen=True, kw_only=True):
     unpriced: tuple[tuple[str, Usage], ...] = ()
 
 
-def spent_since(connection: sqlite3.Connection, at: int) -> SpentTotal:
-    """What was spent from a moment on, in all sessions; the moment in ms since 1970."""
+def spent_since(connection: sqlite3.Connection, at: int, until: int | None = None) -> SpentTotal:
+    """What was spent from a moment on, in all sessions; the moments in ms since 1970."""
+    period = at, _LAST if until is None else until
     tokens, cost, unpriced = connection.execute(
-        "SELECT coalesce(sum(input + output), 0), coalesce(sum(cost), 0.0), count(*) - count(cost)"
-        " FROM usage WHERE at >= ?",
-        (at,),
+        "SELECT coalesce(sum(input + output), 0),"  # noqa: S608 - names of ours
+        f" coalesce(sum({_COST}), 0.0), count(*) - count({_COST})"
+        " FROM usage WHERE at >= ? AND at < ?",
+        period,
     ).fetchone()
     if not unpriced:
         return SpentTotal(tokens=tokens, cost=cost)
     rows = connection.execute(
-        f"SELECT model, {', '.join(_COUNTS)} FROM usage WHERE at >= ? AND cost IS NULL",  # noqa: S608 - names of ours
-        (at,),
+        f"SELECT model, {', '.join(_COUNTS)}"  # noqa: S608 - names of ours
+        f" FROM usage WHERE at >= ? AND at < ? AND {_COST} IS NULL",
+        period,
     )
     each = tuple((model, _usage(numbers)) for model, *numbers in rows)
     return SpentTotal(tokens=tokens, cost=cost, unpriced=each)
 
 
-def usage_since(connection: sqlite3.Connection, at: int) -> list[UsageRow]:
-    """What was used from a moment on, in order; the moment in ms since 1970."""
+def usage_since(
+    connection: sqlite3.Connection,
+    at: int,
+    *,
+    by: Collection[By] = ("time", "project", "model"),
+    apart: Collection[str] | None = None,
+) -> list[UsageRow]:
+    """What was used from a moment on, in order.
+
+    Args:
+        connection: to the journal.
+        at: the moment, in ms since 1970.
+        by: what to tell apart; the less, the faster.
+        apart: the models whose requests without a price are a row each, for what they would cost
+            today depends on the length of each; None: any model.
+    """
+    alone = "TRUE" if apart is None else f"model IN ({', '.join('?' * len(apart))})"
+    columns = (
+        f"at / {QUARTER} * {QUARTER}" if "time" in by else "0",
+        "cwd" if "project" in by else "''",
+        "model" if "model" in by else f"CASE WHEN {_COST} IS NULL THEN model ELSE '' END",
+    )
     sums = ", ".join(f"sum({name})" for name in _COUNTS)
     rows = connection.execute(
-        f"SELECT at / ? AS quarter, cwd, model, count(*), sum(cost), {sums}"  # noqa: S608 - names of ours
-        " FROM usage WHERE at >= ?"
-        " GROUP BY quarter, cwd, model, CASE WHEN cost IS NULL THEN rowid END"
-        " ORDER BY quarter, cwd, model",
-        (QUARTER, at),
+        f"SELECT {', '.join(columns)}, count(*), sum({_COST}), {sums}"  # noqa: S608 - ours alone
+        " FROM usage WHERE at >= ? AND at < ?"
+        f" GROUP BY 1, 2, 3, {_COST} IS NULL, CASE WHEN {_COST} IS NULL AND {alone} THEN rowid END"
+        " ORDER BY 1, 2, 3",
+        (at, _LAST, *(apart or ())),
     )
     return [
         UsageRow(
-            at=quarter * QUARTER,
+            at=began,
             project=cwd,
             model=model,
             requests=requests,
             cost=cost,
             usage=_usage(numbers),
         )
-        for quarter, cwd, model, requests, cost, *numbers in rows
+        for began, cwd, model, requests, cost, *numbers in rows
     ]
 
 

@@ -78,3 +78,20 @@ async def test_a_journal_from_before_is_counted_once_without_what_forks_copied(
     assert (spent.tokens, spent.cost, spent.unpriced) == (2_000, 0.0, (("a/b", TOOK),) * 2)
     assert [(row.usage, row.cost) for row in await store.usage_since(0)] == [(TOOK, None)] * 2
     await store.close()
+
+
+async def test_what_is_not_asked_for_is_summed_up_before_it_is_read(tmp_path: Path) -> None:
+    store = await Store.open(
+        tmp_path / "journal.db", clock=iter(range(0, 10**12, QUARTER)).__next__
+    )
+    session = new_session_id()
+    await store.create(session, [SessionStarted(cwd="/w")])
+    for _ in range(20):
+        await store.append(session, [answered(0.5), answered()])
+    unpriced, priced = sorted(
+        await store.usage_since(0, by=["project"], apart=["x/y"]), key=lambda row: bool(row.cost)
+    )
+    assert (priced.requests, priced.cost, priced.project, priced.model) == (20, 10.0, "/w", "")
+    assert (unpriced.requests, unpriced.cost, unpriced.model) == (20, None, "a/b")
+    assert len(await store.usage_since(0, by=["project"], apart=["a/b"])) == 21
+    await store.close()
