@@ -36,6 +36,7 @@ from acp_agent.ids import CallId
 
 LONGEST_CYCLE = 6  # calls
 MOST_ROUNDS = 40
+_LEAST_ROUNDS = 2  # a single call goes round nowhere
 _KEPT = LONGEST_CYCLE * MOST_ROUNDS
 _CHANGES: tuple[ToolKind, ...] = ("edit", "delete", "move")
 _WAITS = r"(?:^|[;&|({\"\s]|\\n)(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*\s)?-\w*[fF])\b"
@@ -72,7 +73,7 @@ class Patience(NamedTuple):
             ("asked", self.asked),
             ("stopped", self.stopped),
         ]
-        taken = [(step, rounds) for step, rounds in steps if rounds]
+        taken = [(step, max(rounds, _LEAST_ROUNDS)) for step, rounds in steps if rounds]
         return [
             (step, rounds)
             for place, (step, rounds) in enumerate(taken)

@@ -268,6 +268,14 @@ def test_a_step_that_would_come_after_a_later_one_is_left_out(
     assert run.steps == steps
 
 
+def test_a_single_call_is_no_loop_whatever_the_settings() -> None:
+    run = Run(Patience(told=0, asked=0, stopped=1))
+    for number in range(9):
+        run.answer(read(f"f{number}"))
+    assert not any(run.steps)
+    assert run.answer(read("f8")) == "stopped"
+
+
 def test_calls_that_the_user_stopped_are_no_loop() -> None:
     run = Run()
     for number in range(12):
