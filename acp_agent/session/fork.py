@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -27,6 +29,7 @@ from acp_agent.events import (
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
+    UsageReported,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.fork_point import ForkPoint
@@ -75,6 +78,10 @@ class Beginning:
         if cut is not None:
             self.added.append(cut)
         self.added.append(SessionForked(source=source))
+        told = [event for event in known if isinstance(event, UsageReported)]
+        if told and told[-1].cost is not None:
+            # What the source cost stays the source's: editors add sessions up.
+            self.added.append(msgspec.structs.replace(told[-1], cost=0.0))
         folders = str(cwd), tuple(map(str, directories))
         if _folders(known) != folders:
             self.added.append(DirectoriesChanged(cwd=folders[0], directories=folders[1]))

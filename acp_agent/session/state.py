@@ -57,7 +57,8 @@ class SessionState:
     Attributes:
         settings: what the user chose.
         title: the title, where it has one.
-        cost: what it cost so far, in US dollars; None where no price is known.
+        cost: what it cost so far, in US dollars; None where no price is known. What a fork copied
+            is not its own.
         turn_usage: what the requests of the last turn took so far, those of child sessions among
             them; None where no model said.
         spent: what it spent so far; what a fork copied is not its own.
@@ -173,7 +174,7 @@ class SessionState:
                 self.system_prompt_is_due = False
             case SessionForked():
                 self.sources.append(event.source)
-                self.spent = Spending()
+                self.spent, self.cost = Spending(), None
             case _:
                 pass
 

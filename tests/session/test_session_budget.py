@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.content import TextBlock
-from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage
+from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage, UsageReported
 from acp_agent.ids import MessageId
 from acp_agent.session.budget import NO_PRICE, midnight
 from acp_agent.session.session import Session
@@ -277,7 +277,12 @@ async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(
         await desk.say("Go")
         fork = await desk.manager.fork(desk.session.session, str(desk.folder), [], desk.editor)
         assert fork.state.spent.tokens == 0
-        assert (await desk.services.store.spent_since(0)).tokens == 6_100
+        assert fork.state.cost == 0
+        fork.attach(desk.editor)
+        model_server.add(took("Done.", sent=1_000))
+        assert await _say(desk, fork, "Go") == "end_turn"
+        assert desk.editor.of(UsageReported)[-1].cost == fork.state.cost == pytest.approx(0.002)
+        assert (await desk.services.store.spent_since(0)).tokens == 7_200
 
 
 @pytest.mark.parametrize(
