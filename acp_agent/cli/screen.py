@@ -13,6 +13,7 @@ from acp_agent.cli.diffs import diff_lines
 from acp_agent.cli.editor import Asked
 from acp_agent.cli.inert import unmasked
 from acp_agent.cli.output import lines_of, visible
+from acp_agent.cli.own_command import own_command
 from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
 from protocol.v1 import types as acp
@@ -134,7 +135,7 @@ class Screen:
                 parts.append(words("cost: {cost}", cost=cost))
         self._line(" | ".join(parts), "dim")
         if session is not None:
-            again = f"acp-agent run --resume {session} ..."
+            again = f"{own_command()} run --resume {session} ..."
             self._line(words("go on with: {command}", command=again), "dim")
 
     def permission(self, asked: Asked) -> None:

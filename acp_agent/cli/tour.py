@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +15,7 @@ from typing import Literal
 
 from acp_agent.cli.editor import AgentClient, Asked
 from acp_agent.cli.output import FAILED, complain, guarded
+from acp_agent.cli.own_command import own_command
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.run import Flags, text_view, turn
 from acp_agent.cli.screen import Screen, painter
@@ -140,7 +139,7 @@ def _project() -> Iterator[Path]:
 
 
 def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
-    command = _command()
+    command = own_command()
     if status != 0:
         screen.say(
             words("The turn did not end as it should. Next: {command} doctor", command=command),
@@ -153,11 +152,3 @@ def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
     turn_there = words('Next: {command} run "what to do", in a folder of yours.', command=command)
     screen.say(turn_there, "bold")
     screen.say(words("Next: README.md has the settings for your editor."), "bold")
-
-
-def _command() -> str:
-    """What to type for this program: its name where the shell finds it, else its path."""
-    here = Path(sys.executable).with_name("acp-agent")
-    if shutil.which("acp-agent") is not None or not here.exists():
-        return "acp-agent"
-    return os.path.relpath(here)

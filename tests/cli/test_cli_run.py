@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -16,6 +17,7 @@ from tests.support.agent_process import environment
 from tests.support.model_server import ModelServer, Pause, Stall, Status, answer
 
 DEMO = ("--model", "demo/demo")
+BIN = Path(sys.executable).parent  # where the program is beside Python
 
 
 async def start(home: Path, cwd: Path, *arguments: str, **variables: str) -> Process:
@@ -57,6 +59,15 @@ async def test_a_turn_is_readable_and_plain_in_a_pipe(home: Path, workspace_repo
     assert "# Sample" in out
     assert "stop reason: end_turn" in out
     assert "\x1b" not in out
+
+
+async def test_how_to_go_on_is_told_as_it_can_be_typed(home: Path, workspace_repo: Path) -> None:
+    _, there, _ = await run(home, workspace_repo, *DEMO, "list", PATH=str(BIN))
+    assert "go on with: acp-agent run --resume sess_" in there
+    _, elsewhere, _ = await run(home, workspace_repo, *DEMO, "list", PATH="/usr/bin:/bin")
+    said = re.search(r"go on with: (\S*acp-agent) run --resume sess_", elsewhere)
+    assert said is not None
+    assert (workspace_repo / said[1]).samefile(BIN / "acp-agent")
 
 
 async def test_an_allowed_edit_is_made_and_shown_as_a_diff(
