@@ -83,7 +83,7 @@ class BackgroundCommand:
             return text
         left_out += max(0, len(text) - UNREAD_KEPT)
         text = text[-UNREAD_KEPT:]
-        where = "it is not kept" if self._file is None else f"the whole is in {self._file}"
+        where = "it is not kept" if self._file is None else f"{self._file} has the first 64 MB"
         return f"[... {left_out:,} characters are left out here; {where} ...]\n{text}"
 
     async def wait(self, seconds: float, until: str = "") -> bool:

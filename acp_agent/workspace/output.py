@@ -85,18 +85,22 @@ class PlainText:
 class CommandOutput:
     """Collects one command's output: a beginning, an end, and a file once they are not all."""
 
-    def __init__(self, folder: Path, *, clean: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, folder: Path, *, clean: Callable[[str], str] = str, watched: bool = False
+    ) -> None:
         """Makes nothing yet.
 
         Args:
             folder: where the file goes; made when it is first needed.
             clean: takes out what the file must not hold, such as keys.
+            watched: whether somebody wants the text for as long as the command runs.
         """
         self.total_bytes = 0
         self.path: Path | None = None
         self.trouble = ""  # why the file lacks a part
         self._folder = folder
         self._clean = clean
+        self._watched = watched
         self._line = ""  # the last line while it goes on: half a key cannot be told
         self._whole = False
         self._text = PlainText()
@@ -115,14 +119,19 @@ class CommandOutput:
         return self._head_length > HEAD_LIMIT + TAIL_LIMIT
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
-        """Take the next bytes; gives their text for the user, none once the file is full."""
+        """Take the next bytes; gives their text for the user.
+
+        Once the file takes no more that is none, unless the output is `watched`.
+        """
         self.total_bytes += len(data)
         self._tail += data
         if len(self._tail) > 2 * _TAIL_BYTES:
             del self._tail[:-_TAIL_BYTES]
-        if self._ended:
+        if self._ended and not self._watched:
             return ""
         shown = self._text.feed(data, final=final)
+        if self._ended:
+            return shown.replace("\r", "\n")
         text = _replaced(shown)
         self._whole = final
         if not self.overflowed:

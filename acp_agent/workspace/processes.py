@@ -82,7 +82,8 @@ class LocalProcesses(Processes):
             WorkspaceError: the command cannot be started, or the session is closed.
         """
         started = await self._start(command, cwd)
-        output = CommandOutput(self._outputs, clean=self._clean)
+        watched = watcher is not None
+        output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
         if watcher is not None:
             watcher.started()
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output), watcher))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import ToolError, WorkspaceError
+from acp_agent.workspace import output
 from acp_agent.workspace.background_commands import (
     UNREAD_KEPT,
     BackgroundCommand,
@@ -56,6 +57,24 @@ async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has
     assert str(command.file) in note
     assert command.file.read_text().startswith("1\n2\n3\n")
     assert command.take() == ""
+
+
+@pytest.mark.parametrize("full", [False, True])
+async def test_what_comes_when_the_file_takes_no_more_is_read_and_awaited_all_the_same(
+    processes: LocalProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    if full:
+        monkeypatch.setattr(output, "FILE_LIMIT", 100_000)
+    else:  # the folder for outputs cannot be made
+        (tmp_path / "outputs").touch()
+    commands = BackgroundCommands()
+    line = "seq 1 50000; while [ ! -e go ]; do sleep 0.05; done; echo on port 8080; exec sleep 1000"
+    command = await start(commands, processes, line, tmp_path)
+    assert await command.wait(20, "50000")
+    command.take()
+    (tmp_path / "go").touch()
+    assert await command.wait(20, "on port")
+    assert command.take() == "on port 8080\n"
 
 
 @pytest.mark.parametrize(
