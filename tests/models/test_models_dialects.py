@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from acp_agent.models.dialects.form import Verdict
 from acp_agent.models.dialects.scanner import Scanner
 from acp_agent.models.dialects.table import FORMS, forms_of
+from acp_agent.models.dialects.tools import Tools
 from tests.models.dialect_reading import TOOLS, read, seen
 
 # As the models' chat templates have it, or as servers were seen to pass it on.
@@ -98,6 +100,23 @@ VARIANTS = [
     ("mistral", '[TOOL_CALLS]read[ARGS]{"path": "a.py", "limit": 3}'),
     ("mistral", '[TOOL_CALLS]read[CALL_ID]a1b2c3d4e[ARGS]{"path": "a.py", "limit": 3}'),
     ("llama", '{"type": "function", "name": "read", "parameters": {"path": "a.py", "limit": 3}}'),
+    ("llama", (
+        '<|python_tag|>{"type": "function", "name": "read", "parameters": {"path": "a.py", '
+        '"limit": 3}}<|eom_id|>'
+    )),
+    ("llama", (
+        '{"type": "function", "function": {"name": "read", "parameters": {"path": "a.py", '
+        '"limit": 3}}}'
+    )),
+    ("llama", '[{"function": {"name": "read", "arguments": {"path": "a.py", "limit": 3}}}]'),
+    ("deepseek", (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>"
+        '{"path": "a.py", "limit": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>'
+    )),
+    ("kimi", (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0"
+        '<|tool_call_argument_begin|>{"path": "a.py", "limit": 3}<|tool_call_end|><|im_end|>'
+    )),
     ("hermes", (
         '<tool_call>{{"name": "read", "arguments": {"path": "a.py", "limit": 3}}}</tool_call>'
     )),
@@ -128,6 +147,8 @@ def test_a_call_becomes_a_call_and_its_tags_are_not_shown(dialect: str) -> None:
 @pytest.mark.parametrize(("dialect", "written"), VARIANTS)
 def test_what_else_the_same_models_write_is_understood_too(dialect: str, written: str) -> None:
     assert read(dialect, written) == [CALL]
+    for at in range(len(written)):
+        assert read(dialect, written[:at], written[at:]) == [CALL]
 
 
 @pytest.mark.parametrize("dialect", FORMS)
@@ -381,3 +402,57 @@ def test_text_goes_on_as_soon_as_it_can_be_no_part_of_a_tag(dialect: str) -> Non
     for piece in ("The answer ", "is 1 <", " 2, and [x] ", "{y} `z`."):
         told = seen(scanner.feed(piece))
         assert "".join(text for _, text in told).strip(" <") == piece.strip(" <")
+
+
+# An answer in JSON or in a code block may be meant as one: of these its beginning is shown.
+CUT = [
+    (dialect, written)
+    for dialect, written in [*WRITTEN.items(), *VARIANTS]
+    if dialect not in {"llama", "fenced"}
+]
+
+
+@pytest.mark.parametrize(("dialect", "written"), CUT)
+@pytest.mark.parametrize("calls", [1, 2])
+def test_an_answer_that_is_cut_off_anywhere_shows_no_half_of_a_tag_and_runs_no_half_of_a_call(
+    dialect: str, written: str, calls: int
+) -> None:
+    text = "\n".join([written] * calls)
+    for end in range(2, len(text)):
+        told = read(dialect, text[:end], cut=True)
+        assert [one for one in told if one[0] == "call"] == [CALL] * sum(
+            one[0] == "call" for one in told
+        )
+        # One character more than nothing may be anything.
+        assert all(len(one[1].strip()) < 2 for one in told if one[0] == "text"), text[:end]
+
+
+def test_a_call_that_nothing_closes_does_not_hide_the_next_one() -> None:
+    first = WRITTEN["hermes"].removesuffix("</tool_call>")
+    assert read("hermes", first + WRITTEN["hermes"]) == [CALL, CALL]
+    assert read("hermes", *first, *first) == [CALL, CALL]
+
+
+def test_magistrals_reasoning_is_told_as_such() -> None:
+    told = read("mistral", *"[THINK]Is [TOOL_CALLS] right?[/THINK]Yes.\n", WRITTEN["mistral"])
+    assert told == [("thought", "Is [TOOL_CALLS] right?"), ("text", "Yes.\n"), CALL]
+
+
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_white_space_without_end_is_looked_through_once(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form = FORMS[dialect]
+    looks = 0
+
+    def counted(text: str, tools: Tools, *, final: bool) -> Verdict:
+        nonlocal looks
+        looks += 1
+        return type(form).read(form, text, tools, final=final)
+
+    monkeypatch.setattr(form, "read", counted)
+    scanner = Scanner(forms_of(dialect), TOOLS)
+    for piece in (form.openers[0], *(" \n" for _ in range(5_000))):
+        scanner.feed(piece)
+    scanner.end()
+    assert looks < 500

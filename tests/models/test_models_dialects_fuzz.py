@@ -19,6 +19,16 @@ COMMON = [
     "<", "｜", "<|", '"', "\\", " ", "read", "nope", "\u2581", "\U0001f600",
 ]  # fmt: skip
 CALL = (0, "read", '{"path": "a", "limit": 3}')
+# What a form's models write besides what the form itself writes.
+OTHER_WHOLES = {
+    "llama": [
+        '{"type": "function", "name": "read", "parameters": {"path": "a"}}',
+        '{"type": "function", "function": {"name": "read", "parameters": {"path": "a"}}}; ',
+    ],
+    "mistral": ["[THINK]", "[/THINK]", '[TOOL_CALLS]read[ARGS]{"path": "a"}'],
+    "harmony": ["<|start|>assistant", "<|channel|>analysis<|message|>", "commentary", "to=read"],
+    "kimi_k3": ["<|open|>think<|sep|>", "<|open|>response<|sep|>", "tools", "call"],
+}
 FEW = settings(max_examples=60)
 
 
@@ -28,6 +38,7 @@ def fragments(dialect: str) -> list[str]:
     for name in FORMS if dialect == "auto" else (dialect,):
         form = FORMS[name]
         whole = form.calls([CALL])
+        found += OTHER_WHOLES.get(name, [])
         found += [*form.openers, *form.ends, *form.strays, whole, whole[: len(whole) // 2]]
         found += [part for part in re.split(r"(<[^>]*>|\[[A-Z_/]+\]|\n)", whole) if part]
     return found
@@ -99,3 +110,28 @@ def test_calls_come_back_as_they_were_written_and_no_tag_shows(
 
 def shown(told: Seen) -> str:
     return "".join(words for kind, words, *_ in told if kind == "text")
+
+
+@given(
+    said=st.lists(
+        st.tuples(
+            st.sampled_from(["Let me look.", "a < b", "Is `x` it?", "{no json}", "Schön 😀."]),
+            st.sampled_from([name for name in FORMS if name != "llama"]),
+            st.dictionaries(NAMES, TEXTS),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    places=st.lists(st.integers(0, 10_000), max_size=20),
+)
+@FEW
+def test_the_calls_of_several_forms_in_one_answer_are_all_found_and_no_text_is_lost(
+    said: list[tuple[str, str, dict[str, str]]], places: list[int]
+) -> None:
+    text = "".join(
+        f"{words}\n{FORMS[dialect].calls([(0, 'write', json.dumps(arguments))])}\n"
+        for words, dialect, arguments in said
+    )
+    told = read("auto", *cut(text, places))
+    assert [json.loads(one[2]) for one in told if one[0] == "call"] == [one[2] for one in said]
+    assert shown(told).split() == " ".join(words for words, *_ in said).split()

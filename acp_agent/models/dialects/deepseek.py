@@ -15,6 +15,7 @@ from acp_agent.models.dialects.tools import Tools
 
 _BEGIN, _END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _CALL, _CALL_END, _SEP = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>"
+STOP = "<｜end▁of▁sentence｜>"
 _READER = TokenReader(
     Tokens(
         open=(_BEGIN,),
@@ -22,6 +23,7 @@ _READER = TokenReader(
         call=_CALL,
         call_end=_CALL_END,
         arguments=_SEP,
+        stop=STOP,
         name=lambda head: head,
     )
 )
@@ -33,7 +35,7 @@ class DeepSeek:
     openers = (_BEGIN, _CALL)
     bare = ""
     ends = (_END, _CALL_END)
-    strays = (_END, _CALL_END, _SEP)
+    strays = (_END, _CALL_END, _SEP, STOP)
     control = True
     line_start = False
 

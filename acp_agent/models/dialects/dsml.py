@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acp_agent.models.dialects.deepseek import STOP
 from acp_agent.models.dialects.form import Verdict
 from acp_agent.models.dialects.signatures import described_json
 from acp_agent.models.dialects.tools import Tools
@@ -40,7 +41,7 @@ def _tags(mark: str, names: Sequence[str]) -> Tags:
         argument_end=f"</{mark}parameter>",
         whole=("", ""),
         control=True,
-        marks=(*_OPENERS, *_CLOSERS),
+        marks=(*_OPENERS, *_CLOSERS, STOP),
     )
 
 
@@ -53,7 +54,7 @@ class Dsml:
     openers = _OPENERS
     bare = ""
     ends = tuple(closer for closer in _CLOSERS if not closer.endswith("parameter>"))
-    strays = _CLOSERS
+    strays = (*_CLOSERS, STOP)
     control = True
     line_start = False
 

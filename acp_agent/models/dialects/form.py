@@ -156,6 +156,24 @@ def any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, marks)))
 
 
+@cache
+def beginnings(marks: tuple[str, ...]) -> frozenset[str]:
+    """All with which one of the marks begins and does not end."""
+    return frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
+
+
+def before_half_mark(text: str, marks: Sequence[str]) -> str:
+    """The text of a block that just stops, without the half of a mark with which it may end."""
+    longest = max(map(len, marks)) - 1
+    for size in range(min(len(text), longest), 0, -1):
+        # One character may be anything, unless it is all that there is.
+        if size == 1 and text[:-1].strip():
+            break
+        if text[-size:] in beginnings(tuple(marks)):
+            return text[:-size]
+    return text
+
+
 def broken(problem: str, written: str, tools: Tools) -> WrittenCall:
     """A call that must not be run, of the tool that it seems to name."""
     found = _NAMED.search(written)

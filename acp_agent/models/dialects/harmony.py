@@ -34,7 +34,8 @@ _ENDS = (_CALL, "<|end|>", "<|return|>")
 _NEXT = (_START, _CHANNEL)  # another message, where the end of the one before is missing
 _ANY_END = re.compile("|".join(map(re.escape, (*_ENDS, *_NEXT))))
 _TO = re.compile(r"\bto=(?:functions\.)?([\w.:/-]{1,128})")
-_META = re.compile(r"\s*(?:assistant|analysis|commentary|final)?\s*")
+_WORDS = ("assistant", "analysis", "commentary", "final", "json", "code")
+_RECIPIENT = "to="
 _BAD = "The arguments of the call are not valid JSON. Write it again."
 
 
@@ -55,7 +56,7 @@ class Harmony:
         except CutError:
             return MORE
         if not is_whole:
-            return Block(at, () if _META.fullmatch(header) else (header,))
+            return Block(at, () if _is_header(header, ended=at == len(text)) else (header,))
         to = _TO.search(header)
         if to is not None:
             try:
@@ -83,6 +84,16 @@ class Harmony:
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
         return "\n".join(f"functions.{name} to=assistant: {text}" for _, name, text in results)
+
+
+def _is_header(words: str, *, ended: bool) -> bool:
+    """Whether words are those of a header; where the text `ended`, the last may be cut off."""
+    *whole, last = words.split() or [""]
+    if any(word not in _WORDS and not word.startswith(_RECIPIENT) for word in whole):
+        return False
+    if last in {"", *_WORDS} or last.startswith(_RECIPIENT):
+        return True
+    return ended and any(word.startswith(last) for word in (*_WORDS, _RECIPIENT))
 
 
 def _header(text: str, *, final: bool) -> tuple[str, int, bool]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from acp_agent.models.dialects.form import SURE, Form, More, Verdict, any_of
+from acp_agent.models.dialects.form import MORE, SURE, Form, More, Verdict, any_of
 from acp_agent.models.dialects.tools import Tools
 
 _TAIL = 40  # characters; no end of a call is longer
+_BLANK = 500  # characters of a block; behind these, white space alone says no more of it
 _GROWTH = 1.5  # how much longer a block must be before it is looked at again in vain
 
 
@@ -49,6 +50,8 @@ class HeldBlock:
             self._due = self._due or self._ends.search(window) is not None
             if not self._due or self._size < self._again:
                 return SURE
+        elif self._size > _BLANK and text.isspace():
+            return MORE
         self._due = False
         verdict = self._judge(final=False)
         if isinstance(verdict, More):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import (
     MORE,
@@ -14,6 +12,7 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     after_space,
+    before_half_mark,
     begins,
     broken,
 )
@@ -22,6 +21,8 @@ from acp_agent.models.dialects.tools import Tools
 NAMES = ("name", "tool", "tool_name")
 ARGUMENTS = ("arguments", "parameters", "args", "input")
 _BESIDE = {"type", "id"}  # further keys that a call may have
+# What may stand between the brace and the name: how the tools are described, too.
+_FURTHER = (('"type"', ":", '"function"', ","), ('"function"', ":", "{"))
 _NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
 _NO_NAME = 'The call names no tool. Write {"name": …, "arguments": {…}}.'
 _NO_OBJECT = "The arguments of the call are not a JSON object."
@@ -86,16 +87,16 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
             ";",
         }:  # one brace too many, or a list without brackets
             at = after_space(text, at + 1)
-    ended = begins(text, at, (closer,), final=final)
-    if isinstance(ended, str):
-        return Block(at + len(closer), tuple(parts))
+    ended = begins(text, at, (closer, opener), final=final)
+    if isinstance(ended, str):  # the next region begins where the end of this one is missing
+        return Block(at + len(closer) * (ended == closer), tuple(parts))
     if isinstance(ended, More):
         return SURE
     close = text.find(closer, at)
     if close < 0:
         if not final:
             return SURE
-        rest = "" if closer.startswith(text[at:]) else text[at:]
+        rest = before_half_mark(text[at:], (closer, opener))
         return Block(len(text), (*parts, rest) if rest else tuple(parts))
     return Block(close + len(closer), (*parts, text[at:close]))
 
@@ -116,10 +117,15 @@ def read_calls(written: str, tools: Tools, *, strict: bool = False) -> list[Writ
 
 def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
     """Whether the JSON at a place begins as a call of a known tool does, and as little else."""
-    tokens = json_text.first_tokens(text, at, 12)
-    expected: Sequence[str] = tokens[1:] if tokens[:1] == ["["] else tokens
-    if expected[:4] == ["{", '"type"', ":", '"function"']:
-        expected = ["{", *expected[5:]] if expected[4:5] in ([], [","]) else ["?"]
+    expected = json_text.first_tokens(text, at, 16)
+    if expected[:1] == ["["]:
+        del expected[0]
+    for further in _FURTHER:
+        begun = len(expected) - 1
+        if 0 < begun < len(further) and tuple(expected[1:]) == further[:begun]:
+            return False if final else MORE
+        if tuple(expected[1 : len(further) + 1]) == further:
+            del expected[1 : len(further) + 1]
     wanted = ("{", NAMES, ":", None, ",", ARGUMENTS, ":")
     for token, want in zip(expected, wanted, strict=False):
         if want is None:

@@ -16,6 +16,7 @@ from acp_agent.models.dialects.tools import Tools
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _CALL, _CALL_END = "<|tool_call_begin|>", "<|tool_call_end|>"
 _ARGUMENTS = "<|tool_call_argument_begin|>"
+_STOP = "<|im_end|>"
 _ID = re.compile(r"(?:functions\.)?(.*?)(?::\d+)?", re.DOTALL)
 
 
@@ -33,6 +34,7 @@ _READER = TokenReader(
         call=_CALL,
         call_end=_CALL_END,
         arguments=_ARGUMENTS,
+        stop=_STOP,
         name=_name,
     )
 )
@@ -44,7 +46,7 @@ class Kimi:
     openers = (_BEGIN, "<|tool_call_section_begin|>", _CALL)
     bare = ""
     ends = (_END, "<|tool_call_section_end|>", _CALL_END)
-    strays = (_END, "<|tool_call_section_end|>", _CALL_END, _ARGUMENTS)
+    strays = (_END, "<|tool_call_section_end|>", _CALL_END, _ARGUMENTS, _STOP)
     control = True
     line_start = False
 

@@ -21,8 +21,9 @@ def _close(name: str) -> str:
 
 
 _TOOLS = f"{_OPEN}tools{_SEP}"
+_NAMES = ("tools", "call", "argument", "json", "think", "response", "message")
 _STRAYS = (
-    *map(_close, ("tools", "call", "argument", "json", "think", "response", "message")),
+    *map(_close, _NAMES),
     _SEP,
     "<|end_of_msg|>",
 )
@@ -57,7 +58,7 @@ class KimiK3:
         if end < 0:
             if len(text) < LONGEST_TAG and not final:
                 return MORE
-            return Block(len(_OPEN), ())
+            return Block(len(text) if _may_be_tag(text[len(_OPEN) :]) else len(_OPEN), ())
         name = text[len(_OPEN) : end].partition(" ")[0].strip()
         if name in {"tools", "call"}:
             return _READER.read(text, tools, final=final) or Block(end + len(_SEP), ())
@@ -94,6 +95,15 @@ class KimiK3:
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
         """See `form.Form`."""
         return "\n".join(f"## Result of {name}\n{text}" for _, name, text in results)
+
+
+def _may_be_tag(rest: str) -> bool:
+    """Whether what is left of an answer is the beginning of a tag."""
+    words, mark, after = rest.partition("<")
+    if not _SEP.startswith(mark + after):
+        return False
+    name, space, _ = words.partition(" ")
+    return name in _NAMES if space or mark else any(known.startswith(name) for known in _NAMES)
 
 
 def _type(value: str, is_text: bool) -> str:

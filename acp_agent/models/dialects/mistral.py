@@ -1,7 +1,8 @@
 """Mistral: a control token, then a list of calls, or a name and its arguments.
 
 Mistral 7B v0.3 and Nemo write the list; Mistral Small 3.2, Magistral and Devstral name and
-arguments, one token a call (the tokenizers v3 and v11 of mistral-common).
+arguments, one token a call (the tokenizers v3 and v11 of mistral-common). Magistral's reasoning
+stands between tokens of its own (v13).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from acp_agent.models.dialects.signatures import described_json
 from acp_agent.models.dialects.tools import Tools
 
 _OPEN = "[TOOL_CALLS]"
+_THINK, _THOUGHT = "[THINK]", "[/THINK]"
 _NAMED = re.compile(r"\s*([\w.:/-]{1,128})\s*(?:\[CALL_ID\]\s*\w{1,64}\s*)?(?:\[ARGS\]\s*)?(?=\{)")
 _MAY_BE_NAMED = re.compile(r"\s*[\w.:/-]{0,128}\s*(?:\[[A-Z_]{0,7}(?:\][\s\w]{0,66})?){0,2}\s*")
 _BAD = 'Calls are written [TOOL_CALLS][{"name": …, "arguments": {…}}]. It was not run.'
@@ -32,15 +34,17 @@ _BAD = 'Calls are written [TOOL_CALLS][{"name": …, "arguments": {…}}]. It wa
 class Mistral:
     """`[TOOL_CALLS][{"name": …, "arguments": {…}}]` or `[TOOL_CALLS]name[ARGS]{…}`."""
 
-    openers = (_OPEN,)
+    openers = (_OPEN, _THINK)
     bare = ""
     ends = ("}", "]")
-    strays = ("[/TOOL_CALLS]",)
+    strays = ("[/TOOL_CALLS]", _THOUGHT)
     control = True
     line_start = False
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
+        if text.startswith(_THINK):
+            return Block(len(_THINK), (), (_THOUGHT,))
         at = after_space(text, len(_OPEN))
         named = None if text[at : at + 1] in {"[", "{"} else _NAMED.match(text, at)
         if named is None and text[at : at + 1] not in {"[", "{"}:

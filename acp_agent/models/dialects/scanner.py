@@ -26,6 +26,7 @@ from acp_agent.models.dialects.form import (
     More,
     WrittenCall,
     any_of,
+    beginnings,
     begins,
 )
 from acp_agent.models.dialects.held_block import HeldBlock
@@ -51,12 +52,13 @@ class Scanner:
         every = {*self._by_opener, *self._strays, _THINK, _THOUGHT}
         marks = sorted(every, key=lambda mark: (-len(mark), mark))
         self._marks = tuple(marks)
+        self._begun = beginnings(self._marks)
         self._mark = any_of(self._marks)
         self._firsts = re.compile("[" + re.escape("".join({mark[0] for mark in marks})) + "]")
         self._longest = len(marks[0])
         self._code = CodeSpans()
         self._held = ""  # text that may be the beginning of a mark
-        self._blank = ""  # white space that nothing but white space came before
+        self._blank: list[str] = []  # white space that nothing but white space came before
         self._fresh = True  # nothing has been said, or nothing since a block
         self._trim = (
             False  # white space before what is said is not kept: it is that after reasoning
@@ -88,10 +90,12 @@ class Scanner:
                 verdict, endless = self._block.end(rest)
                 assert not isinstance(verdict, More)
                 self._endless += endless
+                if cut and endless and verdict is None and self._mark.match(self._block.text):
+                    break  # what may be a call and was cut off is not told, as one that is
                 rest = self._leave(self._block.text, verdict, cut=cut)
             else:
                 rest = self._scan(rest, final=True, cut=cut)
-        self._blank = ""
+        self._blank, self._block = [], None
         return self._give()
 
     def _give(self) -> list[StreamEvent]:
@@ -142,7 +146,7 @@ class Scanner:
             elif mark == _THOUGHT and not self._reasoned and not self._code.inside:
                 # The template of some models opens the block, and the answer only ends it.
                 self._reasoned = self._fresh = self._trim = True
-                self._blank = ""
+                self._blank = []
             else:
                 readers = self._may_open(mark)
                 if readers:
@@ -190,8 +194,7 @@ class Scanner:
         at = max(start, len(text) - self._longest + 1)
         while found := self._firsts.search(text, at):
             at = found.start()
-            tail = text[at:]
-            if any(mark.startswith(tail) for mark in self._marks):
+            if text[at:] in self._begun:
                 return at
             at += 1
         return len(text)
@@ -199,7 +202,8 @@ class Scanner:
     def _skip_blank(self, text: str, at: int) -> int:
         rest = text[at:]
         blank = rest[: len(rest) - len(rest.lstrip())]
-        self._blank += blank
+        if blank:
+            self._blank.append(blank)
         return at + len(blank)
 
     def _say(self, text: str) -> None:
@@ -209,10 +213,10 @@ class Scanner:
         self._code.take(text)
         if self._fresh or self._blank:
             if not text.strip():
-                self._blank += text
+                self._blank.append(text)
                 return
-            text = text.lstrip() if self._trim else self._blank + text
-            self._blank, self._fresh, self._trim = "", False, False
+            text = text.lstrip() if self._trim else "".join((*self._blank, text))
+            self._blank, self._fresh, self._trim = [], False, False
         self._said.append(text)
 
     def _grow(self, block: HeldBlock, text: str) -> str:
@@ -228,7 +232,7 @@ class Scanner:
             end = mark.end() if mark else 1
             self._say(whole[:end])
             return whole[end:]
-        self._blank = ""
+        self._blank = []
         for part in verdict.parts:
             if isinstance(part, WrittenCall):
                 self._call(part, cut=cut)
@@ -244,7 +248,7 @@ class Scanner:
         if call.problem == NO_END and cut:
             return  # as with every API: a call that the answer's limit cut off is not told
         self._flush()
-        self._blank = ""
+        self._blank = []
         index, self._index = self._index, self._index + 1
         self.calls += 1
         # With a problem it is no JSON, so that nothing can run it, and the model reads why.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -16,6 +15,8 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     after_space,
+    any_of,
+    before_half_mark,
     broken,
     stands,
 )
@@ -27,13 +28,17 @@ _BAD = "The arguments of the call are not valid JSON. Write it again."
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
-    """The tokens of one form, and what tells the tool's name from what is before the arguments."""
+    """The tokens of one form, and what tells the tool's name from what is before the arguments.
+
+    `stop` ends an answer; some servers pass it on.
+    """
 
     open: tuple[str, ...]
     close: tuple[str, ...]
     call: str
     call_end: str
     arguments: str
+    stop: str
     name: Callable[[str], str]
 
 
@@ -43,7 +48,9 @@ class TokenReader:
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         marks = (*tokens.open, *tokens.close, tokens.call, tokens.call_end, tokens.arguments)
-        self._marks = re.compile("|".join(map(re.escape, marks)))
+        marks += (tokens.stop,)
+        self._every = marks
+        self._marks = any_of(marks)
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form.read`."""
@@ -69,7 +76,9 @@ class TokenReader:
                     if not found and not final:
                         return SURE
                     end = min(found, default=len(text))
-                    parts.append(self._marks.sub("", text[at:end]))
+                    between = text[at:end] if found else before_half_mark(text[at:], self._every)
+                    if between.strip():
+                        parts.append(self._marks.sub("", between))
                     at = end
         except CutError:
             return SURE

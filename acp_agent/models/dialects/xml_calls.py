@@ -22,6 +22,7 @@ from acp_agent.models.dialects.form import (
     Verdict,
     WrittenCall,
     after_space,
+    before_half_mark,
     broken,
     stands,
 )
@@ -90,17 +91,18 @@ class TagReader:
                         return Block(at, ()) if self._tags.control and closer else None
                     # Anything else between calls is text; calls that nothing closes end here.
                     later = self._later(text, at, closer, final=final)
-                    if text[at:later].strip():
-                        parts.append(self._marks.sub("", text[at:later]))
+                    between = text[at:later]
+                    if closer and later == len(text):
+                        between = before_half_mark(between, (closer, self._tags.call))
+                    if between.strip():
+                        parts.append(self._marks.sub("", between))
                     if later == len(text) or not closer:
                         return Block(later, tuple(parts))
                     at = later
                     continue
                 opened = self._tag(self._call, text, at, final=final)
                 if opened is None:
-                    if self._tags.control and not parts:
-                        return Block(at + (0 if closer else len(self._tags.call)), ())
-                    return Block(at, tuple(parts)) if parts else None
+                    return self._no_call(text, at, parts, closer, final=final)
                 known = self._tags.control or opened[1] in tools
                 if not closer and not parts and not known:
                     return None
@@ -114,6 +116,18 @@ class TagReader:
                     return Block(at, tuple(parts))
         except CutError:
             return SURE if sure else MORE
+
+    def _no_call(
+        self, text: str, at: int, parts: Sequence[WrittenCall | str], closer: str, *, final: bool
+    ) -> Verdict:
+        """What ends before a tag that should open a call and does not."""
+        control = self._tags.control
+        short = len(text) - at < LONGEST_TAG
+        if control and final and short and self._tags.tag_end not in text[at:]:
+            return Block(len(text), tuple(parts))  # half a tag, with which the answer ends
+        if control and not parts:
+            return Block(at + (0 if closer else len(self._tags.call)), ())
+        return Block(at, tuple(parts)) if parts else None
 
     def _one(
         self, text: str, opened: re.Match[str], tools: Tools, *, final: bool
