@@ -21,8 +21,9 @@ from acp_agent.permissions.refusal import forks_without_end, refusal
 from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
 from acp_agent.permissions.shell_parser import parse_line
 from acp_agent.permissions.shell_syntax import Command, ShellLine
-from acp_agent.permissions.unwrap import Inner, base_name, unwrap
+from acp_agent.permissions.unwrap import base_name, unwrap
 from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.wrapped import Inner
 from acp_agent.permissions.written_words import spelled_out, throws_files_away, written_words
 
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
@@ -223,7 +224,7 @@ class _Judge:
                 return "standard", "writes a file"
             return "standard", "sets variables"
         name = base_name(command)
-        if UNKNOWN in name or NONEMPTY in name:
+        if UNKNOWN in name or NONEMPTY in name or command.words[0].pattern:
             return "destructive", "runs a program that is only known when it runs"
         texts = [word.text for word in spelled_out(name, command.words[1:])]
         for rule in shell_rules().rules:

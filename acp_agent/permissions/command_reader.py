@@ -12,12 +12,14 @@ from acp_agent.permissions.expansion import Expander
 from acp_agent.permissions.known_output import known_output
 from acp_agent.permissions.redirection import Attached, read_redirect
 from acp_agent.permissions.shell_syntax import Assignment, Command, without_reserved
-from acp_agent.permissions.words import Piece, TooComplexError, Word
+from acp_agent.permissions.words import UNKNOWN, Piece, TooComplexError, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _COMMAND_LIMIT = 2_000  # commands of a line that are looked at
+# Builtins that evaluate subscripts in their words: `unset 'a[$(x)]'`.
+_EVALUATING = frozenset({"let", "test", "[", "unset", "read", "declare", "typeset", "local"})
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
 
 
@@ -118,6 +120,15 @@ class CommandReader(ABC):
         name, *rest = command.words
         if name.text == "set" and rest and rest[0].text == "--":
             self.set_positional(tuple(rest[1:]))
+        if name.text in _EVALUATING:
+            for word in rest:
+                self._hidden(word.text, place)
+        if name.text == "read" and command.stdin is not None and rest:
+            self.expander.variables[rest[-1].text] = command.stdin.text.strip()
+        if name.text == "printf" and len(rest) > 2 and rest[0].text == "-v":
+            self._hidden(rest[1].text, place)
+            printed = known_output(replace(command, words=(name, *rest[2:])))
+            self.expander.variables[rest[1].text] = printed or UNKNOWN
         if name.text in self.functions:
             self.call(name.text, tuple(rest), place)
 
@@ -137,6 +148,7 @@ class CommandReader(ABC):
         known = self.expander.variables
         appended = any(child.type == "+=" for child in node.children)
         known[name] = known.get(name, "") + word.text if appended else word.text
+        self._hidden(word.text, place)  # ${name@P}, sums and [[ … ]] would run it
         return [Assignment(name, word)]
 
     def test(self, node: Node, place: Place) -> None:
@@ -172,6 +184,13 @@ class CommandReader(ABC):
             for child in node.children:
                 if child.child_count or child.type in _TEXTS:
                     self.nested(child, place)
+
+    def evaluated(self, node: Node, place: Place) -> None:
+        """Walk what is quoted in `[[ … ]]`: compared as a number, it is evaluated."""
+        if node.type == "raw_string":
+            self._hidden(self.expander.source(node), place)
+        for child in node.children:
+            self.evaluated(child, place)
 
     def _hidden(self, raw: str, place: Place) -> None:
         """Read substitutions that the grammar took for text: `${x:+`…`}`."""

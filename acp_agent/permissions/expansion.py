@@ -135,6 +135,8 @@ class Expander:
                 at = child.end_byte
         elif kind in _EXPANSIONS:
             text, static = self.expansion(node)
+            for separator in self.variables["IFS"]:
+                text = text.replace(separator, " ")
             piece.add(text, EXPANDED, static=static)
         elif kind in _LITERALS or not node.is_named:
             piece.join(unescape(raw))
@@ -154,7 +156,7 @@ class Expander:
             piece.add(unescape_quoted(self.between(at, begin)), QUOTED)
             text, static = self.expansion(child)
             # "$@" is as many words as there are arguments, even between quotes.
-            many = self.source(child) in {"$@", "${@}"}
+            many = self.source(child) in {"$@", "${@}"} or raw.endswith("[@]}")
             piece.add(text, EXPANDED if many else QUOTED, static=static)
             at = child.end_byte
         piece.add(unescape_quoted(self.between(at, end)), QUOTED)
@@ -203,6 +205,8 @@ class Expander:
             text = Piece()
             for child in rest:
                 text.join(self.piece(child))
+            if operator in {":=", "="}:
+                self.variables[name] = text.text
             return text.text, False
         if operator in {":?", "?"} and not value:
             return NONEMPTY, False

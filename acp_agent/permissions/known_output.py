@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from acp_agent.permissions.shell_syntax import Command
 from acp_agent.permissions.words import decode_ansi_c
 
+_OCTAL = re.compile(r"\\0([0-7]{1,3})")  # `echo -e` has a zero that is not counted
+
 
 def known_output(command: Command) -> str | None:
-    """What `echo`, `printf` or `cat` prints, where that is known."""
+    """What `echo`, `printf`, `cat` or `tee` prints, where that is known."""
     texts = [word.text for word in command.words]
     if not texts or any(redirect.writes for redirect in command.redirects):
         return None
@@ -18,7 +22,7 @@ def known_output(command: Command) -> str | None:
             escapes = escapes or "e" in rest[0]
             rest = rest[1:]
         text = " ".join(rest)
-        return decode_ansi_c(text) if escapes else text
+        return decode_ansi_c(_OCTAL.sub(r"\\\1", text)) if escapes else text
     if name == "printf" and rest:
         form = decode_ansi_c(rest[0])
         if "%" not in form:
@@ -28,6 +32,6 @@ def known_output(command: Command) -> str | None:
             part if index == 0 else next(values, "") + part[1:]
             for index, part in enumerate(form.split("%"))
         )
-    if name == "cat" and not rest and command.stdin is not None:
+    if (name == "tee" or (name == "cat" and not rest)) and command.stdin is not None:
         return command.stdin.text
     return None

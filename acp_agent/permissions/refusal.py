@@ -34,7 +34,7 @@ def refusal(command: Command, place: Place, folders: Sequence[str]) -> str:
         return "switches the machine off"
     if name == "kill" and _kills_all(texts):
         return "ends every process of the user"
-    return _deletes(name, words, place, folders) or _writes(name, words, folders)
+    return _deletes(command, place, folders) or _writes(name, words, folders)
 
 
 def _kills_all(texts: list[str]) -> bool:
@@ -42,11 +42,12 @@ def _kills_all(texts: list[str]) -> bool:
     return texts[-1:] == ["-1"] and len(texts) > 1
 
 
-def _deletes(name: str, words: Sequence[Word], place: Place, folders: Sequence[str]) -> str:
+def _deletes(command: Command, place: Place, folders: Sequence[str]) -> str:
     rules = shell_rules().refused
+    name, words = base_name(command), command.words[1:]
     texts = [word.text for word in words]
     # A program that is not known yet may be `rm`.
-    unknown = UNKNOWN in name or NONEMPTY in name
+    unknown = UNKNOWN in name or NONEMPTY in name or command.words[0].pattern
     options = rules.deleters["rm"] if unknown else rules.deleters.get(name)
     if name in {"find", "gfind"}:
         return _find_deletes(words, place, folders)

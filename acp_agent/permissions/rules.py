@@ -54,6 +54,7 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     command_options: tuple[str, ...]
     setting_options: tuple[str, ...]
     own_command_options: dict[str, tuple[str, ...]]
+    inline: dict[str, tuple[str, ...]]
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ The grammar of the shell is in POSIX.1-2017, XCU chapter 2, and the Bash manual.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from acp_agent.permissions.condense import condense
 from acp_agent.permissions.grammar import is_odd, parse
 from acp_agent.permissions.known_output import known_output
 from acp_agent.permissions.redirection import Attached
-from acp_agent.permissions.shell_syntax import Command, ShellLine, without_reserved
+from acp_agent.permissions.shell_syntax import Command, Redirect, ShellLine, without_reserved
 from acp_agent.permissions.words import UNKNOWN, TooComplexError, Word
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _PLAIN = frozenset(
 )
 
 
+_WRITTEN = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths behind a `>`
 _POSITIONAL = frozenset("123456789@*")
 _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\\$", None)})
 
@@ -111,6 +113,8 @@ class _Walker(CommandReader):
         if root.has_error or self.misread:
             for line in text.translate(_LOOSE).splitlines():
                 self.found(Command(words=tuple(self._loose_words(line))))
+            for target in _WRITTEN.findall(text):
+                self.found(Command(redirects=(Redirect(">", Word(target, static=False)),)))
         if "((" in text and (root.has_error or self.sums):
             # What the grammar takes for a sum may be groups to the shell.
             while "((" in text:
@@ -155,6 +159,8 @@ class _Walker(CommandReader):
             }:
                 self.plain = False
                 self.sums = self.sums or self.expander.source(node)[:2] == "(("
+            if kind == "test_command":
+                self.evaluated(node, inner)
             self._children(node, inner)
 
     def _children(self, node: Node, place: Place) -> None:

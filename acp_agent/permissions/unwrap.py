@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.permissions.contract import Tier
-from acp_agent.permissions.rules import Wrapper, operands, option_matches, shell_rules
-from acp_agent.permissions.shell_syntax import Assignment, Command, without_reserved
+from acp_agent.permissions.rules import has_option, shell_rules
+from acp_agent.permissions.shell_syntax import Command
 from acp_agent.permissions.words import UNKNOWN, Word
-
-
-class Inner(Struct, frozen=True, kw_only=True):
-    """What a command runs: another `command`, or a `text` that a shell reads.
-
-    `tier` and `why` are those of running it this way. `transparent` is true when that makes no
-    difference. `strict` is true when a text that is not known beforehand must not run. `folders`
-    are where it runs, if not where the outer command does.
-    """
-
-    command: Command | None = None
-    text: Word | None = None
-    tier: Tier = "standard"
-    why: str = ""
-    transparent: bool = False
-    strict: bool = False
-    folders: tuple[str, ...] = ()
+from acp_agent.permissions.wrapped import Inner, join, with_words, wrapped
 
 
 def base_name(command: Command) -> str:
@@ -47,8 +30,12 @@ def unwrap(command: Command) -> list[Inner]:
         return [Inner(text=join(words[1:]), strict=True)]
     if name in languages.shells:
         return _shell(command)
+    if name in languages.inline:
+        return _interpreter(command, languages.inline[name])
     if name in {"source", "."}:
         return _sourced(command)
+    if name in {"at", "batch"} and command.stdin is not None:
+        return _from_input(command)
     if name == "trap":
         texts = [word for word in words[1:] if not word.text.startswith("-")]
         return [Inner(text=texts[0])] if len(texts) > 1 else []
@@ -63,13 +50,8 @@ def unwrap(command: Command) -> list[Inner]:
         found += _git_aliases(command)
     for wrapper in shell_rules().wrappers:
         if name in wrapper.programs:
-            found += _wrapped(command, name, wrapper)
+            found += wrapped(command, name, wrapper)
     return found
-
-
-def join(words: Sequence[Word]) -> Word:
-    """Words as one text."""
-    return Word(" ".join(word.text for word in words), all(word.fixed for word in words))
 
 
 def _shell(command: Command) -> list[Inner]:
@@ -98,6 +80,18 @@ def _shell(command: Command) -> list[Inner]:
     if rest and not reads_input and rest[0].text not in {"/dev/stdin", "-", "/dev/fd/0"}:
         return _script(rest[0])
     return _from_input(command)
+
+
+def _interpreter(command: Command, inline: Sequence[str]) -> list[Inner]:
+    """A program text that nobody has seen: from a pipe, from a process, from `$(…)`."""
+    words = command.words[1:]
+    if not words or all(word.text[:1] == "-" for word in words):
+        takes_text = has_option([word.text for word in words], (*inline, "-m"))
+        return _from_input(command) if command.piped and not takes_text else []
+    for option, word in pairwise(words):
+        if has_option([option.text], inline) and word.text[:1] == UNKNOWN:
+            return _script(Word(UNKNOWN))
+    return _script(words[0])
 
 
 def _script(word: Word) -> list[Inner]:
@@ -134,7 +128,7 @@ def _find_actions(command: Command) -> list[Inner]:
             if word.text == ";" or (word.text == "+" and inner and inner[-1].text == "{}"):
                 break
             inner.append(word)
-        found.append(Inner(command=_with(command, _at_starting_points(command, inner))))
+        found.append(Inner(command=with_words(command, _at_starting_points(command, inner))))
     return found
 
 
@@ -156,7 +150,8 @@ def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]
     points = command.words[1 : first + 1]
     found = [each for word in words for each in (points if word.text == "{}" else (word,))]
     options = shell_rules().refused.deleters.get(words[0].text if words else "", ("",))
-    if len(found) > len(words) - len(points) and options[0] and not _LIMITING & set(texts):
+    named = any(word.text == "{}" for word in words)
+    if named and options[0] and not _LIMITING & set(texts):
         found.insert(1, Word(options[0]))  # one by one it comes to the whole tree
     return tuple(found)
 
@@ -174,106 +169,3 @@ def _git_aliases(command: Command) -> list[Inner]:
             words = (texts[0], *(Word(text, word.static) for text in value.split()))
             found.append(Inner(command=replace(command, words=words)))
     return found
-
-
-def _wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
-    words = list(command.words[1:])
-    found: list[Inner] = []
-    if wrapper.subcommand:
-        texts = [word.text for word in words]
-        leading = tuple(operands(texts, wrapper.value_options)[: len(wrapper.subcommand)])
-        if leading != wrapper.subcommand:
-            return []
-        last = texts.index(wrapper.subcommand[-1], 0)
-        words = words[last + 1 :]
-    assignments = list(command.assignments)
-    takes_text = not wrapper.text_programs or name in wrapper.text_programs
-    skipped = wrapper.leading.get(name, 0)
-    opaque = False
-    folders: list[str] = []
-    while words:
-        word = words[0]
-        text = word.text
-        opaque = opaque or any(option_matches(text, option) for option in wrapper.opaque_options)
-        option = next((o for o in wrapper.text_options if option_matches(text, o)), "")
-        if any(option_matches(text, inert) for inert in wrapper.inert_options):
-            return []
-        following = words[1].text if len(words) > 1 else ""
-        folders += _folder_of(text, following, wrapper.folder_options)
-        if text == "--":
-            words.pop(0)
-            break
-        if text[:1] == "-" and len(text) > 1 and option and takes_text:
-            found.append(_text_option(words, option, wrapper))
-            words.pop(0)
-        elif text[:1] == "-" and len(text) > 1:
-            words.pop(0)
-            if text in wrapper.value_options and words:
-                words.pop(0)
-        elif wrapper.assignments and "=" in text and text.partition("=")[0].isidentifier():
-            assignments.append(Assignment(text.partition("=")[0], Word(text.partition("=")[2])))
-            words.pop(0)
-        elif text in wrapper.skip_words:
-            words.pop(0)
-        elif skipped:
-            skipped -= 1
-            words.pop(0)
-        else:
-            break
-    if wrapper.text_only or not words:
-        return found or ([Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else [])
-    inner = replace(_remaining(command, words, assignments, wrapper), folders=tuple(folders))
-    return [*found, replace(inner, transparent=False) if opaque else inner]
-
-
-def _folder_of(text: str, following: str, options: Sequence[str]) -> list[str]:
-    """The folder that an option names: `-C x`, `-Cx`, `--chdir x`, `--chdir=x`."""
-    for option in options:
-        if text == option:
-            return [following]
-        if option.startswith("--") and option_matches(text, option):
-            return [text.partition("=")[2] or following]
-        if len(option) == 2 and text.startswith(option):
-            return [text[2:]]
-    return []
-
-
-def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:
-    """The command line that is the value of `words[0]`, which may take `words[1]` with it."""
-    word = words[0]
-    attached = ""
-    if word.text.startswith("--"):
-        attached = word.text.partition("=")[2]
-    elif len(word.text) > 2 and option == word.text[:2]:
-        attached = word.text[2:]
-    if attached:
-        value = Word(attached, word.static)
-    elif len(words) > 1:
-        value = words.pop(1)
-    else:
-        value = Word("")
-    if option in {"-S", "--split-string"}:
-        value = Word(" ".join([value.text, *(w.text for w in words[1:])]), value.static)
-    return Inner(text=value, tier=wrapper.tier, why=wrapper.why, strict=True)
-
-
-def _remaining(
-    command: Command, words: list[Word], assignments: list[Assignment], wrapper: Wrapper
-) -> Inner:
-    if wrapper.joined:
-        end = next((at for at, w in enumerate(words) if w.text in wrapper.ends_at), len(words))
-        return Inner(text=join(words[:end]), tier=wrapper.tier, why=wrapper.why)
-    if wrapper.appends_input and command.stdin is not None:
-        words = [*words, *(Word(text, static=False) for text in command.stdin.text.split())]
-    elif wrapper.appends_input:
-        words = [*words, Word("…", static=False)]
-    return Inner(
-        command=replace(_with(command, tuple(words)), assignments=tuple(assignments)),
-        tier=wrapper.tier,
-        why=wrapper.why,
-        transparent=wrapper.transparent,
-    )
-
-
-def _with(command: Command, words: tuple[Word, ...]) -> Command:
-    return replace(command, words=without_reserved(words))
