@@ -13,7 +13,7 @@ from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.pictures import describe_pictures
 from acp_agent.agent.room import make_room, make_room_after_overflow
-from acp_agent.errors import ModelError, StoreError
+from acp_agent.errors import BudgetSpentError, ModelError, StoreError
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -215,6 +215,7 @@ async def ask_model(host: TurnHost) -> Answer:
     more, with less.
 
     Raises:
+        BudgetSpentError: a budget has no room for asking again.
         ModelError: the provider failed for good; what had streamed is kept.
     """
     model, writer = await _ask(host)
@@ -236,6 +237,18 @@ async def ask_model(host: TurnHost) -> Answer:
             provider=model.provider,
         )
     return Answer(stop=writer.finished.stop, calls=writer.calls, asked=writer.latest)
+
+
+async def _within_budget(host: TurnHost) -> None:
+    """See to it that the budgets have room for one more attempt: the last one may have cost much.
+
+    Raises:
+        BudgetSpentError: they have none.
+        StoreError: what was spent could not be read.
+    """
+    refused = await host.out_of_budget()
+    if refused is not None:
+        raise BudgetSpentError(refused)
 
 
 async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
@@ -267,6 +280,8 @@ async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
                 events = writer.take(batch)
                 if events:
                     await host.emit(*events)
+                if any(isinstance(item, Retrying | FellBack) for item in batch):
+                    await _within_budget(host)
     except StoreError:
         raise  # what was shown last is not in the journal; there is nothing to close
     except BaseException:

@@ -15,6 +15,7 @@ from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.loops import heed_loops
 from acp_agent.agent.spoken import aside, spoken
+from acp_agent.errors import BudgetSpentError
 from acp_agent.events import ModelAnswered, ModelAsked, StopReason, ToolCalled
 from acp_agent.ids import new_call_id, new_message_id
 
@@ -91,9 +92,12 @@ async def _answer(host: TurnHost) -> Answer | None:
     refused = await host.out_of_budget()
     if refused is None:
         await make_ready(host)
-        async with host.within_budget() as why:
-            if why is None:
-                return await ask_model(host)
-            refused = why
+        try:
+            async with host.within_budget() as why:
+                if why is None:
+                    return await ask_model(host)
+                refused = why
+        except BudgetSpentError as error:
+            refused = str(error)
     await host.emit(*spoken(host.words.told(refused)))
     return None

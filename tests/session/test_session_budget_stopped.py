@@ -87,6 +87,21 @@ async def test_attempts_that_come_to_nothing_use_a_budget_up(
         assert len(model_server.requests) == 2
 
 
+async def test_what_failed_is_not_asked_again_beyond_a_budget(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = "[budget]\nturn_tokens = 8_000\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.otherwise = told("Half an ", Cut())
+        assert await desk.say("Go") == "max_turn_requests"
+        assert len(model_server.requests) == 2
+        said = desk.editor.of(AgentText)[-1].text
+        assert said.startswith("The budget of this turn is used up: 8,002 tokens of 8,000 tokens.")
+        await counted(desk, 2 * TOOK)
+        assert await desk.say("Go") == "max_turn_requests"  # a turn with a budget of its own
+        assert len(model_server.requests) == 4
+
+
 async def test_a_side_request_counts_each_of_its_attempts(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
