@@ -104,7 +104,10 @@ class View:
         self.tokens += tokens
 
     def place(self, message: MessageId | None) -> int:
-        """Where a message stands in `entries`; behind the last one where there is none such."""
+        """Where a message stands in `entries`; None stands behind the last one.
+
+        One that is not among them counts as the first, so that nothing is shortened for it.
+        """
         return len(self.entries) if message is None else self._places.get(message, 0)
 
     def has(self, message: MessageId) -> bool:

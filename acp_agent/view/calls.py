@@ -56,7 +56,6 @@ class Calls:
             at=at,
             name=clean.line(event.name),
             title=clean.line(event.title),
-            tool_kind=event.kind,
             command=clean.text(_command(event.arguments)) if event.kind == "execute" else "",
             arguments=clean.json(event.arguments),
             places=self._places(event.locations),

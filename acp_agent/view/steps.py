@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
-from acp_agent.events import PlanEntry, Severity, ToolKind
+from acp_agent.events import PlanEntry, Severity
 from acp_agent.view.spending import Request, Spend
 
 DiffKind = Literal["place", "same", "removed", "added", "unended"]
@@ -126,7 +126,6 @@ class Call(Step, kw_only=True):
 
     name: str
     title: str
-    tool_kind: ToolKind = "other"
     status: Status = "waiting"
     command: str = ""  # the command line that it runs
     cwd: str = ""

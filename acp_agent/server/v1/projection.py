@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.words import ENGLISH, Words, with_more
 from acp_agent.content import CallContent, Location, TerminalPart, text_part
 from acp_agent.events import (
     AgentText,
@@ -154,7 +154,7 @@ class Projector:
         if self._client.terminal_output:
             data = {"terminal_id": event.call, "data": event.text}
             return [_update(event.call, meta={"terminal_output": data})]
-        tail = (self._live_output.get(event.call, "") + event.text)[-TAIL:]
+        tail = (self._live_output[event.call] + event.text)[-TAIL:]
         self._live_output[event.call] = tail
         return [_update(event.call, content=shown([text_part(_console(tail))]))]
 
@@ -192,7 +192,7 @@ class Projector:
     def _note(self, severity: str, title: str, description: str) -> acp.SessionUpdate:
         if self._client.notices:
             return acp.Notice(severity=severity, title=title, description=description or None)
-        text = title if not description else f"{title}{_before_more(title)}{description}"
+        text = with_more(title, description)
         return acp.AgentThoughtChunk(content=_text(f"\n\n_{text}_\n\n"))
 
     def _compaction(self, event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
@@ -302,12 +302,3 @@ def _update(
 def _usage(event: UsageReported) -> Sequence[acp.SessionUpdate]:
     cost = None if event.cost is None else acp.Cost(amount=event.cost, currency=event.currency)
     return [acp.UsageUpdate(used=event.used, size=event.size, cost=cost)]
-
-
-def _before_more(title: str) -> str:
-    """What stands between a title and what explains it, where both are one line."""
-    if title.endswith((".", "!", "?", ":")):
-        return " "
-    if title.endswith(("。", "！", "？", "：")):
-        return ""
-    return "：" if "\u4e00" <= title[-1:] <= "\u9fff" else ": "
