@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
-from acp_agent.workspace.checkpoints import git_repository
+from acp_agent.workspace.checkpoints import git_folder
 from acp_agent.workspace.checkpoints.contract import Rules
 from tests.support.ordinary_user import shared_folder, without_root
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
@@ -134,7 +134,7 @@ def test_a_file_that_was_left_out_by_what_is_no_part_of_the_checkpoint_is_not_de
 def test_what_is_in_a_repository_among_too_many_is_not_deleted(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git_repository, "_NESTED_LIMIT", 2)
+    monkeypatch.setattr(git_folder, "_NESTED_LIMIT", 2)
     for name in ("one", "two", "three"):
         put(root, {f"{name}/work": name})
         git(root / name, "init", "-q")

@@ -62,6 +62,17 @@ def test_ignore_files_hold_in_a_repository_that_comes_to_be_in_the_folder(
     assert {b"new/.env", b"new/build/out"} <= picture(root).keys()
 
 
+def test_what_is_excluded_at_the_top_is_kept_further_down(kept: Checkpoints, root: Path) -> None:
+    git(root, "init", "-q")
+    put(root, {".git/info/exclude": "/build/\n", "a": "1", "inner/f": "1", "inner/build/out": "1"})
+    git(root / "inner", "init", "-q")
+    name = kept.keep()
+    put(root, {"a": "2"})
+    kept.keep()
+    assert kinds(kept.back(name)) == {"a": "modify"}
+    assert (root / "inner" / "build" / "out").exists()
+
+
 def test_a_file_that_was_excluded_then_is_not_deleted_when_it_is_no_more(
     kept: Checkpoints, root: Path
 ) -> None:

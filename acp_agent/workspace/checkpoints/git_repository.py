@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,32 +18,21 @@ from acp_agent.workspace.checkpoints.contract import (
     Change,
     Deadline,
     LeftOut,
-    OuterRules,
     Rules,
     Snapshot,
     join,
 )
+from acp_agent.workspace.checkpoints.git_folder import GitFolder
 from acp_agent.workspace.checkpoints.git_trees import split
 from acp_agent.workspace.checkpoints.judge import Judge, is_private
-from acp_agent.workspace.checkpoints.place import (
-    exclusions,
-    outer_rules,
-    project_top,
-    rules_at,
-)
+from acp_agent.workspace.checkpoints.place import rules_at
 from acp_agent.workspace.checkpoints.sealed_git import SealedGit
 from acp_agent.workspace.checkpoints.shadow import Shadow
 
 _CHUNK = 20_000  # files that are hashed before what was done so far is written down
-_NESTED_LIMIT = 50  # repositories in the folder that are looked into
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
 _FILE_COST = 4_096  # bytes that could be read while a file is opened
 _WORTH_SETTLING = 1_000_000  # bytes that are read in the time in which a git starts
-_CLOSED = re.compile(
-    rb"^warning: could not open directory '(.+?/)': (?:Permission denied|File name too long)$",
-    re.MULTILINE | re.DOTALL,
-)
-_OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 
 
 class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,82 +55,23 @@ class GitRepository:
 
     def __init__(self, shadow: Shadow, program: str, exclude: Sequence[str] = ()) -> None:
         self._shadow = shadow
-        self._top = project_top(shadow.root)
-        self._exclude = tuple(exclude)
-        self._program = program
-        self._seen: OuterRules | None = None  # by which it was seen whether we are left out
-        self._leaves_us_out = False
-        self._git = self._over(self._top)
-
-    def _over(self, top: Path) -> SealedGit:
-        shadow = self._shadow
-        return SealedGit(
-            self._program, shadow.path, os.fsencode(top), shadow.index, lambda: shadow.lock
-        )
+        self._folder = GitFolder(shadow, program, exclude)
 
     @property
-    def _prefix(self) -> bytes:
-        """The session's folder as a path below the top, with a slash; empty where it is the top."""
-        if self._top == self._shadow.root:
-            return b""
-        return os.fsencode(self._shadow.root.relative_to(self._top)) + b"/"
-
-    @property
-    def _within(self) -> list[bytes]:
-        """What limits git to the session's folder."""
-        return [b"--", self._prefix] if self._prefix else []
-
-    def _look(self, deadline: Deadline) -> OuterRules:
-        """See which rules hold now, and write down those that lie outside of the folder."""
-        shadow = self._shadow
-        rules = self._rules_below(project_top(shadow.root))
-        if rules != self._seen:
-            self._seen = rules
-            self._leaves_us_out = bool(
-                self._prefix
-                and self._git.run(
-                    "check-ignore",
-                    b"./" + self._prefix.rstrip(b"/"),
-                    deadline=deadline,
-                    codes=(0, 1),
-                )
-            )
-        if self._leaves_us_out:  # then the repository around the folder is not its project
-            rules = self._rules_below(shadow.root)
-        # What the index holds may be left out now, and is relative to the top.
-        mark = hashlib.sha256(repr((os.fsencode(self._top), rules)).encode()).hexdigest().encode()
-        if _text(self._rules_file) != mark:
-            shadow.index.unlink(missing_ok=True)
-            shadow.write(self._rules_file, mark)
-        return rules
-
-    def _rules_below(self, top: Path) -> OuterRules:
-        """Take a folder for the top of the project, with the rules that then hold."""
-        shadow = self._shadow
-        if top != self._top:
-            self._top, self._git = top, self._over(top)
-        lines = exclusions(shadow.root, top, shadow.data, self._exclude)
-        excluded = shadow.path / "info" / "exclude"
-        if _text(excluded) != lines:
-            shadow.write(excluded, lines)
-        return outer_rules(shadow.root, top, lines)
-
-    @property
-    def _rules_file(self) -> Path:
-        """Says for which rules the index was made."""
-        return self._shadow.path / "rules"
+    def _git(self) -> SealedGit:
+        return self._folder.git
 
     # -- keeping -----------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
         """Keep the files as they are now; see `Repository.snapshot`."""
-        outer = self._look(deadline)
+        outer = self._folder.look(deadline)
         known = self._state()
         absent = set() if known is None else set(map(bytes.fromhex, known.left_out))
-        paths, left_out, same = self._differing(deadline)
+        paths, left_out, same = self._folder.differing(deadline)
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
-        judge = Judge(self._top, self._shadow.data, rules)
+        judge = Judge(self._folder.top, self._shadow.data, rules)
         private = judge.private(same)
         changed: dict[bytes, os.stat_result] = {}
         gone: list[bytes] = []
@@ -165,79 +93,13 @@ class GitRepository:
             tree = self._write(list(changed), gone, deadline)
             names = tuple(one.path.hex() for one in left_out)
             self._note(tree, names, self._unsettled(known, changed.values()))
-        start = len(self._prefix)
+        start = len(self._folder.prefix)
         return Snapshot(
             tree=tree,
             left_out=tuple(LeftOut(one.path[start:], one.why) for one in left_out),
             private=frozenset(path[start:] for path in private),
             outer=outer,
         )
-
-    def _differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut], list[bytes]]:
-        """The files that are not as the index has them, what is not looked into, and the rest.
-
-        Repositories in the folder count as ordinary folders, without what git keeps in them.
-        """
-        warnings: list[bytes] = []
-        found = split(
-            self._git.run(
-                *_OTHERS,
-                "-t",
-                "--cached",
-                "--modified",
-                *self._within,
-                deadline=deadline,
-                warnings=warnings,
-            )
-        )
-        paths = [line[2:] for line in found if not line.startswith(b"H ") and line[-1:] != b"/"]
-        nested = [line[2:] for line in found if line.endswith(b"/")]
-        differing = set(paths)
-        same = [line[2:] for line in found if line.startswith(b"H ") and line[2:] not in differing]
-        left_out = [
-            LeftOut(closed[1], "unreadable") for closed in _CLOSED.finditer(b"\n".join(warnings))
-        ]
-        inner, too_many = self._in_repositories(nested, deadline)
-        return list(dict.fromkeys(paths + inner)), left_out + too_many, same
-
-    def _in_repositories(
-        self, nested: list[bytes], deadline: Deadline
-    ) -> tuple[list[bytes], list[LeftOut]]:
-        """The files of repositories that the index has nothing of yet, and what is too many."""
-        paths: list[bytes] = []
-        left_out: list[LeftOut] = []
-        top = os.fsencode(self._top)
-        none = self._shadow.path / "no-index"
-        looked = 0
-        while nested:
-            folder = nested.pop()
-            if looked == _NESTED_LIMIT:
-                left_out.append(LeftOut(folder, "folders"))
-                continue
-            looked += 1
-            inner = self._git.run(
-                *_OTHERS, deadline=deadline, work_tree=join(top, folder), index=none
-            )
-            for path in split(inner):
-                (nested if path.endswith(b"/") else paths).append(join(folder, path))
-        ignored = self._ignored_among(paths, deadline) if paths else frozenset[bytes]()
-        return [path for path in paths if path not in ignored], left_out
-
-    def _ignored_among(
-        self, paths: Sequence[bytes], deadline: Deadline, work_tree: bytes | None = None
-    ) -> frozenset[bytes]:
-        """Those of the paths below the top that ignore files leave out."""
-        out = self._git.run(
-            "check-ignore",
-            "--no-index",
-            "-z",
-            "--stdin",
-            given=b"".join(b"./" + path + b"\0" for path in paths),
-            work_tree=work_tree,
-            codes=(0, 1),
-            deadline=deadline,
-        )
-        return frozenset(path.removeprefix(b"./") for path in split(out))
 
     def _write(self, changed: Sequence[bytes], gone: Sequence[bytes], deadline: Deadline) -> str:
         """Bring the index up to what the folder has; the tree of that."""
@@ -261,14 +123,14 @@ class GitRepository:
             )
             if ignored:
                 self._remove(split(ignored), deadline)
-        if not self._prefix:
+        if not self._folder.prefix:
             return self._git.run("write-tree", deadline=deadline).decode().strip()
         try:
-            out = self._git.run("write-tree", b"--prefix=" + self._prefix, deadline=deadline)
+            out = self._git.run("write-tree", b"--prefix=" + self._folder.prefix, deadline=deadline)
         except CheckpointTooSlowError:
             raise
         except WorkspaceError:
-            if self._git.run("ls-files", "-z", *self._within, deadline=deadline):
+            if self._git.run("ls-files", "-z", *self._folder.within, deadline=deadline):
                 raise
             return EMPTY_TREE
         return out.decode().strip()
@@ -339,7 +201,7 @@ class GitRepository:
         with tempfile.TemporaryDirectory(dir=self._shadow.path) as name:
             folder = os.fsencode(name)
             self._put_ignore_files(kept, folder, deadline)
-            ignored = self._ignored_among([start + path for path in paths], deadline, folder)
+            ignored = self._folder.ignored_among([start + path for path in paths], deadline, folder)
         return frozenset(path.removeprefix(start) for path in ignored)
 
     def _put_ignore_files(self, kept: Snapshot, folder: bytes, deadline: Deadline) -> None:
@@ -353,18 +215,10 @@ class GitRepository:
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """What the project's ignore files leave out at the moment, folders as one."""
-        self._look(deadline)
-        out = self._git.run(*_OTHERS, "--ignored", "--directory", *self._within, deadline=deadline)
-        return [path.removeprefix(self._prefix) or b"./" for path in split(out)]
+        self._folder.look(deadline)
+        return self._folder.ignored(deadline)
 
     def sweep(self, deadline: Deadline) -> None:
         """Forget what no checkpoint has any more, and pack the rest."""
         self._git.run("repack", "-a", "-d", "-q", "--no-write-bitmap-index", deadline=deadline)
         self._git.run("prune", "--expire=now", deadline=deadline)
-
-
-def _text(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None

@@ -1,0 +1,183 @@
+"""A folder as git sees it: where its project begins, which rules hold, what is in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, OuterRules, join
+from acp_agent.workspace.checkpoints.git_trees import split
+from acp_agent.workspace.checkpoints.place import exclusions, outer_rules, project_top
+from acp_agent.workspace.checkpoints.sealed_git import SealedGit
+from acp_agent.workspace.checkpoints.shadow import Shadow
+
+_NESTED_LIMIT = 50  # repositories in the folder that are looked into
+_CLOSED = re.compile(
+    rb"^warning: could not open directory '(.+?/)': (?:Permission denied|File name too long)$",
+    re.MULTILINE | re.DOTALL,
+)
+_OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
+# What is excluded for the whole is relative to its top, and would mean something else further down.
+_INNER = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
+
+
+class GitFolder:
+    """The folder of a session, by the git of its shadow repository.
+
+    Args:
+        shadow: where its files are kept.
+        program: the git that is run.
+        exclude: patterns of what is left out.
+
+    Attributes:
+        top: the folder that paths are relative to: the session's, or that of its whole project.
+        git: git over that folder.
+    """
+
+    def __init__(self, shadow: Shadow, program: str, exclude: Sequence[str] = ()) -> None:
+        self._shadow = shadow
+        self._exclude = tuple(exclude)
+        self._program = program
+        self._seen: OuterRules | None = None  # by which it was seen whether we are left out
+        self._leaves_us_out = False
+        self.top = project_top(shadow.root)
+        self.git = self._over(self.top)
+
+    def _over(self, top: Path) -> SealedGit:
+        shadow = self._shadow
+        return SealedGit(
+            self._program, shadow.path, os.fsencode(top), shadow.index, lambda: shadow.lock
+        )
+
+    @property
+    def prefix(self) -> bytes:
+        """The session's folder as a path below the top, with a slash; empty where it is the top."""
+        if self.top == self._shadow.root:
+            return b""
+        return os.fsencode(self._shadow.root.relative_to(self.top)) + b"/"
+
+    @property
+    def within(self) -> list[bytes]:
+        """What limits git to the session's folder."""
+        return [b"--", self.prefix] if self.prefix else []
+
+    def look(self, deadline: Deadline) -> OuterRules:
+        """See which rules hold now, and write down those that lie outside of the folder."""
+        shadow = self._shadow
+        rules = self._rules_below(project_top(shadow.root))
+        if rules != self._seen:
+            self._leaves_us_out = bool(
+                self.prefix
+                and self.git.run(
+                    "check-ignore",
+                    b"./" + self.prefix.rstrip(b"/"),
+                    deadline=deadline,
+                    codes=(0, 1),
+                )
+            )
+            self._seen = rules
+        if self._leaves_us_out:  # then the repository around the folder is not its project
+            rules = self._rules_below(shadow.root)
+        # What the index holds may be left out now, and is relative to the top.
+        mark = hashlib.sha256(repr((os.fsencode(self.top), rules)).encode()).hexdigest().encode()
+        if _text(self._rules_file) != mark:
+            shadow.index.unlink(missing_ok=True)
+            shadow.write(self._rules_file, mark)
+        return rules
+
+    def _rules_below(self, top: Path) -> OuterRules:
+        """Take a folder for the top of the project, with the rules that then hold."""
+        shadow = self._shadow
+        if top != self.top:
+            self.top, self.git = top, self._over(top)
+        lines = exclusions(shadow.root, top, shadow.data, self._exclude)
+        excluded = shadow.path / "info" / "exclude"
+        if _text(excluded) != lines:
+            shadow.write(excluded, lines)
+        return outer_rules(shadow.root, top, lines)
+
+    @property
+    def _rules_file(self) -> Path:
+        """Says for which rules the index was made."""
+        return self._shadow.path / "rules"
+
+    def differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut], list[bytes]]:
+        """The files that are not as the index has them, what is not looked into, and the rest.
+
+        Repositories in the folder count as ordinary folders, without what git keeps in them.
+        """
+        warnings: list[bytes] = []
+        found = split(
+            self.git.run(
+                *_OTHERS,
+                "-t",
+                "--cached",
+                "--modified",
+                *self.within,
+                deadline=deadline,
+                warnings=warnings,
+            )
+        )
+        paths = [line[2:] for line in found if not line.startswith(b"H ") and line[-1:] != b"/"]
+        nested = [line[2:] for line in found if line.endswith(b"/")]
+        differing = set(paths)
+        same = [line[2:] for line in found if line.startswith(b"H ") and line[2:] not in differing]
+        left_out = [
+            LeftOut(closed[1], "unreadable") for closed in _CLOSED.finditer(b"\n".join(warnings))
+        ]
+        inner, too_many = self._in_repositories(nested, deadline)
+        return list(dict.fromkeys(paths + inner)), left_out + too_many, same
+
+    def _in_repositories(
+        self, nested: list[bytes], deadline: Deadline
+    ) -> tuple[list[bytes], list[LeftOut]]:
+        """The files of repositories that the index has nothing of yet, and what is too many."""
+        paths: list[bytes] = []
+        left_out: list[LeftOut] = []
+        top = os.fsencode(self.top)
+        none = self._shadow.path / "no-index"
+        looked = 0
+        while nested:
+            folder = nested.pop()
+            if looked == _NESTED_LIMIT:
+                left_out.append(LeftOut(folder, "folders"))
+                continue
+            looked += 1
+            inner = self.git.run(
+                *_INNER, deadline=deadline, work_tree=join(top, folder), index=none
+            )
+            for path in split(inner):
+                (nested if path.endswith(b"/") else paths).append(join(folder, path))
+        ignored = self.ignored_among(paths, deadline) if paths else frozenset[bytes]()
+        return [path for path in paths if path not in ignored], left_out
+
+    def ignored_among(
+        self, paths: Sequence[bytes], deadline: Deadline, work_tree: bytes | None = None
+    ) -> frozenset[bytes]:
+        """Those of the paths below the top that ignore files leave out."""
+        out = self.git.run(
+            "check-ignore",
+            "--no-index",
+            "-z",
+            "--stdin",
+            given=b"".join(b"./" + path + b"\0" for path in paths),
+            work_tree=work_tree,
+            codes=(0, 1),
+            deadline=deadline,
+        )
+        return frozenset(path.removeprefix(b"./") for path in split(out))
+
+    def ignored(self, deadline: Deadline) -> Sequence[bytes]:
+        """What the project's ignore files leave out at the moment, folders as one."""
+        out = self.git.run(*_OTHERS, "--ignored", "--directory", *self.within, deadline=deadline)
+        return [path.removeprefix(self.prefix) or b"./" for path in split(out)]
+
+
+def _text(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
