@@ -16,6 +16,7 @@ from acp_agent.cli.output import lines_of, visible
 from acp_agent.cli.own_command import own_command
 from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
+from acp_agent.config.words import with_more
 from protocol.v1 import types as acp
 
 Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]
@@ -94,7 +95,7 @@ class Screen:
                 self._usage = update
             case acp.Notice():
                 self._begin("notice")
-                said = ": ".join(filter(None, [update.title, update.description]))
+                said = with_more(update.title, update.description or "")
                 self._line(f"! {said}", "warning")
             case _:
                 pass

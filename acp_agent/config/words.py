@@ -64,6 +64,18 @@ class Words:
 ENGLISH = Words("en", {})
 
 
+def with_more(title: str, description: str) -> str:
+    """A title and what explains it, where both are one line."""
+    if not description:
+        return title
+    if title.endswith((".", "!", "?", ":")):
+        return f"{title} {description}"
+    if title.endswith(("。", "！", "？", "：")):
+        return f"{title}{description}"
+    colon = "：" if "\u4e00" <= title[-1:] <= "\u9fff" else ": "
+    return f"{title}{colon}{description}"
+
+
 @cache
 def words_in(language: Language) -> Words:
     """The words of a language. Blocks while it reads a small file, once."""

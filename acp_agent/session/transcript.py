@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent import events
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.words import ENGLISH, Words, with_more
 from acp_agent.content import ContentBlock, ContentPart, DiffPart, TextBlock
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
@@ -183,7 +183,7 @@ def _passages(event: object, calls: _Calls, words: Words) -> Iterator[Passage]:
             lines = [f"{_PLAN_MARKS[entry.status]} {entry.content}" for entry in entries]
             yield Passage("note", "\n".join([words("Plan:"), *lines]))
         case events.NoticeShown(severity=severity, title=title, description=description):
-            text = f"{title}: {description}" if description else title
+            text = with_more(title, description)
             yield Passage("error" if severity == "error" else "note", text)
         case events.TurnEnded(error=error) if error:
             yield Passage("error", error)

@@ -60,4 +60,11 @@ def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
 def test_a_notice_and_what_it_is_about_are_two_things(screen: Screen, shown: list[str]) -> None:
     screen.update(acp.Notice(severity="warning", title="Big answers instead", description="Why."))
     screen.update(acp.Notice(severity="info", title="Said"))
-    assert "".join(shown).splitlines() == ["! Big answers instead: Why.", "! Said"]
+    screen.update(acp.Notice(severity="info", title="That is wrong.", description="So."))
+    screen.update(acp.Notice(severity="info", title="不对。", description="因此"))
+    assert "".join(shown).splitlines() == [
+        "! Big answers instead: Why.",
+        "! Said",
+        "! That is wrong. So.",
+        "! 不对。因此",
+    ]
