@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
+from acp_agent.config.schema_files import schema_text, write_files
 from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
 from acp_agent.extensions.definitions.other_programs import FIELDS
 
@@ -38,24 +37,16 @@ def definition_schema(name: str) -> str:
         field.pop("default", None)
     if kind is AgentFields:
         schema["anyOf"] = [{"required": ["description"]}, {"required": ["extends"]}]
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": f"acp-agent: {title}",
-    }
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+    return schema_text({**schema, "title": f"acp-agent: {title}"})
 
 
 def main(arguments: list[str]) -> int:
     """Write the schemas into the folder that is the one argument; an exit status."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m acp_agent.extensions.definitions.publish FOLDER\n")
-        return 2
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in PUBLISHED:
-        (folder / name).write_text(definition_schema(name), encoding="utf-8")
-    return 0
+    return write_files(
+        "acp_agent.extensions.definitions.publish",
+        arguments,
+        {name: definition_schema(name) for name in PUBLISHED},
+    )
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 
 import msgspec
 
+from acp_agent.config.schema_files import schema_text, write_files
 from acp_agent.server.extensions import types
 from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
 from acp_agent.server.steering import STEERING
@@ -39,23 +38,15 @@ def extensions_schema() -> str:
     for method, (request, response) in METHODS.items():
         for one in (request, response):
             definitions[one.__name__] |= {"x-method": method, "x-side": "agent"}
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "acp-agent's extensions of the Agent Client Protocol",
-        "$defs": definitions,
-    }
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+    title = "acp-agent's extensions of the Agent Client Protocol"
+    return schema_text({"title": title, "$defs": definitions})
 
 
 def main(arguments: list[str]) -> int:
     """Write the schemas into the folder that is the one argument; an exit status."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m acp_agent.server.extensions.publish FOLDER\n")
-        return 2
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE_NAME).write_text(extensions_schema(), encoding="utf-8")
-    return 0
+    return write_files(
+        "acp_agent.server.extensions.publish", arguments, {FILE_NAME: extensions_schema()}
+    )
 
 
 if __name__ == "__main__":
