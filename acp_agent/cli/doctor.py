@@ -10,6 +10,7 @@ from pathlib import Path
 from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.doctor_definitions import check_definitions
+from acp_agent.cli.doctor_models import check_model, check_providers
 from acp_agent.cli.doctor_roles import check_roles
 from acp_agent.cli.output import FAILED, guarded, on_terminal, say, say_json, visible
 from acp_agent.cli.parser import Parser
@@ -42,9 +43,9 @@ def _examine(*, offline: bool, as_json: bool) -> int:
         lambda: checks.check_config(paths, os.environ),
         lambda: checks.check_files(paths),
         lambda: asyncio.run(checks.check_store(paths)),
-        lambda: checks.check_providers(paths, os.environ, offline=offline),
+        lambda: check_providers(paths, os.environ, offline=offline),
         lambda: [
-            *asyncio.run(checks.check_model(paths, os.environ, offline=offline)),
+            *asyncio.run(check_model(paths, os.environ, offline=offline)),
             *asyncio.run(check_roles(paths, os.environ)),
         ],
         lambda: asyncio.run(check_definitions(paths, os.environ, Path.cwd())),

@@ -48,6 +48,8 @@ def read_stored_keys(path: Path) -> StoredKeys:
     Raises:
         ConfigError: unreadable, damaged, or somebody else's.
     """
+    if path.is_dir():
+        raise ConfigError(f"{path} is not a file; move it away")
     try:
         if not is_private(path):
             own_only(path)

@@ -227,6 +227,26 @@ def test_files_that_others_may_read_are_broken(tmp_path: Path) -> None:
     assert (found["state"], found["remedy"]) == ("broken", f"chmod 600 '{log}'")
 
 
+def test_permissions_that_cannot_be_read_are_broken_and_left_as_they_are(tmp_path: Path) -> None:
+    grants = tmp_path / "agent" / "grants.json"
+    grants.parent.mkdir()
+    grants.write_text("{")
+    grants.chmod(0o600)
+    status, parts = doctor(tmp_path, "--offline", environ={"ACP_AGENT_LANGUAGE": "zh"})
+    assert status == 1
+    (found,) = [one for one in parts["Files"] if one["state"] == "broken"]
+    assert found["what"] == f"无法读取 {grants} 中记住的许可，因此未使用；请修复或删除该文件"
+    assert grants.read_text() == "{"
+
+
+def test_a_folder_in_the_place_of_the_keys_is_told_and_keeps_its_mode(tmp_path: Path) -> None:
+    folder = tmp_path / "agent" / "secrets.json"
+    folder.mkdir(parents=True, mode=0o755)
+    ran = acp_agent(tmp_path, "models")
+    assert ran.stderr == f"acp-agent: {folder} is not a file; move it away\n"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+
+
 def test_a_home_that_is_a_file_is_broken(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("")
     status, parts = doctor(tmp_path, "--offline")
