@@ -277,6 +277,7 @@ async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
         answers = answering(driver, request, policy, others=others, load=host.driver)
         async with aclosing(answers) as stream:
             async for batch in stream:
+                host.streamed(batch)
                 events = writer.take(batch)
                 if events:
                     await host.emit(*events)

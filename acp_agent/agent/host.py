@@ -14,7 +14,7 @@ from acp_agent.config.words import Words
 from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
 from acp_agent.ids import CallId, SessionId
-from acp_agent.models.base import Driver, ModelInfo, ModelRequest, ThoughtLevel
+from acp_agent.models.base import Driver, ModelInfo, ModelRequest, StreamEvent, ThoughtLevel
 from acp_agent.permissions.access import Access, Mode
 from acp_agent.permissions.contract import Ask, Choice, Gate
 
@@ -210,6 +210,10 @@ class TurnHost(Protocol):
         Raises:
             StoreError: what was spent could not be read.
         """
+        ...
+
+    def streamed(self, batch: Sequence[StreamEvent]) -> None:
+        """Part of the answer for which there is a place has come."""
         ...
 
     async def warn_of_budget(self) -> None:

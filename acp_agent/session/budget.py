@@ -17,7 +17,7 @@ from acp_agent.config.types import BudgetConfig
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import cost
-from acp_agent.session.spending import Spending
+from acp_agent.session.spending import Answering, Spending
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
@@ -28,8 +28,7 @@ SCOPES: tuple[Scope, ...] = ("turn", "session", "day")
 UNITS: tuple[Unit, ...] = ("tokens", "cost")
 OPTION = "budget."  # what the options of a session begin with that change its budgets
 NONE = "none"
-# What an answer counts as while it is not known, where a model may give as many. Most are shorter
-# by far, and what models may give at most would let hardly two requests be made side by side.
+# What an answer counts as at first, where a model may give as many: see docs/budgets.md.
 ANSWER_TOKENS = 8_000
 
 NO_PRICE = (
@@ -96,11 +95,12 @@ class Budget:
     @asynccontextmanager
     async def place(
         self, model: ModelInfo, asked: int, *, aside: bool = False
-    ) -> AsyncIterator[str | None]:
+    ) -> AsyncIterator[str | Answering]:
         """A place for a request among those under way; gives why there is none, as `refusal` does.
 
         Agents work side by side. A request that fits into the budgets by itself, but perhaps not
-        with what those under way take, waits until one of them has ended.
+        with what those under way take, waits until one of them has ended. Whoever has a place tells
+        it what has come of the answer.
         """
         session, under_way = self._session.session, self._session.services.under_way
         more = self._estimate(model, asked, aside=aside)
@@ -120,9 +120,12 @@ class Budget:
                 break
             await under_way.change()
         answered = min(model.max_output, ANSWER_TOKENS)
-        price = cost(model, Usage(output=answered)) or 0.0
-        with under_way.made(session, Spending(more.tokens + answered, more.cost + price)):
-            yield None
+        price = (cost(model, Usage(input=asked, output=1)) or 0.0) - (
+            cost(model, Usage(input=asked)) or 0.0
+        )
+        answering = Answering(more, answered, price)
+        with under_way.made(session, answering):
+            yield answering
 
     async def refusal(self, model: ModelInfo, asked: int, *, aside: bool = False) -> str | None:
         """Why no request of about `asked` tokens may be made to a model; None where one may.

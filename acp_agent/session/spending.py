@@ -37,6 +37,28 @@ class Spending:
             self.cost += price
 
 
+class Answering:
+    """An answer that is under way, of which nobody knows yet how long it becomes.
+
+    It counts as `most` tokens, each of which costs `price`, and as more once more have come of it.
+    """
+
+    def __init__(self, asked: Spending, most: int, price: float) -> None:
+        self.takes = Spending(asked.tokens + most, asked.cost + most * price)
+        self._most = most
+        self._price = price
+        self._came = 0
+
+    def came(self, tokens: int) -> None:
+        """Some of it has come."""
+        self._came += tokens
+        more = self._came - self._most
+        if more > 0:
+            self._most = self._came
+            self.takes.tokens += more
+            self.takes.cost += more * self._price
+
+
 class UnderWay:
     """The requests that are being made, of all sessions of a process, with what they may take.
 
@@ -46,18 +68,17 @@ class UnderWay:
 
     def __init__(self) -> None:
         self.ended = 0
-        self._requests: dict[object, tuple[SessionId, Spending]] = {}
+        self._requests: dict[Answering, SessionId] = {}
         self._change = asyncio.Event()  # set, and another put in its place, when a request ends
 
     @contextmanager
-    def made(self, session: SessionId, most: Spending) -> Iterator[None]:
-        """A request is made for as long as this lasts; it takes `most`, as far as can be told."""
-        request = object()
-        self._requests[request] = session, most
+    def made(self, session: SessionId, answering: Answering) -> Iterator[None]:
+        """A request is made for as long as this lasts; it takes what its answer says."""
+        self._requests[answering] = session
         try:
             yield
         finally:
-            del self._requests[request]
+            del self._requests[answering]
             self.ended += 1
             self._change.set()
             self._change = asyncio.Event()
@@ -65,10 +86,10 @@ class UnderWay:
     def most(self, session: SessionId | None = None) -> Spending:
         """What all of them may take together, or those of one session."""
         total = Spending()
-        for whose, most in self._requests.values():
+        for answering, whose in self._requests.items():
             if session in {None, whose}:
-                total.tokens += most.tokens
-                total.cost += most.cost
+                total.tokens += answering.takes.tokens
+                total.cost += answering.takes.cost
         return total
 
     async def change(self) -> None:

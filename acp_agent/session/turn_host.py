@@ -13,7 +13,16 @@ from acp_agent.config.types import ContextConfig
 from acp_agent.config.words import Words
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptGiven, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
-from acp_agent.models.base import Driver, ModelInfo, ModelRequest, ThoughtLevel
+from acp_agent.models.base import (
+    CallDelta,
+    Driver,
+    ModelInfo,
+    ModelRequest,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtLevel,
+)
 from acp_agent.permissions.access import Access, Mode
 from acp_agent.permissions.contract import Ask, Choice, Gate
 from acp_agent.session.services import Services
@@ -25,6 +34,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.session.rewinder import Rewinder
     from acp_agent.session.session import Session
     from acp_agent.session.slots import Slots
+    from acp_agent.session.spending import Answering
     from acp_agent.session.tools_setup import Equipment
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
@@ -63,6 +73,7 @@ class SessionHost:
         self._chosen = chosen
         self._tools = TurnTools(self, chosen)
         self._calls_told_to_wait = False
+        self._answering: Answering | None = None  # what a budget is told of
 
     @property
     def session(self) -> SessionId:
@@ -196,13 +207,30 @@ class SessionHost:
         if aside is not None:
             from acp_agent.agent.tokens import request_tokens  # noqa: PLC0415 - for prompts only
 
-            place = budget.place(aside.model, request_tokens(aside), aside=True)
-        else:
-            from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
+            async with budget.place(aside.model, request_tokens(aside), aside=True) as found:
+                yield found if isinstance(found, str) else None
+            return
+        from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
 
-            place = budget.place(self.model, next_request(self, self.model))
-        async with place as why:
-            yield why
+        async with budget.place(self.model, next_request(self, self.model)) as found:
+            if isinstance(found, str):
+                yield found
+                return
+            self._answering = found
+            try:
+                yield None
+            finally:
+                self._answering = None
+
+    def streamed(self, batch: Sequence[StreamEvent]) -> None:
+        """Let requests that wait for room in the budgets know how long an answer becomes."""
+        if self._answering is not None:
+            from acp_agent.agent.tokens import text_tokens  # noqa: PLC0415 - for prompts only
+
+            pieces = [
+                one.text for one in batch if isinstance(one, TextDelta | ThoughtDelta | CallDelta)
+            ]
+            self._answering.came(text_tokens("".join(pieces)))
 
     async def warn_of_budget(self) -> None:
         """Let the user know of budgets that are nearly used up."""

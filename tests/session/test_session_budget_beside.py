@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from acp_agent.content import TextBlock
-from acp_agent.events import ChildWorked, ModelAsked, SubagentChanged, Usage, UsageReported
+from acp_agent.events import (
+    AgentText,
+    ChildWorked,
+    ModelAsked,
+    SubagentChanged,
+    Usage,
+    UsageReported,
+)
+from acp_agent.session.spending import UnderWay
 from tests.session.agent_and_skill import TASK, write_agent
 from tests.session.budgeted import budget, took
 from tests.session.children_at_work import a_child, once_shown, works
@@ -83,6 +91,32 @@ async def test_sessions_that_ask_in_the_same_moment_share_what_is_left_of_the_da
 
         ends = await asyncio.gather(desk.say("Go"), say())
         assert sorted(ends) == ["end_turn", "max_turn_requests"]
+        assert len(model_server.requests) == 1
+
+
+async def test_an_answer_that_becomes_long_leaves_others_less_room(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(tmp_path, model_server, config=budget(day_tokens=20_000)) as desk:
+        waits, change = asyncio.Event(), UnderWay.change
+
+        async def told(under_way: UnderWay) -> None:
+            waits.set()
+            await change(under_way)
+
+        monkeypatch.setattr(UnderWay, "change", told)
+        stall = Stall()
+        long = answer("word " * 12_000, stall, usage=Usage(input=3_000, output=16_000))
+        model_server.add(long)
+        other = await desk.manager.create(str(desk.folder), [], desk.editor)
+        first = await desk.begin("Go")
+        await desk.editor.until(AgentText)
+        said = await other.prompt((TextBlock(text="Go"),), cancelled=lambda: False)
+        async with asyncio.timeout(10):
+            await waits.wait()
+        stall.release()
+        assert await first.result() == "end_turn"
+        assert await said.turn.result() == "max_turn_requests"
         assert len(model_server.requests) == 1
 
 
