@@ -103,6 +103,10 @@ class Prompter:
         )
         chosen = None if command is None else command.chosen
         self._check_images(content, model if chosen is None else chosen.model)
+        if any(isinstance(block, ImageBlock) for block in content):
+            from acp_agent.session.prompt_pictures import with_usable_pictures  # noqa: PLC0415 - rare
+
+            content = await asyncio.to_thread(with_usable_pictures, content)
         if any(isinstance(block, ResourceBlock) for block in content):
             from acp_agent.agent.attachments import without_secrets  # noqa: PLC0415 - for files only
 

@@ -69,6 +69,40 @@ async def test_a_linked_file_is_read_for_the_model_unsaved_text_first(
 
 
 @pytest.mark.covers("P1")
+@pytest.mark.parametrize(
+    ("picture", "why"),
+    [
+        ({"data": ""}, "none that models can read"),
+        ({"data": "!!!"}, "none that models can read"),
+        ({"data": "aGVsbG8="}, "none that models can read"),
+        ({"data": "PHN2Zy8+", "mimeType": "image/svg+xml"}, "(image/svg+xml) is none"),
+        ({"data": base64.b64encode(b"\xff\xd8\xff" * 1_700_000).decode()}, "send a smaller one"),
+    ],
+)
+async def test_a_picture_that_no_model_takes_is_refused_and_the_session_goes_on_without_it(
+    opened: OpenSession, model_server: ModelServer, picture: dict[str, str], why: str
+) -> None:
+    running, session = await opened()
+    with pytest.raises(AnswerError) as caught:
+        await running.prompt(session, "look", IMAGE | picture)
+    assert caught.value.code == -32602
+    assert why in caught.value.message
+    assert model_server.requests == []
+    await running.prompt(session, "then without")
+    assert "image" not in json.dumps(messages(model_server))
+
+
+@pytest.mark.covers("P1")
+async def test_a_picture_is_sent_as_what_it_is_whatever_it_is_called(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    lines = "\n".join(PIXEL[at : at + 40] for at in range(0, len(PIXEL), 40))
+    await running.prompt(session, "look", IMAGE | {"data": lines, "mimeType": "image/jpeg"})
+    assert f"data:image/png;base64,{PIXEL}" in sent(model_server)
+
+
+@pytest.mark.covers("P1")
 async def test_links_that_cannot_be_read_are_named_with_the_reason(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path, tmp_path: Path
 ) -> None:

@@ -1,0 +1,53 @@
+"""The pictures in a prompt: only what models take becomes part of a conversation.
+
+A provider refuses a whole request for one picture that it cannot read. In the conversation that
+would be every request from then on.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from acp_agent.content import ContentBlock, ImageBlock
+from acp_agent.errors import InvalidInputError
+from acp_agent.tools.images import IMAGE_LIMIT, image_type
+
+
+def with_usable_pictures(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
+    """A prompt whose pictures are canonical base64 and called by the type that they are of.
+
+    Raises:
+        InvalidInputError: one of them is none that models take; the message says why.
+    """
+    return tuple(_usable(one) if isinstance(one, ImageBlock) else one for one in content)
+
+
+def _usable(picture: ImageBlock) -> ImageBlock:
+    try:
+        data, text = binascii.a2b_base64(picture.data, strict_mode=True), picture.data
+    except ValueError:  # broken into lines, for instance
+        try:
+            data = base64.b64decode(picture.data)
+        except ValueError:
+            data = b""
+        text = base64.b64encode(data).decode("ascii")
+    kind = image_type(data)
+    if kind is None:
+        raise InvalidInputError(
+            f"prompt: a picture ({picture.mime_type or 'of no type'}) is none that models can "
+            "read; send PNG, JPEG, GIF or WebP as base64",
+            field="prompt",
+        )
+    if len(data) > IMAGE_LIMIT:
+        raise InvalidInputError(
+            f"prompt: a picture has {len(data):,} bytes, and models take {IMAGE_LIMIT:,}; send a "
+            "smaller one",
+            field="prompt",
+        )
+    if (text, kind) == (picture.data, picture.mime_type):
+        return picture
+    return replace(picture, data=text, mime_type=kind)
