@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.ids import CallId
+from acp_agent.models import pictures
 from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
@@ -29,12 +30,13 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.openai_request import MAX_ANSWER, NO_PICTURE, chosen_level
+from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
 
 # Google's own words for a call that another model made; without one, Gemini 3 refuses the request
 # (the page on thought signatures, "What if I transfer a trace from a different model?").
 FOREIGN_CALL = "skip_thought_signature_validator"
 
+_FURTHER_PICTURES = frozenset({"image/heic", "image/heif"})
 _BUDGETS: dict[ThoughtLevel, int] = {
     "off": 0, "minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576,
     "xhigh": 32_768, "max": 32_768,
@@ -137,9 +139,13 @@ def _result(result: ToolResult, called: dict[CallId, _Called]) -> JsonObject:
 
 
 def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
-    if not vision:
-        return [{"text": NO_PICTURE} for _ in images]
-    return [{"inlineData": {"mimeType": one.mime_type, "data": one.data}} for one in images]
+    return pictures.written(
+        images,
+        vision=vision,
+        as_picture=lambda one: {"inlineData": {"mimeType": one.mime_type, "data": one.data}},
+        as_text=lambda text: {"text": text},
+        further=_FURTHER_PICTURES,
+    )
 
 
 def _model(

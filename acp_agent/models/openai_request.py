@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.models import pictures
 from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
@@ -28,7 +29,6 @@ from acp_agent.models.base import (
 from acp_agent.models.providers import Dialect, Provider
 
 MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
-NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
 
 
 def body(provider: Provider, request: ModelRequest) -> bytes:
@@ -127,12 +127,11 @@ def _text(text: str) -> JsonObject:
 
 
 def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
-    if not vision:
-        return [_text(NO_PICTURE) for _ in images]
-    return [
-        {"type": "image_url", "image_url": {"url": f"data:{image.mime_type};base64,{image.data}"}}
-        for image in images
-    ]
+    def as_picture(image: ImageBlock) -> JsonObject:
+        url = f"data:{image.mime_type};base64,{image.data}"
+        return {"type": "image_url", "image_url": {"url": url}}
+
+    return pictures.written(images, vision=vision, as_picture=as_picture, as_text=_text)
 
 
 def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObject]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.models import pictures
 from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
@@ -23,7 +24,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.openai_request import MAX_ANSWER, NO_PICTURE, chosen_level
+from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
 from acp_agent.models.providers import Provider
 
 _LEAST_ANSWER = 16  # tokens, the API's own minimum
@@ -113,16 +114,11 @@ def _text(text: str) -> JsonObject:
 
 
 def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
-    if not vision:
-        return [_text(NO_PICTURE) for _ in images]
-    return [
-        {
-            "type": "input_image",
-            "image_url": f"data:{image.mime_type};base64,{image.data}",
-            "detail": "auto",
-        }
-        for image in images
-    ]
+    def as_picture(image: ImageBlock) -> JsonObject:
+        url = f"data:{image.mime_type};base64,{image.data}"
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+
+    return pictures.written(images, vision=vision, as_picture=as_picture, as_text=_text)
 
 
 def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:

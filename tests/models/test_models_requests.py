@@ -1,5 +1,6 @@
 """The bytes that the drivers send."""
 
+import base64
 import itertools
 from typing import Any
 
@@ -28,7 +29,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.providers import Api, Dialect, Provider
+from acp_agent.models.providers import Api, Dialect, Platform, Provider
 from tests.support.model_asking import ask
 
 PICTURE = ImageBlock(data="aGk=", mime_type="image/png")
@@ -190,6 +191,61 @@ def test_a_call_of_what_is_no_tool_goes_back_under_a_name_that_every_api_takes(
     assert claude["messages"][1]["content"][0]["name"] == sent
     assert gemini["contents"][1]["parts"][0]["functionCall"]["name"] == sent
     assert gemini["contents"][2]["parts"][0]["functionResponse"]["name"] == sent
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 100
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "told"),
+    [
+        (PNG, "image/png", "image/png"),
+        (PNG, "image/jpeg", "image/png"),  # its bytes say better what it is
+        (PNG, "application/octet-stream", "image/png"),
+        (b"<svg/>", "image/svg+xml", "it is of the type image/svg+xml, which cannot be sent"),
+        (b"BM" + b"x" * 100, "image/bmp", "it is of the type image/bmp"),
+        ("%%%no base64%%%", "image/png", "its data is damaged"),
+        ("aGk", "image/png", "its data is damaged"),
+        ("", "image/png", "its data is damaged"),
+    ],
+)
+def test_a_picture_that_no_provider_takes_is_told_in_words(
+    data: bytes | str, kind: str, told: str
+) -> None:
+    coded = data if isinstance(data, str) else base64.b64encode(data).decode()
+    picture = ImageBlock(data=coded, mime_type=kind)
+    request = ask(UserSide((UserText("See"), UserImage(picture))), model_vision=True)
+    bodies = [
+        openai_request.body(provider("openai"), request),
+        openai_responses_request.body(provider("openai"), request),
+        anthropic_request.body(provider("anthropic"), request),
+        gemini_request.body(request),
+    ]
+    for sent in bodies:
+        assert told.encode() in sent
+        assert (coded.encode() in sent) == told.startswith("image/") or not coded
+
+
+def test_a_picture_with_broken_lines_is_sent_in_one() -> None:
+    coded = base64.encodebytes(PNG).decode()
+    picture = ImageBlock(data=coded, mime_type="image/png")
+    request = ask(UserSide((UserImage(picture),)), model_vision=True)
+    assert base64.b64encode(PNG) in gemini_request.body(request)
+
+
+@pytest.mark.parametrize(
+    ("platform", "size", "shown"),
+    [(None, 6, True), (None, 11, False), ("bedrock", 4, True), ("vertex", 6, False)],
+)
+def test_a_picture_that_is_too_large_for_claude_is_told_in_words(
+    platform: Platform | None, size: int, shown: bool
+) -> None:
+    picture = ImageBlock(data="A" * (size * 1024 * 1024), mime_type="image/png")
+    request = ask(UserSide((UserImage(picture),)), model_vision=True)
+    place = msgspec.structs.replace(provider("anthropic"), platform=platform)
+    body = anthropic_request.body(place, request)
+    assert (b"characters in base64" not in body) == shown
+    assert (len(body) > size * 1024 * 1024) == shown
 
 
 def test_anthropic_is_told_what_to_cache_without_a_mark_that_moves() -> None:
