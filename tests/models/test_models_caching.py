@@ -10,10 +10,12 @@ import copy
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from acp_agent.content import ImageBlock
 from acp_agent.ids import CallId
+from acp_agent.models.anthropic_driver import AnthropicDriver
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -25,7 +27,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from tests.support.model_asking import ask, driver_for, gather
+from tests.support.model_asking import anthropic_provider, ask, driver_for, gather
 from tests.support.model_server import ModelServer, answer
 
 LOOKBACK = 20  # blocks
@@ -92,6 +94,23 @@ async def test_every_request_of_five_turns_finds_the_one_before_it(
     assert len(server.requests) == 10
 
 
+async def test_another_service_that_speaks_the_api_finds_the_request_before(
+    server: ModelServer,
+) -> None:
+    provider = msgspec.structs.replace(anthropic_provider(server), id="company", name="Company")
+    driver = AnthropicDriver(provider)
+    server.otherwise = answer("Yes")
+    for messages in session(5):
+        await gather(driver.stream(ask(*messages, provider="company", tools=[TOOL])))
+    await driver.aclose()
+    cache, before = Cache(), 0
+    for request in server.requests:
+        assert "cache_control" not in request.json  # it may not know that
+        found, whole = cache.read(request.json)
+        assert found == before
+        before = whole
+
+
 @pytest.mark.parametrize("api", ["anthropic", "bedrock"])
 async def test_another_session_finds_the_tools_and_the_system_prompt(
     server: ModelServer, api: str
@@ -107,13 +126,14 @@ async def test_another_session_finds_the_tools_and_the_system_prompt(
     assert cache.read(server.requests[1].json) == (2, 3)
 
 
-@pytest.mark.parametrize("api", ["bedrock", "vertex"])
+@pytest.mark.parametrize("api", ["anthropic", "bedrock", "vertex"])
+@pytest.mark.parametrize("calls", [9, 10, 15])
 async def test_a_step_of_many_calls_does_not_hide_the_request_before_it(
-    server: ModelServer, api: str
+    server: ModelServer, api: str, calls: int
 ) -> None:
     driver = driver_for(api, server)
     server.otherwise = answer("Yes")
-    for messages in session(2, calls_each=15):  # more blocks than a breakpoint looks back over
+    for messages in session(4, calls_each=calls):  # more blocks than a breakpoint looks back over
         await gather(driver.stream(ask(*messages, provider=api, tools=[TOOL])))
     await driver.aclose()
     cache, before = Cache(), 0
