@@ -9,7 +9,14 @@ import pytest
 
 from acp_agent.content import ResourceLinkBlock
 from acp_agent.errors import SessionBusyError, SessionError, SessionNotFoundError
-from acp_agent.events import AgentText, PermissionAsked, ToolEnded, TurnEnded, TurnStarted
+from acp_agent.events import (
+    AgentText,
+    PermissionAsked,
+    TitleChanged,
+    ToolEnded,
+    TurnEnded,
+    TurnStarted,
+)
 from acp_agent.permissions.contract import Gate
 from acp_agent.session import workbench as workbench_module
 from acp_agent.session.chosen import Chosen
@@ -153,3 +160,13 @@ async def test_closing_does_not_wait_for_what_would_be_prepared_later(
     async with asyncio.timeout(20):
         await desk.session.close()
     assert not desk.session._background
+
+
+async def test_nothing_is_written_to_a_closed_session_which_another_process_may_have(
+    desk: Desk,
+) -> None:
+    await desk.session.close()
+    before = await desk.journal()
+    with pytest.raises(SessionNotFoundError):
+        await desk.session.emit(TitleChanged(title="Too late"))
+    assert await desk.journal() == before

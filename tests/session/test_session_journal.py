@@ -186,3 +186,11 @@ async def test_pieces_of_sound_text_are_shown_one_by_one(bench: Bench) -> None:
     await bench.journal.write((text("a"), text("é")))
     assert bench.shown == [text("a"), text("é")]
     assert await bench.kept() == [text("aé")]
+
+
+async def test_what_is_written_after_the_journal_was_read_is_part_of_its_history(
+    bench: Bench,
+) -> None:
+    bench.journal.was_read([SessionStarted(cwd="/a")])
+    await bench.journal.write((title("new"),))
+    assert (await bench.journal.history())[1:] == [title("new")]

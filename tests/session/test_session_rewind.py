@@ -120,6 +120,15 @@ async def test_conversation_and_files_go_back_and_forth(
     assert files(desk) == after
 
 
+async def test_what_the_model_was_told_beside_the_users_words_it_is_told_again_after_going_back(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    await desk.say("/rewind 1 conversation")
+    await desk.say("Write another")
+    assert "Today is" in desk.words()[-1]
+
+
 async def test_after_a_restart_the_model_is_sent_the_same(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:

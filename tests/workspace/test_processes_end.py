@@ -160,6 +160,13 @@ async def test_a_daemon_ends_with_its_cancelled_command(home: Home) -> None:
     await until(lambda: not home.left())
 
 
+@linux
+async def test_a_daemon_ends_with_a_command_whose_time_is_over(home: Home) -> None:
+    result = await home.run("setsid sleep 100 & sleep 0.1; echo ready; sleep 100", timeout=1.0)
+    assert result.timed_out
+    await until(lambda: not home.left())
+
+
 async def test_closing_its_output_does_not_end_a_command_early(home: Home) -> None:
     result = await home.run("exec >&- 2>&-; sleep 0.2; exit 3")
     assert result.exit_code == 3
