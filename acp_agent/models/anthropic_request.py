@@ -14,12 +14,13 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.models import pictures
 from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
@@ -34,14 +35,19 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.openai_request import MAX_ANSWER, NO_PICTURE, chosen_level
+from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
 from acp_agent.models.providers import Provider
+
+_Show = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
 
 _CACHE: JsonObject = {"type": "ephemeral"}
 _REACH = 20  # blocks; so far back from a mark the API looks for what it has
 _MARKS = 2  # in the messages; a request may have four in all
 _OFF: JsonObject = {"type": "disabled"}
 _HIGHEST_TEMPERATURE = 1.0
+# Characters of base64. https://platform.claude.com/docs/en/build-with-claude/vision
+_LARGEST_PICTURE = 10 * 1024 * 1024
+_LARGEST_IN_CLOUDS = 5 * 1024 * 1024
 _LEAST_BUDGET = 1_024  # tokens, the API's own minimum
 _BUDGETS: dict[ThoughtLevel, int] = {
     "minimal": 1_024, "low": 4_096, "medium": 10_000, "high": 24_000,
@@ -58,7 +64,12 @@ def written(provider: Provider, request: ModelRequest) -> JsonObject:
     """The request; what is `msgspec.Raw` in it is JSON already."""
     limit = min(request.model.max_output, MAX_ANSWER)
     body: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
-    messages = _messages(request)
+    largest = _LARGEST_PICTURE if provider.platform is None else _LARGEST_IN_CLOUDS
+
+    def show(images: Sequence[ImageBlock]) -> list[JsonObject]:
+        return _images(images, vision=request.model.vision, largest=largest)
+
+    messages = _messages(request, show)
     body.update(_reasoning(request, limit, messages))
     if request.model.temperature is not None and body.get("thinking", _OFF) == _OFF:
         # Only this scale's own end is taken where the model thinks, and no more than it elsewhere.
@@ -127,11 +138,11 @@ def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
     return messages[-2]["content"][0]["type"] not in {"thinking", "redacted_thinking"}
 
 
-def _messages(request: ModelRequest) -> list[JsonObject]:
+def _messages(request: ModelRequest, show: _Show) -> list[JsonObject]:
     """The messages, those of one side in a row joined: the API wants the sides to alternate."""
     written: list[JsonObject] = []
     for message in request.messages:
-        role, blocks = _blocks(message, request)
+        role, blocks = _blocks(message, request, show)
         if not blocks:
             continue
         if written and written[-1]["role"] == role:
@@ -141,52 +152,53 @@ def _messages(request: ModelRequest) -> list[JsonObject]:
     return written
 
 
-def _blocks(message: Message, request: ModelRequest) -> tuple[str, list[JsonObject]]:
+def _blocks(message: Message, request: ModelRequest, show: _Show) -> tuple[str, list[JsonObject]]:
     if isinstance(message, UserSide):
-        return "user", _user(message, vision=request.model.vision)
+        return "user", _user(message, show)
     return "assistant", _model(message, request.model.provider, request.model.id)
 
 
-def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
+def _user(message: UserSide, show: _Show) -> list[JsonObject]:
     written: list[JsonObject] = []
     rest: list[JsonObject] = []
     for part in message.parts:
         match part:
             case ToolResult():
-                written.append(_result(part, vision=vision))
+                written.append(_result(part, show))
                 if part.failed and part.images:
                     # The API refuses a result that is an error and has more than text in it.
                     rest.append({"type": "text", "text": f"The pictures of {part.call}:"})
-                    rest.extend(_images(part.images, vision=vision))
+                    rest.extend(show(part.images))
             case UserText(text):
                 if text.strip():  # a block of white space is refused
                     rest.append({"type": "text", "text": text})
             case UserImage(image):
-                rest.extend(_images([image], vision=vision))
+                rest.extend(show([image]))
     return written + rest
 
 
-def _result(result: ToolResult, *, vision: bool) -> JsonObject:
+def _result(result: ToolResult, show: _Show) -> JsonObject:
     text = result.text if result.text.strip() else "(no output)"
     content: list[JsonObject] = [{"type": "text", "text": text}]
     written: JsonObject = {"type": "tool_result", "tool_use_id": result.call, "content": content}
     if result.failed:
         written["is_error"] = True
     else:
-        content.extend(_images(result.images, vision=vision))
+        content.extend(show(result.images))
     return written
 
 
-def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
-    if not vision:
-        return [{"type": "text", "text": NO_PICTURE} for _ in images]
-    return [
-        {
+def _images(images: Sequence[ImageBlock], *, vision: bool, largest: int) -> list[JsonObject]:
+    return pictures.written(
+        images,
+        vision=vision,
+        as_picture=lambda image: {
             "type": "image",
             "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
-        }
-        for image in images
-    ]
+        },
+        as_text=lambda text: {"type": "text", "text": text},
+        largest=largest,
+    )
 
 
 def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
