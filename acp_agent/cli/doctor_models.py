@@ -21,7 +21,8 @@ PROVIDER_SECONDS = 5.0
 
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which providers have a key, from where, and whether they answer."""
-    from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - only for this part
+    from acp_agent.cli.models import unlisted  # noqa: PLC0415 - only for this part
+    from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415 - likewise
 
     secrets = Secrets(paths.secrets_file, environ)
@@ -61,7 +62,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         meant = provider.platform is None or provider.key or provider.id in config.providers
         if provider.lacks is not None and meant:
             found.append(Finding("broken", f"{provider.id}: {told(provider.lacks)}"))
-    if not any(provider.key for provider in loaded.values()):
+    if not any(provider.key for provider in loaded.values()) and not unlisted(loaded):
         remedy = words("acp-agent login, or set a variable such as ANTHROPIC_API_KEY")
         found.append(Finding("missing", words("no provider has a key"), remedy))
     return found

@@ -317,6 +317,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         assert "openai/two" in ran.stdout
         assert "as in --model openai/one," in ran.stdout.splitlines()[-1]
         (model,) = parts["Model"]
+        assert not any("has a key" in found["what"] for found in parts["Providers"])
         assert model["remedy"] == "set `model` to one that acp-agent models lists"
         file = tmp_path / "agent" / "config.toml"
         file.parent.mkdir(exist_ok=True)
