@@ -58,7 +58,8 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     """What the catalog knows of a model. `id` is what the provider calls it.
 
     `tools` says whether its API takes tools, `tool_dialect` that it writes calls as text, and
-    `temperature` what it is told, None where that is left to its provider.
+    `temperature` what it is told, None where that is left to its provider. `later` are the prices
+    that hold from a day on (YYYY-MM-DD), in the place of `price`.
     """
 
     provider: str
@@ -72,6 +73,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     default_thought: ThoughtLevel | None = None
     reasoning: ReasoningControl = "none"
     price: Price | None = None
+    later: tuple[tuple[str, Price], ...] = ()
     tool_dialect: ToolDialect | None = None
     temperature: float | None = None
 

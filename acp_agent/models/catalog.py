@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +37,7 @@ class _CatalogFile(Struct, frozen=True, kw_only=True):
     unlisted_see: tuple[str, ...]
     like: dict[str, str]
     small: dict[str, str]
+    free: tuple[str, ...]
     models: tuple[_Entry, ...]
     bundled: tuple[_Entry, ...]
 
@@ -68,7 +69,7 @@ class Catalog:
         if not named:
             return None
         found = max(named, key=lambda info: len(info.id))
-        return structs.replace(found, provider=provider, id=model, price=None)
+        return structs.replace(found, provider=provider, id=model, price=None, later=())
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
         """US dollars that a request to a model would cost today, None where that is not known.
@@ -103,7 +104,8 @@ def unknown(provider: str, model: str) -> ModelInfo:
     the provider's own error is better than a refusal of ours that is wrong.
     """
     sees = provider in _file().unlisted_see
-    return ModelInfo(provider=provider, id=model, name=model, vision=sees)
+    price = Price(input=0, output=0) if provider in _file().free else None
+    return ModelInfo(provider=provider, id=model, name=model, vision=sees, price=price)
 
 
 def cost(info: ModelInfo, usage: Usage) -> float | None:
@@ -113,6 +115,8 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
     Reasoning is part of the output: every provider bills it so.
     """
     price = info.price
+    if info.later:  # an agent may run for weeks
+        price = _begun(info.later, _today()) or price
     if price is None:
         return None
     read = price.input if price.cache_read is None else price.cache_read
@@ -131,15 +135,19 @@ def _file() -> _CatalogFile:
     return msgspec.json.decode(data, type=_CatalogFile)
 
 
-def _price_on(entry: _Entry, day: str) -> Price | None:
-    """The price that holds on a day, written as YYYY-MM-DD."""
-    begun = [begin for begin in entry.later if begin <= day]
-    return entry.later[max(begun)] if begun else entry.price
+def _today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def _begun(later: Sequence[tuple[str, Price]], day: str) -> Price | None:
+    """The last price that holds on a day, of those that were announced for theirs."""
+    begun = [(begin, place) for place, (begin, _) in enumerate(later) if begin <= day]
+    return later[max(begun)[1]][1] if begun else None
 
 
 @cache
 def _shipped() -> tuple[ModelInfo, ...]:
-    today = time.strftime("%Y-%m-%d", time.gmtime())
+    today = _today()
     return tuple(_info(entry, today) for entry in _file().models)
 
 
@@ -149,6 +157,7 @@ def _bundled(ref: str) -> ModelInfo | None:
 
 
 def _info(entry: _Entry, day: str) -> ModelInfo:
+    later = tuple(entry.later.items())
     return ModelInfo(
         provider=entry.ref.partition("/")[0],
         id=entry.ref.partition("/")[2],
@@ -160,7 +169,8 @@ def _info(entry: _Entry, day: str) -> ModelInfo:
         thought_levels=entry.thought_levels,
         default_thought=entry.default_thought,
         reasoning=entry.reasoning,
-        price=_price_on(entry, day),
+        price=_begun(later, day) or entry.price,
+        later=later,
         tool_dialect=entry.tool_dialect,
     )
 
@@ -185,6 +195,7 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
         default_thought=info.default_thought if info.default_thought in levels else None,
         reasoning=reasoning,
         price=info.price if change.price is None else _price(change.price),
+        later=info.later if change.price is None else (),
         temperature=change.temperature,
     )
 

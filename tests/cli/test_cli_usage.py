@@ -104,10 +104,10 @@ def test_days_before_the_asked_for_are_left_out(tmp_path: Path) -> None:
 
 
 def test_requests_without_a_known_price_are_marked(tmp_path: Path) -> None:
-    keep(tmp_path, NOON, took("local/own", cost=None), took())
+    keep(tmp_path, NOON, took("mine/own", cost=None), took())
     done = acp_agent(tmp_path, "usage", "--by", "model")
     assert "+?: there is no known price for 1 of the requests" in done.stdout
-    assert next(row.split()[-1] for row in done.stdout.splitlines() if "local/own" in row) == "?"
+    assert next(row.split()[-1] for row in done.stdout.splitlines() if "mine/own" in row) == "?"
 
 
 def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
@@ -127,10 +127,10 @@ def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
 def test_a_price_that_was_not_kept_is_todays(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "config.toml").write_text(
-        '[models."local/own"]\nprice = { input = 1.0, output = 10.0 }\n'
+        '[models."mine/own"]\nprice = { input = 1.0, output = 10.0 }\n'
     )
-    keep(tmp_path, NOON, took("local/own", cost=None))
-    assert table(tmp_path, "--by", "model")["local/own"][-1] == "0.0020"
+    keep(tmp_path, NOON, took("mine/own", cost=None))
+    assert table(tmp_path, "--by", "model")["mine/own"][-1] == "0.0020"
 
 
 def test_json_has_every_number_and_the_currency(tmp_path: Path) -> None:

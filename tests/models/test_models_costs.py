@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from acp_agent.config.types import ModelConfig, PriceConfig
 from acp_agent.events import Usage
 from acp_agent.models import (
     anthropic_events,
@@ -235,6 +236,30 @@ def test_an_announced_price_holds_from_its_day_on(
     price = Catalog({}).get("gemini", "gemini-4-argon").price
     assert price is not None
     assert price.input == dollars
+
+
+def test_a_price_begins_with_its_day_also_for_an_agent_that_runs_since_before(
+    today: pytest.MonkeyPatch,
+) -> None:
+    days = ["2026-11-30"]
+    today.setattr("acp_agent.models.catalog.time.strftime", lambda *_: days[-1])
+    catalog._shipped.cache_clear()
+    info = Catalog({}).get("gemini", "gemini-4-argon")
+    usage = Usage(input=MILLION)
+    assert catalog.cost(info, usage) == 2
+    days.append("2026-12-01")
+    assert catalog.cost(info, usage) == 4
+    own = Catalog({info.ref: ModelConfig(price=PriceConfig(input=1, output=1))})
+    assert own.cost_now(info.ref, usage) == 1
+
+
+def test_a_model_of_ones_own_server_costs_nothing_unless_it_is_given_a_price() -> None:
+    usage = Usage(input=MILLION, output=MILLION)
+    assert Catalog({}).cost_now("local/qwen3:8b", usage) == 0
+    assert Catalog({}).cost_now("mine/qwen3:8b", usage) is None
+    priced = ModelConfig(price=PriceConfig(input=1, output=2))
+    assert Catalog({"local/big": priced}).cost_now("local/big", usage) == 3
+    assert Catalog({"local/big": ModelConfig(window=9_000)}).cost_now("local/big", usage) == 0
 
 
 def test_every_listed_price_is_one_that_can_be() -> None:
