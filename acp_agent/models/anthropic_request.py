@@ -48,6 +48,8 @@ _HIGHEST_TEMPERATURE = 1.0
 # Characters of base64. https://platform.claude.com/docs/en/build-with-claude/vision
 _LARGEST_PICTURE = 10 * 1024 * 1024
 _LARGEST_IN_CLOUDS = 5 * 1024 * 1024
+# These refuse reasoning without a signature; others that speak the API sign none.
+_SIGNING = frozenset({"anthropic", "bedrock", "vertex"})
 _LEAST_BUDGET = 1_024  # tokens, the API's own minimum
 _BUDGETS: dict[ThoughtLevel, int] = {
     "minimal": 1_024, "low": 4_096, "medium": 10_000, "high": 24_000,
@@ -220,8 +222,8 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                         "input": msgspec.Raw(as_object(part.arguments).encode()),
                     }
                 )
-    if all(block["type"] in {"thinking", "redacted_thinking"} for block in written):
-        return []  # only reasoning: the API refuses an answer that ends with it
+    while written and written[-1]["type"] in {"thinking", "redacted_thinking"}:
+        written.pop()  # the API refuses an answer that ends with its reasoning
     return written
 
 
@@ -231,4 +233,7 @@ def _thought(thought: AnswerThought, provider: str, model: str) -> list[JsonObje
         return []
     if seal.get("type") == "redacted_thinking":
         return [{"type": "redacted_thinking", "data": seal.get("data", "")}]
-    return [{"type": "thinking", "thinking": thought.text, "signature": seal.get("signature", "")}]
+    signature = seal.get("signature", "")
+    if not signature and provider in _SIGNING:
+        return []  # the answer was cut off in it
+    return [{"type": "thinking", "thinking": thought.text, "signature": signature}]

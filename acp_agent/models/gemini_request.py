@@ -44,7 +44,7 @@ _BUDGETS: dict[ThoughtLevel, int] = {
 # Gemini has no more than these; the catalog offers of each model what it knows.
 _LEVELS: dict[ThoughtLevel, str] = {
     "off": "minimal", "minimal": "minimal", "low": "low", "medium": "medium",
-    "high": "high", "xhigh": "high", "max": "high",
+    "high": "high", "xhigh": "xhigh", "max": "xhigh",
 }  # fmt: skip
 
 

@@ -302,6 +302,26 @@ def test_an_answer_of_reasoning_alone_is_left_out(api: Api) -> None:
     assert "assistant" not in {m["role"] for m in decoded(api, request)["messages"]}
 
 
+@pytest.mark.parametrize(
+    ("place", "sent"), [("anthropic", ["text"]), ("zhipu", ["thinking", "text"])]
+)
+def test_anthropic_gets_no_reasoning_that_an_answer_was_cut_off_in(
+    place: str, sent: list[str]
+) -> None:
+    unsigned = {"type": "thinking", "signature": "", "model": "scripted-model"}
+    signed = {"type": "thinking", "signature": "s", "model": "scripted-model"}
+    answered = (
+        AnswerThought(text="Hm", provider=place, seal=unsigned),
+        AnswerText("I look."),
+        AnswerThought(text="Then", provider=place, seal=signed),
+        AnswerThought(text="And", provider=place, seal=unsigned),
+    )
+    history = (UserSide((UserText("Hello"),)), ModelSide(answered), UserSide((UserText("Go on"),)))
+    request = ask(*history, provider=place)
+    told = decoded("anthropic", request)["messages"][1]["content"]
+    assert [block["type"] for block in told] == sent
+
+
 def test_anthropic_gets_no_empty_text() -> None:
     said = UserSide((UserText("  \n"), ToolResult(call=CallId("call_1"), text="")))
     request = ask(HISTORY[0], HISTORY[1], said, provider="anthropic")
