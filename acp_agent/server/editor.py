@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask, Choice
     from acp_agent.server.link import ClientLink
-    from acp_agent.server.session_requests import Asked
+    from acp_agent.server.session_requests import Requester
     from acp_agent.server.trace_context import TraceContext
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
@@ -54,7 +54,7 @@ class ClientEditor(ABC):
         """The way to the client."""
         return self.link.connection
 
-    def asks(self, session: SessionId) -> Asked:
+    def asks(self, session: SessionId) -> Requester:
         """The way to the client for what a session asks, in this turn and in later ones."""
         from acp_agent.server.session_requests import SessionRequests  # noqa: PLC0415 - for prompts
 

@@ -46,8 +46,8 @@ class SessionRequests:
         return await self._connection.request(method, params, timeout=timeout, late=late)
 
 
-# What requests can be sent to, in a session's name or outside of any.
-Asked = Connection | SessionRequests
+# What sends requests to the client, in a session's name or outside of any.
+Requester = Connection | SessionRequests
 
 
 async def users_answer(asking: Awaitable[R]) -> R:

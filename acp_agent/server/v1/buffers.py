@@ -7,7 +7,7 @@ from pathlib import Path
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
 from acp_agent.server.client import ClientProfile
-from acp_agent.server.session_requests import Asked
+from acp_agent.server.session_requests import Requester
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import FS_READ_TEXT_FILE, FS_WRITE_TEXT_FILE
@@ -18,7 +18,7 @@ ANSWER_SECONDS = 30.0  # an editor that takes longer for a file will not answer 
 class ClientBuffers:
     """`EditorBuffers` of one session over the connection."""
 
-    def __init__(self, connection: Asked, session: SessionId, client: ClientProfile) -> None:
+    def __init__(self, connection: Requester, session: SessionId, client: ClientProfile) -> None:
         self._connection = connection
         self._session = session
         self.can_read = client.reads_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.elicitation import Said, users_response
-from acp_agent.server.session_requests import Asked
+from acp_agent.server.session_requests import Requester
 from protocol.codec import typed_json
 from protocol.jsonrpc.connection import Connection
 from protocol.v1 import types as acp
@@ -45,7 +45,7 @@ def page_request_outside(page: Page, request: acp.RequestId) -> acp.ElicitationU
 
 
 async def elicit(
-    client: Asked, request: acp.ElicitationFormMode | acp.ElicitationUrlMode
+    client: Requester, request: acp.ElicitationFormMode | acp.ElicitationUrlMode
 ) -> Response | None:
     """Ask and wait as long as whoever asks does; see `users_response`."""
     schema = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
-from acp_agent.server.session_requests import Asked
+from acp_agent.server.session_requests import Requester
 from acp_agent.workspace.contract import CommandResult
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
@@ -32,7 +32,7 @@ class ClientTerminals:
         session: gives the session in whose calls the terminals are shown.
     """
 
-    def __init__(self, connection: Asked, session: Callable[[], SessionId]) -> None:
+    def __init__(self, connection: Requester, session: Callable[[], SessionId]) -> None:
         self._connection = connection
         self._session = session
         self._releasing: set[asyncio.Task[None]] = set()
