@@ -18,6 +18,11 @@ DefinitionModel = Annotated[
     str, Meta(pattern=r"^(small$(?!\n)|[^/\s]+/\S)", examples=["small", "openai/gpt-5-mini"])
 ]
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
+# A line of a menu: something is to be seen, and nothing breaks it.
+MenuName = Annotated[
+    str,
+    Meta(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$(?!\n)", examples=["Coder Large"]),
+]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
 ProviderName = Annotated[str, Meta(pattern=r"^[^/\s]+$(?!\n)", examples=["company"])]
 VariableName = Annotated[
@@ -73,7 +78,7 @@ class PriceConfig(_Table, frozen=True, kw_only=True):
 class ModelConfig(_Table, frozen=True, kw_only=True):
     """What to change in, or add to, the catalog's entry of a model."""
 
-    name: str | None = None
+    name: MenuName | None = None
     window: Annotated[
         Annotated[int, Meta(ge=1_000, le=100_000_000)] | None,
         Meta(description="Context window in tokens."),

@@ -148,6 +148,11 @@ MISTAKES = {
         "[providers.bedrock]\nregion = 'Frankfurt am Main'",
         (":2:", 'wrong form; write it like "eu-central-1"'),
     ),
+    "a name of two lines": (
+        "[models.'a/b']\nname = 'x'\n[models.'a/c']\nname = \"x\\n\"",
+        (":4:", 'write it like "Coder Large"'),
+    ),
+    "a name that nobody sees": ("[models.'a/b']\nname = ' '", (":2:", 'like "Coder Large"')),
     "text without quotes": ("a = 1\nmode = plan", (":2:", "not TOML", "text goes in quotes")),
     "a table twice": (
         "[limits]\nretries = 1\n[limits]\nloop_ask = 2\n",
