@@ -19,6 +19,8 @@ CallId = NewType("CallId", str)
 _lock = threading.Lock()
 _last = (0, 0)
 
+_REWIND = "rew_"
+
 
 def _time_ordered() -> str:
     global _last  # noqa: PLW0603 - the clock's last tick is one for the whole process
@@ -60,7 +62,12 @@ def new_checkpoint_id() -> str:
 
 def new_rewind_id() -> str:
     """A new rewind's id."""
-    return f"rew_{_time_ordered()}"
+    return f"{_REWIND}{_time_ordered()}"
+
+
+def is_rewind_id(name: str) -> bool:
+    """Whether an id of ours is that of a rewind."""
+    return name.startswith(_REWIND)
 
 
 def new_compaction_id() -> str:

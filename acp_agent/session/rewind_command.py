@@ -74,21 +74,25 @@ def _list(points: list[Point], not_kept: NotKept, words: Words) -> str:
 
 
 def _line(point: Point, words: Words) -> str:
+    about = [] if point.current else [words("taken back")]
+    if point.files:
+        about.append(words("files are kept"))
+    more = words(" ({about})", about=words(", ").join(about)) if about else ""
+    return f"- **{point.number}** {_name(point, words)}{more}"
+
+
+def _name(point: Point, words: Words) -> str:
     names: dict[Kind, str] = {
         "message": words("“{title}”", title=point.title),
         "rewind": words("back to before “{title}”", title=point.title),
         "restore": words("before {title}", title=point.title),
     }
-    about = [] if point.current else [words("taken back")]
-    if point.files:
-        about.append(words("files are kept"))
-    more = words(" ({about})", about=words(", ").join(about)) if about else ""
-    return f"- **{point.number}** {names[point.kind]}{more}"
+    return names[point.kind]
 
 
 def _preview(back: Back, words: Words) -> str:
-    number, title = back.point.number, back.point.title
-    lines = [words("Going back to before {number}, “{title}”:", number=number, title=title)]
+    number, name = back.point.number, _name(back.point, words)
+    lines = [words("Going back to before {number}, {point}:", number=number, point=name)]
     if not back.point.files:
         lines.append(words("- no files are kept for this point: they stay as they are"))
     elif not back.files.changes:
@@ -138,10 +142,9 @@ def _result(back: Back, words: Words) -> str:
     if back.what != "files":
         lines.append(
             words(
-                "The conversation is as it was before {number}, “{title}”. You still see all of "
-                "it.",
+                "The conversation is as it was before {number}, {point}. You still see all of it.",
                 number=back.point.number,
-                title=back.point.title,
+                point=_name(back.point, words),
             )
         )
     if back.files.replaced:

@@ -91,6 +91,11 @@ async def test_points_are_listed_tried_and_gone_back_to(
     await ask(client, RESTORE, sessionId=session, pointId=rewind, what="both")  # the undo
     assert (project / "a").read_text() == "2\n"
     await client.say(session, "Fourth")
+    told = str(client.wire.updates(session))
+    once = 0 if version == 1 else 1  # version 1 has no updates for what is said between turns
+    assert told.count("went back to before “Second”") == once
+    assert told.count("went back to before the return to “Second”") == once
+    assert told.count("What was taken back then is sent to the model again") == once
     sent = str(model_server.requests[-1].json["messages"])
     assert "Second" in sent
     assert "Third" not in sent

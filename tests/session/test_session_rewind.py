@@ -129,6 +129,18 @@ async def test_what_the_model_was_told_beside_the_users_words_it_is_told_again_a
     assert "Today is" in desk.words()[-1]
 
 
+async def test_an_undo_says_that_it_goes_back_to_before_the_rewind(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    await desk.say("/rewind 2 both")
+    await desk.say("/rewind 3")
+    name = "before 3, back to before “Change one”"
+    assert f"Going back to {name}:" in desk.editor.of(AgentText)[-1].text
+    await desk.say("/rewind 3 both")
+    assert f"The conversation is as it was {name}." in desk.editor.of(AgentText)[-1].text
+
+
 async def test_after_a_restart_the_model_is_sent_the_same(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
