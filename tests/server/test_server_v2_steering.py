@@ -59,6 +59,25 @@ async def test_words_said_while_the_user_is_asked_wait_for_no_answer_and_do_not_
     assert "use tabs" in json.dumps(messages(model_server)[-1])
 
 
+@pytest.mark.covers("P9", "P11", "P6")
+async def test_a_command_answered_while_the_user_is_asked_is_work_and_the_question_stays(
+    opened_v2: OpenV2, model_server: ModelServer
+) -> None:
+    model_server.add(answer(WRITE))
+    client, session = await opened_v2(permission="never")
+    await client.said(client.post_prompt(session, "write"))
+    await client.expect_view(session, lambda view: view.state == "requires_action")
+    await client.said(client.post_prompt(session, "/mode plan"))
+    await client.said(client.post_prompt(session, "/compact"))
+    await client.expect_view(session, lambda view: "will be summed up" in view.text())
+    assert "(current)" in client.view(session).text()
+    await client.expect_view(session, lambda view: view.state == "requires_action")
+    between = ["running", "requires_action"]
+    assert states(client, session) == [*between, *between, *between]
+    client.cancel(session)
+    await client.expect_view(session, lambda view: view.state == "idle")
+
+
 @pytest.mark.covers("P9", "P11")
 async def test_a_command_of_the_agents_own_is_answered_while_the_model_goes_on(
     opened_v2: OpenV2, model_server: ModelServer

@@ -59,6 +59,15 @@ class Activity:
         """The model is asked."""
         return self._changed()
 
+    def beside(self, told: acp.SessionUpdate) -> Sequence[acp.SessionUpdate]:
+        """Something is told by the agent, which goes on for as long as that, whoever it waits for.
+
+        So it answers a command of its own while a call waits for the user.
+        """
+        if self._told != "requires_action":
+            return [told]
+        return [self._update("running"), told, self._as_told()]
+
     def ends(self, event: TurnEnded | None) -> Sequence[acp.SessionUpdate]:
         """The turn ended; None: it was cut off. Nothing where its end was told before."""
         self._running = False

@@ -61,7 +61,7 @@ class Projector:
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
-            AgentText: _answer,
+            AgentText: self._answer,
             AgentThought: _thought,
             ToolOutput: self._calls.output,
             UserMessage: _user,
@@ -104,6 +104,11 @@ class Projector:
     def cut_off(self) -> Sequence[acp.SessionUpdate]:
         """The updates that end what was shown as under way."""
         return [*self._calls.cut_all(), *self.activity.ends(None)]
+
+    def _answer(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
+        return self.activity.beside(
+            acp.AgentMessageChunk(message_id=event.message, content=text(event.text))
+        )
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
         return [*self.activity.works(event.call), *self._calls.started(event)]
@@ -148,10 +153,6 @@ class Projector:
 def _user(event: UserMessage) -> Sequence[acp.SessionUpdate]:
     content = [to_acp(block) for block in event.content]
     return [acp.UserMessage(message_id=event.message, content=content)]
-
-
-def _answer(event: AgentText) -> Sequence[acp.SessionUpdate]:
-    return [acp.AgentMessageChunk(message_id=event.message, content=text(event.text))]
 
 
 def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:
