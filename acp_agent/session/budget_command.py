@@ -13,6 +13,7 @@ from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
+    from acp_agent.session.spending import Spending
 
 _AMOUNT = re.compile(
     r"(?P<dollar>\$)?\s*(?P<number>(?:\d{1,12}|\d{1,3}(?:[,_]\d{3}){1,3})(?:\.\d{1,12})?)\s*"
@@ -85,7 +86,7 @@ async def _shown(session: Session) -> str:
         if scope == "turn" and not spent.tokens:  # of commands, which ask no model
             spent = session.state.spent_before
         unpriced = unpriced or bool(spent.unpriced)
-        parts = [words("{count} tokens", count=f"{spent.tokens:,}"), dollars(spent.cost)]
+        parts = [words("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
         for place, unit in enumerate(UNITS):
             limit = limits.get((scope, unit))
             if limit is not None:
@@ -95,6 +96,13 @@ async def _shown(session: Session) -> str:
     if unpriced:
         lines += ["", words.told(NO_PRICE)]
     return "\n".join([*lines, "", _how(words)])
+
+
+def _money(spent: Spending) -> str:
+    """US dollars, and a question mark where some of them are not known."""
+    if not spent.unpriced:
+        return dollars(spent.cost)
+    return f"{dollars(spent.cost)} +?" if spent.cost else "?"
 
 
 def _how(words: Words) -> str:

@@ -124,6 +124,9 @@ async def test_requests_without_a_known_price_count_as_tokens_and_the_user_is_to
         assert NO_PRICE in notices(desk)
         assert await desk.say("Go") == "max_turn_requests"
         assert notices(desk).count(NO_PRICE) == 1
+        await desk.say("/budget")
+        assert "- This session: 6,100 tokens of 10,000 tokens, ? of $0.0010" in spoken(desk)
+        assert NO_PRICE in spoken(desk)
 
 
 async def test_side_requests_count_and_are_not_made_beyond_a_budget(
