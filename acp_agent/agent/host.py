@@ -78,6 +78,11 @@ class TurnHost(Protocol):
         ...
 
     @property
+    def is_prompted(self) -> bool:
+        """Whether the user answers with the next prompt what they are asked in words."""
+        ...
+
+    @property
     def mode(self) -> Mode:
         """The permission mode as it is now; the user may switch it at any moment."""
         ...

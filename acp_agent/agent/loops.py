@@ -32,9 +32,13 @@ async def heed_loops(host: TurnHost) -> StopReason | None:
         case "asked":
             return await _ask(host, loop, noticed)
         case _:
-            why = f"{_described(loop)} The turn was ended for that. Say how to go on."
-            await host.emit(noticed, *spoken(host.words.told(why)))
-            return "max_turn_requests"
+            return await _end(host, loop, noticed)
+
+
+async def _end(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason:
+    why = f"{_described(loop)} The turn was ended for that. Say how to go on."
+    await host.emit(noticed, *spoken(host.words.told(why)))
+    return "max_turn_requests"
 
 
 async def _ask(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason | None:
@@ -49,13 +53,15 @@ async def _ask(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason |
         ),
     )
     answer = await host.ask_question(loop.call, question)
+    if answer is None and not host.is_prompted:
+        return await _end(host, loop, noticed)
     if answer is None:  # this editor shows no forms
         how = words("Say so, or say what to do instead.")
         await host.emit(noticed, *spoken(f"{text} {how}"))
         return "end_turn"
     if answer.declined or answer.text == stop:
         await host.emit(_with(noticed, decision="stop"), *spoken(words(STOPPED)))
-        return "end_turn"
+        return "end_turn" if host.is_prompted else "max_turn_requests"
     if answer.text == go_on:
         await host.emit(_with(noticed, decision="go_on"))
         return None

@@ -91,6 +91,11 @@ class SessionHost:
         return self.owner.state.loops
 
     @property
+    def is_prompted(self) -> bool:
+        """It is the user's own conversation."""
+        return True
+
+    @property
     def mode(self) -> Mode:
         """The permission mode as it is now."""
         return self.owner.mode

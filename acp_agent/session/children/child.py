@@ -102,6 +102,11 @@ class ChildHost(SessionHost):
         return self._loops
 
     @property
+    def is_prompted(self) -> bool:
+        """Nobody says anything to a child but its task."""
+        return False
+
+    @property
     def workspace(self) -> Workspace:
         """What the child's tools may touch: all that its parent's may."""
         return self._workspace

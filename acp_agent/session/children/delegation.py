@@ -38,7 +38,10 @@ BROKE = "It broke by a fault of the program's; the log has the details."
 NOTHING_SAID = "The agent ended without an answer."
 _CUT_SHORT: dict[StopReason | None, str] = {
     "max_tokens": "[Its answer was cut off: it became too long for its model.]",
-    "max_turn_requests": "[It was stopped before it was done: a limit or a budget was reached.]",
+    "max_turn_requests": (
+        "[It was stopped before it was done: it reached a limit or a budget, or went round in "
+        "circles.]"
+    ),
     "refusal": "[Its model refused to go on.]",
 }
 

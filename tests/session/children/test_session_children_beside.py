@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.agent.loops import STOP
 from acp_agent.events import NoticeShown, ToolEnded
+from acp_agent.tools.base import Answer
 from tests.session.agent_and_skill import TASK, write_agent
 from tests.session.children_at_work import works
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -81,4 +83,29 @@ async def test_what_an_agent_said_before_a_limit_ended_it_is_not_lost(
     await desk.say("Go")
     (ended,) = desk.editor.of(ToolEnded)
     assert ended.result.startswith("The port is 4711.")
+    assert "stopped before it was done" in ended.result
+
+
+async def test_an_agent_that_goes_round_in_circles_is_stopped_and_the_model_is_told(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    look = Call("list", {"path": "."})
+    model_server.add(answer(TASK), answer("I look.", look), *[answer(look)] * 4, answer("Done."))
+    assert await desk.say("Go") == "end_turn"
+    assert len(model_server.requests) == 7  # nobody could answer a question in words
+    (ended,) = desk.editor.of(ToolEnded)
+    assert ended.result.startswith("I look.")
+    assert "stopped before it was done" in ended.result
+
+
+async def test_an_agent_that_the_user_stops_in_a_loop_did_not_finish(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    look = Call("list", {"path": "."})
+    model_server.add(answer(TASK), answer("I look.", look), *[answer(look)] * 4, answer("Done."))
+    desk.editor.answer = Answer(text=STOP)
+    assert await desk.say("Go") == "end_turn"
+    (ended,) = desk.editor.of(ToolEnded)
     assert "stopped before it was done" in ended.result
