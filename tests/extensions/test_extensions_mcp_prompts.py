@@ -51,6 +51,21 @@ async def test_prompts_are_offered_as_commands_beside_those_of_the_agent(
     assert "help" in commands
 
 
+async def test_a_prompt_is_repeated_with_its_arguments_or_says_what_it_lacks(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    running, session = await with_servers(program("prompts"))
+    await commands_with(running, session, "memo:review")
+    model_server.otherwise = answer("Done.")
+    await running.prompt(session, "/loop 3 /memo:review")
+    assert "needs path" in running.text(session)
+    assert model_server.requests == []
+    await running.prompt(session, "/loop 2 /memo:review a.py the tests")
+    assert len(model_server.requests) == 2
+    said = [str(one["content"]) for one in messages(model_server) if one["role"] == "user"]
+    assert ["Review a.py, focus on the tests." in one for one in said][-2:] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
