@@ -27,6 +27,7 @@ class SseDecoder:
         self._limit = limit
         self._line: list[bytes] = []  # the pieces of the line that has no end yet
         self._data: list[bytes] = []  # the data lines of the event that has no end yet
+        self._data_size = 0  # with an end for each line
         self._size = 0
         self._after_cr = False
         self._begun = False
@@ -58,9 +59,9 @@ class SseDecoder:
                 self._take(line)
             elif self._data:
                 complete.append(b"\n".join(self._data))
-                self._data = []
+                self._data, self._data_size = [], 0
         self._size = 0
-        self._grow(sum(map(len, self._line)) + sum(map(len, self._data)))
+        self._grow(sum(map(len, self._line)) + self._data_size)
         return complete
 
     def end(self) -> list[bytes]:
@@ -71,7 +72,7 @@ class SseDecoder:
         if self._line:
             self._take(b"".join(self._line))
         left = [b"\n".join(self._data)] if self._data else []
-        self._line, self._data, self._size = [], [], 0
+        self._line, self._data, self._data_size, self._size = [], [], 0, 0
         return left
 
     def _take(self, line: bytes) -> None:
@@ -79,7 +80,9 @@ class SseDecoder:
             self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
         elif line == b"data":
             self._data.append(b"")
-        # Everything else is a comment, or a field that these APIs give no meaning.
+        else:
+            return  # a comment, or a field that these APIs give no meaning
+        self._data_size += len(self._data[-1]) + 1
 
     def _grow(self, size: int) -> None:
         self._size += size
