@@ -96,7 +96,11 @@ async def test_a_client_of_version_1_without_compactions_gets_a_line_and_the_usa
         for one in running.updates(session)
         if one["sessionUpdate"] == "agent_thought_chunk"
     ]
-    assert any("were summed up for the model" in text for text in thoughts)
+    told = [text.strip("\n_") for text in thoughts if "summed up for the model" in text]
+    assert told == [
+        "Earlier parts of the conversation are being summed up for the model …",
+        "Earlier parts of the conversation were summed up for the model.",
+    ]
 
 
 @pytest.mark.covers("P14")

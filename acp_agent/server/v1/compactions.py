@@ -21,9 +21,14 @@ def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
     )
 
 
-def compaction_line(event: CompactionChanged, words: Words) -> str | None:
-    """A line for a client that shows no compactions; None where there is nothing to say yet."""
+def compaction_line(event: CompactionChanged, words: Words, *, live: bool) -> str | None:
+    """A line for a client that shows no compactions; None where there is nothing to say.
+
+    That one goes on is told where it happens, for it may take a minute or more.
+    """
     match event.status:
+        case "in_progress" if live:
+            return words("Earlier parts of the conversation are being summed up for the model …")
         case "completed":
             return words("Earlier parts of the conversation were summed up for the model.")
         case "failed":

@@ -198,7 +198,7 @@ class Projector:
     def _compaction(self, event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
         if self._client.compactions:
             return [compaction_update(event)]
-        line = compaction_line(event, self._words)
+        line = compaction_line(event, self._words, live=not self._replay)
         return [] if line is None else [self._note("info", line, "")]
 
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
