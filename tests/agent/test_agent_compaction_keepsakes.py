@@ -165,6 +165,15 @@ def test_what_is_put_back_never_takes_more_than_the_room(
     assert added <= room * 1.25 + 100
 
 
+def test_of_very_many_names_as_many_are_put_back_as_there_is_room_for() -> None:
+    names = [f"src/module_{number:04}.py" for number in range(4_000)]
+    todos = [PlanEntry(content=f"Look at {name}") for name in names]
+    text = completed("", Keepsakes(words=(), todos=todos, files=names, names=names), 1_000)
+    assert text_tokens(text) <= 1_100
+    assert names[0] in text
+    assert names[-1] not in text
+
+
 @pytest.mark.parametrize("piece", ["-", "a-", "a/", "@", "~/.", "a.", "A_", "0a", "1:"])
 @pytest.mark.parametrize("end", ["", "+", "@", ":", "A", "\\"])
 def test_no_text_makes_the_search_for_names_slow(piece: str, end: str) -> None:

@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from types import AsyncGeneratorType
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from acp_agent.ids import CallId
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
+    Driver,
     Message,
     ModelInfo,
+    ModelRequest,
     ModelSide,
+    StreamEvent,
     ToolResult,
     UserSide,
     UserText,
@@ -28,7 +32,7 @@ from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.registry import Models
 from tests.models.dialect_reading import READ, TOOLS, WRITE, seen
 from tests.support.model_asking import Gathered, ask, gather, openai_provider
-from tests.support.model_server import Cut, ModelServer, answer
+from tests.support.model_server import Cut, ModelServer, Stall, answer
 
 HISTORY: list[Message] = [
     UserSide((UserText("Look at a.py"),)),
@@ -209,6 +213,29 @@ async def test_the_driver_of_a_model_with_a_dialect_reads_it() -> None:
     assert isinstance(chosen.driver(model), DialectDriver)
     assert isinstance(chosen.driver(structs.replace(model, tool_dialect=None)), OpenAIDriver)
     await chosen.aclose()
+
+
+async def test_closing_closes_the_stream_below_before_it_returns(server: ModelServer) -> None:
+    made: list[AsyncGeneratorType[Sequence[StreamEvent]]] = []
+    below = OpenAIDriver(openai_provider(server))
+
+    class Watched(Driver):
+        def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+            stream = below.stream(request)
+            assert isinstance(stream, AsyncGeneratorType)
+            made.append(stream)
+            return stream
+
+        async def aclose(self) -> None:
+            await below.aclose()
+
+    server.add(answer("Half", Stall()))
+    driver = DialectDriver(Watched())
+    stream = driver.stream(ask(model_tool_dialect="hermes"))
+    await anext(stream)
+    await stream.aclose()
+    assert made[0].ag_frame is None  # the generator has ended
+    await driver.aclose()
 
 
 def test_a_schema_can_only_be_asked_of_chat_completions() -> None:

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from acp_agent.config.words import words_in
 from acp_agent.content import TextBlock
 from acp_agent.events import AgentText, ConfigChanged, TitleChanged, TurnEnded, UserMessage
-from acp_agent.session.commands import COMMANDS, find_command
+from acp_agent.session.commands import COMMANDS, commands_in, find_command
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.open_session import Desk
 
@@ -123,6 +124,29 @@ async def test_a_command_is_answered_at_once_while_a_turn_runs_and_does_not_dist
     await desk.say("And?")
     assert desk.sent()[1]["content"] == "Half and half"
     assert "full" not in json.dumps(desk.sent()[:2])
+
+
+async def test_compact_said_into_a_turn_is_done_before_its_next_request_with_what_matters(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(
+        answer("Earlier."), answer("Half", stall, " and half"), answer("A summary."), answer("On.")
+    )
+    await desk.say("Remember port 4711. " * 500)
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText, 2)
+    await desk.begin("/compact the ports")
+    await desk.begin("Go on")
+    stall.release()
+    assert await turn.result() == "end_turn"
+    assert "the ports" in json.dumps(model_server.requests[2].json)
+    assert "A summary." in json.dumps(model_server.requests[3].json["messages"])
+
+
+def test_commands_in_another_language_have_hints_where_they_have_them_in_english() -> None:
+    for english, chinese in zip(COMMANDS, commands_in(words_in("zh")), strict=True):
+        assert (chinese.name, chinese.hint is None) == (english.name, english.hint is None)
 
 
 async def test_a_session_with_a_command_in_its_turn_is_still_a_conversation(

@@ -71,6 +71,11 @@ async def test_a_very_long_line_is_cut_and_says_so(user: ToolUser) -> None:
     assert outcome.text == f"1\t{'y' * 2_000} [… 500 more characters]\n2\tshort\n"
 
 
+async def test_a_line_that_just_fits_is_not_called_cut(user: ToolUser) -> None:
+    (user.folder / "min.js").write_text("y" * 2_000 + "\n")
+    assert (await user.call("read", path="min.js")).text == f"1\t{'y' * 2_000}\n"
+
+
 async def test_a_line_beyond_the_end_is_told_with_the_last_one(user: ToolUser) -> None:
     (user.folder / "a").write_text("one\n")
     with pytest.raises(ToolError, match="a ends with line 1; there is no line 5"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.content import TextBlock
+from acp_agent.content import TextBlock, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import (
     AgentText,
@@ -63,7 +63,7 @@ SESSION = [
 ]
 
 
-async def find(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> str:
+async def found(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> Outcome:
     async def journal() -> Sequence[Dated]:
         return [(NOON, event) for event in events]
 
@@ -71,12 +71,21 @@ async def find(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: o
     prepared = await tool.prepare(SessionSearchParams.model_validate(params))
     outcome: Outcome = await prepared.run(RecordedProgress())
     assert len(outcome.text.encode()) <= RESULT_LIMIT
-    return outcome.text
+    return outcome
+
+
+async def find(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: object) -> str:
+    return (await found(tmp_path, events, **params)).text
 
 
 async def test_a_passage_comes_with_its_turn_its_time_and_who_said_it(tmp_path: Path) -> None:
     text = await find(tmp_path, words="4711")
     assert text == "[turn 1, 2026-11-22 12:00, user]\nOur port is 4711."
+
+
+async def test_the_user_is_shown_what_was_found(tmp_path: Path) -> None:
+    outcome = await found(tmp_path, words="4711")
+    assert outcome.content == (text_part(f"```\n{outcome.text}\n```"),)
 
 
 async def test_more_and_rarer_words_come_first_whatever_their_case(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has
     assert command.file is not None
     assert str(command.file) in note
     assert command.file.read_text().startswith("1\n2\n3\n")
+    written = len("".join(f"{number}\n" for number in range(1, 100_001)))
+    assert note.startswith(f"[... {written - UNREAD_KEPT:,} characters are left out here")
     assert command.take() == ""
 
 

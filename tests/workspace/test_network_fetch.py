@@ -56,6 +56,15 @@ async def test_html_comes_as_markdown_with_absolute_links_and_without_scripts(
     assert not any(word in page.text for word in ("evil", "p{}", "base64", "<"))
 
 
+async def test_what_a_reader_of_a_page_does_not_see_is_left_out(server: Server) -> None:
+    hidden = ("noscript", "template", "svg", "iframe", "object")
+    parts = "".join(f"<{name}>unseen {name}</{name}>" for name in hidden)
+    server.pages["/"] = response(
+        f"<html><body>{parts}<p>Seen.</p></body></html>".encode(), "text/html"
+    )
+    assert (await fetch(server, "/")).text.strip() == "Seen."
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [

@@ -76,6 +76,14 @@ async def test_a_private_server_is_not_reached_by_any_name_or_address(server: Se
     assert server.requests == []
 
 
+async def test_a_refused_name_is_told_with_the_address_that_it_has(server: Server) -> None:
+    guarded = GuardedNetwork(resolve=Names(site_test=["10.1.2.3"]))
+    with pytest.raises(WorkspaceError, match=r"^site\.test \(10\.1\.2\.3\) is a private"):
+        await guarded.fetch("http://site.test/", limit=100, timeout=10)
+    with pytest.raises(WorkspaceError, match=r"^10\.1\.2\.3 is a private"):
+        await guarded.fetch("http://10.1.2.3/", limit=100, timeout=10)
+
+
 async def test_the_systems_own_name_for_this_machine_is_refused(server: Server) -> None:
     with pytest.raises(WorkspaceError, match="private or reserved"):
         await GuardedNetwork().fetch(f"http://localhost:{server.port}/", limit=100, timeout=10)

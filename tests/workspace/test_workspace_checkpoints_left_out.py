@@ -46,6 +46,15 @@ def test_ignored_files_are_neither_kept_nor_touched(kept: Checkpoints, root: Pat
     )
 
 
+def test_a_pattern_for_folders_ignores_no_file_of_that_name(kept: Checkpoints, root: Path) -> None:
+    put(root, {".gitignore": "build/\n", "build": "a file", "sub/build/out": "binary"})
+    checkpoint = kept.keep()
+    put(root, {"build": "changed", "sub/build/out": "other"})
+    assert kinds(kept.back(checkpoint)) == {"build": "modify"}
+    assert (root / "build").read_text() == "a file"
+    assert (root / "sub/build/out").read_text() == "other"
+
+
 def test_a_file_that_was_ignored_then_is_not_deleted(kept: Checkpoints, root: Path) -> None:
     put(root, {".gitignore": "local/\n", "local/notes": "mine", "a": "1"})
     checkpoint = kept.keep()
