@@ -22,9 +22,9 @@ def known_output(command: Command) -> str | None:
             escapes = escapes or "e" in rest[0]
             rest = rest[1:]
         text = " ".join(rest)
-        return decode_ansi_c(_OCTAL.sub(r"\\\1", text)) if escapes else text
+        return decode_ansi_c(_OCTAL.sub(r"\\\1", text), nul_ends=False) if escapes else text
     if name == "printf" and rest:
-        form = decode_ansi_c(rest[0])
+        form = decode_ansi_c(rest[0], nul_ends=False)
         if "%" not in form:
             return form
         values = iter(rest[1:])

@@ -114,8 +114,11 @@ def unescape_quoted(raw: str) -> str:
     return "".join(text)
 
 
-def decode_ansi_c(raw: str) -> str:
-    r"""The text of $'...' and of `printf`: \n, \x41, \101, \u00e9, \cA and the like decoded."""
+def decode_ansi_c(raw: str, *, nul_ends: bool = True) -> str:
+    r"""The text of $'...' and of `printf`: \n, \x41, \101, \u00e9, \cA and the like decoded.
+
+    A NUL ends the text of $'...'; of what is printed with one in it, a shell reads the rest.
+    """
     text: list[str] = []
     at = 0
     while at < len(raw):
@@ -140,8 +143,10 @@ def decode_ansi_c(raw: str) -> str:
             code = int(digits, 8 if octal else 16) if digits else 0
             if not digits:
                 text.append("\\" + letter)
+            elif code == 0 and nul_ends:
+                break
             elif code == 0:
-                break  # a NUL ends the string
+                continue
             else:
                 text.append(chr(code) if code <= 0x10FFFF else "\ufffd")
         else:
