@@ -69,6 +69,7 @@ class _Incomplete(Struct):
 
 
 class _Response(Struct):
+    output: list[_Item] | None = None
     usage: _Usage | None = None
     error: JsonObject | None = None
     incomplete_details: _Incomplete | None = None
@@ -155,7 +156,10 @@ class OpenAIResponsesDecoder:
                 if event.item is not None:
                     self._finish_item(event.output_index, event.item, events)
             case "completed" | "incomplete" | "failed" | "cancelled" as end:
-                self._finish(end, event.response or _Response())
+                response = event.response or _Response()
+                for index, item in enumerate(() if self._items else response.output or ()):
+                    self._finish_item(index, item, events)  # some services send all at the end
+                self._finish(end, response)
             case "error":
                 problem = event.error or {"code": event.code, "message": event.message}
                 self._fail(problem)

@@ -114,6 +114,18 @@ def test_numbers_that_are_written_as_text_are_understood() -> None:
     assert got.finished.usage.input == 12
 
 
+def test_an_answer_that_comes_only_at_its_end_is_read() -> None:
+    items = [
+        {"type": "message", "content": [{"type": "output_text", "text": "Hello."}]},
+        {"type": "function_call", "name": "read", "arguments": '{"path": "a"}'},
+    ]
+    whole = {"type": "response.completed", "response": {"output": items}}
+    got = read("openai_responses", {"type": "response.created"}, whole)
+    assert (got.text, got.calls) == ("Hello.", [("read", '{"path": "a"}')])
+    again = {"type": "response.completed", "response": {"output": items[:1]}}
+    assert read("openai_responses", HELLO, again).text == "Hello."
+
+
 def test_half_a_character_beside_a_call_costs_neither() -> None:
     half = (
         b'{"candidates":[{"content":{"parts":[{"text":"x\\ud83d"},'
