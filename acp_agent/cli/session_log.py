@@ -39,6 +39,8 @@ def recording(
     except ConfigError:
         config = Config()
     set_up_logging(paths, config, secrets.values)
+    if _log.isEnabledFor(logging.DEBUG):
+        _log.debug("%s", _start(paths, environ, flags))
     if flags.unknown:
         _log.info("unknown words on the command line: %s", " ".join(flags.unknown))
     trace = None if flags.trace is None else _trace(flags.trace, secrets)
@@ -48,6 +50,20 @@ def recording(
         if trace is not None:
             trace.close()
         logging.shutdown()
+
+
+def _start(paths: Paths, environ: Mapping[str, str], flags: ServeFlags) -> str:
+    """What a report of a fault needs to know of how the process was started."""
+    import platform  # noqa: PLC0415 - only where somebody looks for a fault
+
+    from acp_agent.cli.version import installed_version  # noqa: PLC0415 - likewise
+
+    own = sorted(name for name in environ if name.startswith("ACP_AGENT_"))
+    return (
+        f"started: acp-agent {installed_version()}, Python {platform.python_version()}, "
+        f"{platform.platform()}; configuration {paths.config_file}, data {paths.data_dir}; "
+        f"--model {flags.model or 'not given'}; variables set: {', '.join(own) or 'none'}"
+    )
 
 
 def _trace(file: str, secrets: Secrets) -> Trace:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.cli.log_file import open_log_file
+from tests.cli.cli_process import environment
 
 KEY = "a-key-of-no-known-form-0123456789"
 
@@ -68,6 +69,26 @@ def test_the_configured_level_is_for_our_own_records_only(tmp_path: Path) -> Non
     )
     assert len(log_lines(tmp_path)) == 1
     assert log_lines(tmp_path)[0].endswith("ours")
+
+
+@pytest.mark.parametrize(("level", "told"), [("debug", True), ("info", False)])
+def test_with_the_level_debug_the_log_says_how_the_agent_was_started(
+    tmp_path: Path, level: str, told: bool
+) -> None:
+    environ = environment(
+        tmp_path, {"ACP_AGENT_LOG_LEVEL": level, "ACP_AGENT_MODEL": f"openai/{KEY}"}
+    )
+    command = [sys.executable, "-m", "acp_agent", "--model", "demo/demo", "--acp"]
+    subprocess.run(
+        command, input=b"not JSON\n", capture_output=True, timeout=60, check=True, env=environ
+    )
+    lines = log_lines(tmp_path / "agent")
+    started = [line for line in lines if "started: acp-agent " in line]
+    assert len(started) == told
+    for line in started:
+        assert f"configuration {tmp_path / 'agent' / 'config.toml'}, " in line
+        assert "--model demo/demo; variables set: ACP_AGENT_HOME, ACP_AGENT_LOG_LEVEL, " in line
+    assert KEY not in "".join(lines)
 
 
 def test_the_file_and_its_folder_are_their_owners_alone(tmp_path: Path) -> None:
