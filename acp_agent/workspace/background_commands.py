@@ -52,6 +52,8 @@ class BackgroundCommand:
         self._ended_at: float | None = None
         self._unread = ""
         self._left_out = 0
+        self._awaited = ""  # what a line is to have in it
+        self._came = False  # whether one that had it was left out since
         self._file: Path | None = None
         self._running = asyncio.Event()
         self._news = asyncio.Event()
@@ -96,16 +98,23 @@ class BackgroundCommand:
         Returns:
             Whether such a line came.
         """
+        self._awaited, self._came = until, False
         try:
             async with asyncio.timeout(seconds):
                 while self.runs:
-                    if until and _has_line(self._unread, until):
+                    if self._has_come():
                         return True
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             pass
-        return bool(until) and _has_line(self._unread, until)
+        finally:
+            came, self._awaited = self._has_come(), ""
+        return came
+
+    def _has_come(self) -> bool:
+        """Whether the line came that is awaited."""
+        return bool(self._awaited) and (self._came or _has_line(self._unread, self._awaited))
 
     def stop(self, *, by_call: bool = False) -> None:
         """Ask it to end; its end tells what became of it. `by_call`: a call of the model's asks."""
@@ -124,6 +133,7 @@ class BackgroundCommand:
         self._file = file or self._file
         self._unread += readable(text)
         if len(self._unread) > UNREAD_LIMIT:
+            self._came = self._has_come()
             self._left_out += len(self._unread) - UNREAD_KEPT
             self._unread = self._unread[-UNREAD_KEPT:]
         self._news.set()

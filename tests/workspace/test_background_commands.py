@@ -97,6 +97,16 @@ async def test_waiting_ends_with_a_line_that_matches(
     assert command.runs
 
 
+async def test_a_line_that_is_awaited_is_seen_however_much_comes_behind_it() -> None:
+    command = BackgroundCommand("1", "call", "npm run build")
+    waiting = asyncio.create_task(command.wait(20, "on port"))
+    await asyncio.sleep(0)
+    command.wrote("on port 8080\n" + "a warning\n" * 10_000, None)
+    command.wrote("a warning\n" * 10_000, None)
+    assert await waiting
+    assert not await command.wait(0.01, "on port")  # the next one waits for another
+
+
 async def test_no_more_commands_are_started_than_may_run(
     processes: LocalProcesses, tmp_path: Path
 ) -> None:
