@@ -24,6 +24,7 @@ from acp_agent.events import UserMessage
 from acp_agent.ids import MessageId, new_message_id
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.commands import FoundCommand, find_command
+from acp_agent.session.definitions import PREFIX
 from acp_agent.session.notes import Notes
 from acp_agent.session.turn import Turn
 
@@ -170,9 +171,9 @@ class Prompter:
     async def _skills(
         self, name: str, rest: str, content: Sequence[ContentBlock]
     ) -> FoundCommand | None:
-        if not self._session.extensions.definitions.there:
+        if not name.startswith(PREFIX):
             return None
-        from acp_agent.session.skill_command import skill_command  # noqa: PLC0415 - where any are
+        from acp_agent.session.skill_command import skill_command  # noqa: PLC0415 - where one is named
 
         return await skill_command(self._session, name, rest, content)
 

@@ -68,7 +68,11 @@ class Repetition:
             stop = await run_turn(host)
             if stop != "end_turn" or self.finished or host.context.awaits_answer:
                 return stop
-        ending = words("The loop ended after {rounds} rounds.", rounds=self._rounds)
+        ending = (
+            words("The loop ended after one round.")
+            if self._rounds == 1
+            else words("The loop ended after {rounds} rounds.", rounds=self._rounds)
+        )
         await host.emit(*aside(ending))
         return stop
 

@@ -100,13 +100,22 @@ async def test_a_command_of_the_agents_own_is_not_repeated_and_not_done(
     assert desk.session.model.ref == "openai/gpt-5"
 
 
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("prompt", ["/skill:nothing", "/loop 3 /skill:nothing"])
 async def test_a_skill_that_is_not_there_is_told_and_not_sent(
-    desk: Desk, model_server: ModelServer
+    desk: Desk, model_server: ModelServer, prompt: str, others: bool
 ) -> None:
-    write_skill(desk.folder)
-    await desk.say("/loop 3 /skill:nothing")
+    if others:
+        write_skill(desk.folder)
+    await desk.say(prompt)
     assert "There is no skill 'nothing'" in said_by_the_agent(desk)
     assert model_server.requests == []
+
+
+async def test_a_loop_of_one_round_is_no_plural(desk: Desk, model_server: ModelServer) -> None:
+    model_server.add(answer("Done."))
+    await desk.say("/loop 1 go")
+    assert "The loop ended after one round." in said_by_the_agent(desk)
 
 
 async def test_init_and_words_that_only_look_like_a_command_are_repeated(
