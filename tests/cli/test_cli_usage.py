@@ -217,6 +217,9 @@ def test_numbers_and_a_picture_are_not_asked_for_at_once(tmp_path: Path) -> None
     done = acp_agent(tmp_path, "usage", "--json", "--plot", "usage.svg")
     assert done.returncode == 2
     assert "not allowed with" in done.stderr
+    arguments = ("usage", "--json", "--plot", "usage.svg")
+    done = acp_agent(tmp_path, *arguments, environ={"LANG": "zh_CN.UTF-8"})
+    assert "参数 --plot：不能与参数 --json 一起使用" in done.stderr
 
 
 def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
