@@ -63,6 +63,7 @@ def _said(message: str) -> bytes:
         (400, b'{"error":{"code":"context_length_exceeded","message":"x"}}', "overflow"),
         (400, b'{"error":{"message":"This model\'s maximum context length is 5"}}', "overflow"),
         (413, b'{"error":{"type":"request_too_large","message":"x"}}', "overflow"),
+        (413, b"<html><h1>Payload Too Large</h1></html>", "overflow"),
         (400, b'{"message":"Range of input length should be [1, 9]"}', "overflow"),
         (400, _said("input length and `max_tokens` exceed context limit: 9 + 2 > 10"), "overflow"),
         (
@@ -155,6 +156,26 @@ def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: obje
     failed = failures.from_status(PROVIDER, 502, {}, body, model="m")
     assert (failed.kind, failed.status) == ("server", 502)
     assert "Provider returned error" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"code": "content_filter", "message": "The response was filtered"}, "refused"),
+        ({"code": "invalid_prompt", "message": "Your prompt was flagged"}, "refused"),
+        ({"code": "data_inspection_failed", "message": "Input data may be"}, "refused"),
+        ({"code": "DataInspectionFailed", "message": "Input data may be"}, "refused"),
+        ({"code": "invalid_request_error", "message": "Content Exists Risk"}, "refused"),
+        ({"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}, "refused"),
+        ({"code": "1300", "message": "read about content_filter"}, "bad_request"),
+        ({"message": "messages.3: invalid_prompt is no field"}, "bad_request"),
+    ],
+)
+def test_a_request_that_is_refused_for_what_it_says_is_told_apart(
+    error: dict[str, object], kind: str
+) -> None:
+    body = msgspec.json.encode({"error": error})
+    assert failures.from_status(PROVIDER, 400, {}, body, model="m").kind == kind
 
 
 def test_a_limit_of_tokens_a_minute_is_no_overflow_in_a_stream_either() -> None:

@@ -194,6 +194,14 @@ def test_values_that_later_versions_add_survive_a_round_trip(value: object, kind
     assert again == expected
 
 
+def test_a_question_in_a_mode_not_known_yet_still_says_whom_it_belongs_to() -> None:
+    asked = {"mode": "hologram", "message": "Which?"}
+    for whose in ({"sessionId": "s"}, {"requestId": 1}):
+        assert decode(asked | whose, t.CreateElicitationRequest)
+    with pytest.raises(InvalidValueError, match="sessionId"):
+        decode(asked, t.CreateElicitationRequest)
+
+
 def test_options_and_groups_of_options_are_not_mixed() -> None:
     option = {"value": "v", "name": "V"}
     group = {"group": "g", "name": "G", "options": [option]}

@@ -11,17 +11,17 @@ import pytest
 from pydantic import ValidationError
 
 from acp_agent.content import CallContent, ContentPart, Location, TerminalPart, TextBlock
-from acp_agent.errors import ToolError
+from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import PlanEntry
 from acp_agent.permissions.access import CommandAccess
-from acp_agent.tools.base import RESULT_LIMIT, Answer, Outcome, Question
+from acp_agent.tools.base import RESULT_LIMIT, Answer, CommandEnd, Outcome, Question
 from acp_agent.tools.quoting import code, fenced, one_line
 from acp_agent.tools.shell import ShellParams, ShellTool
 from acp_agent.workspace.contract import CommandResult, EditorTerminals, Workspace
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
-from tests.support.tool_calls import RecordedProgress
+from tests.support.tool_calls import RecordedProgress, ToolUser
 
 
 class Shown(RecordedProgress):
@@ -290,3 +290,18 @@ def test_no_text_ends_its_own_code_span_or_block() -> None:
     assert code("a``b") == "```a``b```"
     assert code("`a`") == "`` `a` ``"
     assert fenced("x\n````\ny", "sh") == "`````sh\nx\n````\ny\n`````"
+
+
+async def test_a_command_for_the_background_that_cannot_begin_is_shown_as_ended(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    user = ToolUser(folder)
+    prepared = await user.prepare("shell", command="ls", background=True)
+    folder.rmdir()
+    progress = RecordedProgress()
+    with pytest.raises(WorkspaceError):
+        await prepared.run(progress)
+    assert len(progress.behind) == 1
+    assert progress.ended == [CommandEnd(lost=True, heard=True)]
