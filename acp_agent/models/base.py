@@ -224,12 +224,15 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 FailureKind = Literal[
     "connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed",
-    "auth", "overflow", "bad_request", "not_found", "quota",
+    "auth", "overflow", "bad_request", "refused", "not_found", "quota",
 ]  # fmt: skip
 
 
 class Failed(Struct, frozen=True, kw_only=True):
-    """The request failed. `message` is one line for the user: status, provider, what to do."""
+    """The request failed. `message` is one line for the user: status, provider, what to do.
+
+    `refused`: for what it says. Drivers tell that as an answer that ends with a refusal.
+    """
 
     kind: FailureKind
     message: str

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from acp_agent.events import Usage
 from acp_agent.models import failures
-from acp_agent.models.base import Failed, StreamEvent
+from acp_agent.models.base import Failed, Finished, StreamEvent, TextDelta
 from acp_agent.models.providers import Provider
 from acp_agent.models.sse import SseDecoder
 
@@ -117,7 +117,7 @@ class Exchanges:
                 for data in frames.end():
                     with suppress(ValueError):  # half an event: `end` sees that the answer is cut
                         decoder.feed(data, events)
-            last = decoder.end()
+            last = _as_answer(decoder.end())
             events += [*(counts.news() if isinstance(last[-1], Failed) else ()), *last]
             if decoder.ended:
                 self._let_end(body)
@@ -126,7 +126,8 @@ class Exchanges:
             yield batch
         except Exception as error:  # noqa: BLE001 - a stream never raises into the turn
             failed = failures.from_exception(self._provider, error, model=model, begun=begun)
-            yield [*events, *counts.news(), failed]  # what came before the fault is as good as ever
+            last = _as_answer([failed])
+            yield [*events, *counts.news(), *last]  # what came before the fault is as good as ever
         finally:
             if body is not None:
                 await body.close()
@@ -173,6 +174,17 @@ async def _next(body: _Body, decoder: Decoder) -> bytes | None:
         async with asyncio.timeout(_LAST_EVENTS):
             return await body.read()
     return None
+
+
+def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+    """The last events of an answer; a request that was refused for what it says has been answered.
+
+    Were it a failure, the conversation would keep what every further request is refused for.
+    """
+    last = events[-1]
+    if isinstance(last, Failed) and last.kind == "refused":
+        return [*events[:-1], TextDelta(f"[{last.message}]"), Finished(stop="refusal")]
+    return events
 
 
 def _is_page(response: Response) -> bool:

@@ -64,10 +64,14 @@ _OVERFLOW = re.compile(
     r"|`inputs` (tokens|must have less than)",  # Text Generation Inference
     re.IGNORECASE,
 )
-# Codes of OpenAI's for what asking again cannot change (`ResponseError.code` of its API).
-_UNCHANGING = re.compile(
-    r"invalid_prompt|data_residency_mismatch|\w*_policy(_violation)?|\w*image\w*"
+# What the request says is not allowed: OpenAI and Azure, Alibaba, DeepSeek, Zhipu.
+_REFUSED = re.compile(
+    r"content_filter|invalid_prompt|\w+_policy(_violation)?|data_?inspection_?failed"
+    r"|content exists risk|1301",
+    re.IGNORECASE,
 )
+# Codes of OpenAI's for what asking again cannot change (`ResponseError.code` of its API).
+_UNCHANGING = re.compile(r"data_residency_mismatch|\w*image\w*")
 _LIKE_A_KEY = re.compile(r"\b(?:(?:sk|pk|rk|gsk|key)[-_]|AIza)[\w*.-]{12,}")
 
 
@@ -248,6 +252,8 @@ def _worded(problem: _Problem, default: FailureKind) -> FailureKind:
     words = " ".join(str(part) for part in said if part)
     if problem.status == _UNAVAILABLE:
         return "overloaded"
+    if any(_REFUSED.fullmatch(str(part)) for part in (problem.code, problem.type, problem.message)):
+        return "refused"
     lowered = words.lower()
     found: list[FailureKind] = [kind for word, kind in _BY_WORD.items() if word in lowered]
     # Tokens a minute are no window.

@@ -166,7 +166,10 @@ def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: obje
         ({"code": "data_inspection_failed", "message": "Input data may be"}, "refused"),
         ({"code": "DataInspectionFailed", "message": "Input data may be"}, "refused"),
         ({"code": "invalid_request_error", "message": "Content Exists Risk"}, "refused"),
-        ({"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}, "refused"),
+        (
+            {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"},
+            "refused",
+        ),
         ({"code": "1300", "message": "read about content_filter"}, "bad_request"),
         ({"message": "messages.3: invalid_prompt is no field"}, "bad_request"),
     ],

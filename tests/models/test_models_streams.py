@@ -171,6 +171,16 @@ async def test_retry_after_is_read_in_seconds_and_as_a_date(
     assert 80 < waits <= 90
 
 
+@sent_by("openai", "openai_responses", "anthropic", "vertex", "azure")
+async def test_a_request_that_is_refused_for_what_it_says_is_answered_with_a_refusal(
+    driver: Driver, server: ModelServer
+) -> None:
+    server.add(Status(code=400, kind="content_filter", message="It hurts our policy"))
+    got = await gather(driver.stream(ask()))
+    assert "It hurts our policy" in got.text
+    assert got.finished.stop == "refusal"
+
+
 async def test_an_error_page_is_not_shown_to_the_user(driver: Driver, server: ModelServer) -> None:
     server.add(Status(code=502, body=b"<html><body>Bad Gateway</body></html>"))
     failed = await failure(driver)
