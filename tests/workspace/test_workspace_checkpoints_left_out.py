@@ -159,25 +159,28 @@ def test_what_is_in_a_repository_among_too_many_is_not_deleted(
     assert (root / left_out / "work").exists()
 
 
-def test_what_could_not_be_read_then_is_not_deleted_when_it_can_be_read(program: str) -> None:
+@pytest.mark.parametrize("closed", ["closed", "closed\n, to"])
+def test_what_could_not_be_read_then_is_not_deleted_when_it_can_be_read(
+    closed: str, program: str
+) -> None:
     with shared_folder() as base, without_root():
         root = base / "project"
         put(root, {"known/x": "1", "a": "1"})
         kept = Checkpoints(base, root)
         kept.keep()
-        put(root, {"closed/work": "nowhere else", "a": "2"})
-        (root / "closed").chmod(0)
+        put(root, {f"{closed}/work": "nowhere else", "a": "2"})
+        (root / closed).chmod(0)
         (root / "known").chmod(0)
         checkpoint = kept.keep()
-        assert {"closed/"} < set(kept.left_out()) <= {"closed/", "known/", "known/x"}
+        assert {f"{closed}/"} < set(kept.left_out()) <= {f"{closed}/", "known/", "known/x"}
         assert set(kept.left_out().values()) == {"unreadable"}
-        (root / "closed").chmod(0o700)
+        (root / closed).chmod(0o700)
         (root / "known").chmod(0o700)
         put(root, {"a": "3"})
         result = kept.back(checkpoint)
         assert kinds(result) == {"a": "modify"}
-        assert set(skipped(result)) == {"closed/work", "known/x"}
-        assert (root / "closed/work").exists()
+        assert set(skipped(result)) == {f"{closed}/work", "known/x"}
+        assert (root / f"{closed}/work").exists()
         assert (root / "known/x").exists()
 
 
