@@ -43,6 +43,10 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
     written.update(_reasoning(request))
     if dialect.cache_key and request.session:
         written["prompt_cache_key"] = request.session
+    if dialect.cache_control and request.model.id.startswith("anthropic/"):
+        # Without it nothing that these models are sent is cached.
+        # https://openrouter.ai/docs/guides/best-practices/prompt-caching
+        written["cache_control"] = {"type": "ephemeral"}
     if request.tools:
         written["tools"] = [
             {

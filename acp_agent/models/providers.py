@@ -25,12 +25,14 @@ class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `max_tokens` is the name of the field that limits the answer, None where it is best left out.
     `thoughts_back` says how reasoning is sent back: as the text in `reasoning_content`, or as the
-    service's own `reasoning_details`. `cache_key` groups a session's requests for the cache.
+    service's own `reasoning_details`. `cache_key` groups a session's requests for the cache;
+    `cache_control` has those of Anthropic's models cached at all.
     """
 
     max_tokens: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
     thoughts_back: Literal["reasoning_content", "reasoning_details"] | None = None
     cache_key: bool = False
+    cache_control: bool = False
 
 
 class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

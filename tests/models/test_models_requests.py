@@ -29,7 +29,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.providers import Api, Dialect, Platform, Provider
+from acp_agent.models.providers import Api, Dialect, Platform, Provider, presets
 from tests.support.model_asking import ask
 
 PICTURE = ImageBlock(data="aGk=", mime_type="image/png")
@@ -253,6 +253,15 @@ def test_anthropic_is_told_what_to_cache_without_a_mark_that_moves() -> None:
     assert sent["cache_control"] == {"type": "ephemeral"}
     assert sent["system"][-1]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" not in str(sent["messages"])
+
+
+def test_a_router_is_told_to_cache_what_anthropics_models_are_sent_and_no_others() -> None:
+    for model, told in (("anthropic/claude-x", True), ("openai/gpt-x", False)):
+        request = ask(*HISTORY, model_id=model, tools=[TOOL])
+        assert ("cache_control" in decoded("openai", request, cache_control=True)) is told
+        assert "cache_control" not in decoded("openai", request)
+    openrouter = next(preset for preset in presets() if preset.id == "openrouter")
+    assert openrouter.dialect.cache_control
 
 
 def test_sealed_reasoning_goes_back_to_the_model_that_did_it_and_to_no_other() -> None:
