@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.cli.usage_plot import Bar, text_bars
 from acp_agent.events import ModelAnswered, SessionStarted, Usage
 from acp_agent.ids import SessionId, new_message_id, new_session_id
 from acp_agent.session.store.store import Store
@@ -185,6 +186,14 @@ def test_a_narrow_terminal_keeps_what_each_number_belongs_to(tmp_path: Path) -> 
     assert sum("│" in line for line in lines) == 2
     wide = on_terminal(tmp_path, 100, "usage", "--by", "model").splitlines()
     assert "REASONING" in wide[0]
+
+
+def test_long_names_leave_room_for_bars_in_a_narrow_terminal() -> None:
+    bars = [Bar("openrouter/anthropic/claude-sonnet-5", 2.0, "$53,083.5000"), Bar("b", 1.0, "$1")]
+    first, second = text_bars(bars, columns=40)
+    assert len(first) == 40
+    assert "sonnet-5 │" in first
+    assert first.count("█") == 2 * second.count("█") > 0
 
 
 def test_no_cost_is_shown_as_zero_that_is_not(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ SENT, ANSWERED = 4_000, 1
 TOOK = SENT + ANSWERED
 
 
+COUNTS = f'"prompt_tokens":{SENT},"completion_tokens":{ANSWERED}'.encode()
+CHUNK = b'data: {"choices":[],"usage":{' + COUNTS + b"}}\n\n"
+
+
 def told(*steps: str | Stall | Cut) -> Answer:
     """An answer whose provider counts along with it, as many services do in each chunk."""
-    counts = f'"prompt_tokens":{SENT},"completion_tokens":{ANSWERED}'.encode()
-    chunk = b'data: {"choices":[],"usage":{' + counts + b"}}\n\n"
-    return answer(Raw(chunk), *steps, usage=None)
+    return answer(Raw(CHUNK), *steps, usage=None)
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +64,16 @@ async def test_every_attempt_counts_that_its_provider_had_counted(
         await counted(desk, TOOK + 2_500 + 2_100)
         answers = [event for event in await desk.journal() if isinstance(event, ModelAnswered)]
         assert [one.complete for one in answers] == [False, False, True]
+
+
+async def test_what_comes_with_the_count_may_be_unreadable(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server) as desk:
+        broken = answer(Raw(CHUNK + b"data: {no JSON\n\n"), usage=None)
+        model_server.add(broken, answer("Done.", usage=Usage(input=2_000, output=100)))
+        assert await desk.say("Go") == "end_turn"
+        await counted(desk, TOOK + 2_100)
 
 
 async def test_an_answer_that_failed_for_good_counts(
