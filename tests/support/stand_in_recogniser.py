@@ -26,7 +26,10 @@ def picture(text: str, width: int = 100, height: int = 50) -> ImageBlock:
     return ImageBlock(data=data, mime_type="image/png")
 
 
-BROKEN = ImageBlock(data=base64.b64encode(b"no picture").decode(), mime_type="image/png")
+# It begins as a picture does, so that a prompt may have it.
+BROKEN = ImageBlock(
+    data=base64.b64encode(b"\x89PNG\r\n\x1a\nand no more").decode(), mime_type="image/png"
+)
 
 
 class StandIn(Protocol):
