@@ -16,7 +16,7 @@ from acp_agent.models.exchange import RAW_RESPONSE, Exchanges
 from acp_agent.models.headers import spelled
 from acp_agent.models.openai_connection import NO_KEY
 from acp_agent.models.providers import Provider
-from acp_agent.models.sdk import anthropic_client
+from acp_agent.models.sdk import anthropic_client, http_client
 
 if TYPE_CHECKING:
     from anthropic import Omit
@@ -42,11 +42,13 @@ class AnthropicDriver:
         self._provider = provider
         self._exchanges = Exchanges(provider)
         self._response = httpx2.Response
+        timeout = httpx2.Timeout(None, connect=15.0, pool=15.0)  # the rest is `retrying`'s
         self._client = anthropic_client()(
             api_key=provider.key or NO_KEY,
             base_url=provider.base_url.removesuffix("/v1"),  # the package's paths begin with it
             max_retries=0,  # `retrying` does it, where the user can see it
-            timeout=httpx2.Timeout(None, connect=15.0, pool=15.0),  # the rest is `retrying`'s
+            timeout=timeout,
+            http_client=http_client("anthropic", provider.base_url, timeout),
         )
         # In the place of what the package adds from ANTHROPIC_CUSTOM_HEADERS: that is the user's,
         # and Anthropic's, and not for another service.

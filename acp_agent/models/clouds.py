@@ -19,7 +19,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.models.aws_event_stream import AwsEventStreamDecoder
 from acp_agent.models.headers import spelled
 from acp_agent.models.providers import Provider
-from acp_agent.models.sdk import anthropic_client, openai_client
+from acp_agent.models.sdk import anthropic_client, http_client, openai_client
 from acp_agent.models.sse import SseDecoder
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def azure_client(provider: Provider, timeout: Timeout) -> AsyncAzureOpenAI:
         azure_ad_token=token,
         max_retries=0,
         timeout=timeout,
+        http_client=http_client("openai", endpoint, timeout),
         default_headers=spelled(provider.headers),
     )
 
@@ -78,6 +79,7 @@ class Bedrock:
             base_url=provider.base_url,
             max_retries=0,
             timeout=timeout,
+            http_client=http_client("anthropic", provider.base_url, timeout),
             default_headers=spelled(provider.headers),
         )
 
@@ -114,6 +116,7 @@ class Vertex:
             base_url=provider.base_url,
             max_retries=0,
             timeout=timeout,
+            http_client=http_client("anthropic", provider.base_url, timeout),
             default_headers=spelled(provider.headers),
         )
 

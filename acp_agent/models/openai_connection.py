@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.models.exchange import RAW_RESPONSE
 from acp_agent.models.headers import spelled
 from acp_agent.models.providers import Provider
-from acp_agent.models.sdk import openai_client
+from acp_agent.models.sdk import http_client, openai_client
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -38,6 +38,7 @@ class OpenAIConnection:
                 base_url=provider.base_url,
                 max_retries=0,  # `retrying` does it, where the user can see it
                 timeout=timeout,
+                http_client=http_client("openai", provider.base_url, timeout),
                 default_headers=spelled(provider.headers),
             )
         if provider.id != "openai" or provider.key is None:

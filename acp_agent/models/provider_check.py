@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
+from acp_agent.config.loopback import past_proxies
 from acp_agent.models.providers import Provider
 
 BODY_LIMIT = 8 * 1024 * 1024  # lists of models are long: some gateways offer hundreds
@@ -59,7 +60,9 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
     deadline = time.monotonic() + timeout
     try:
         with (
-            httpx2.Client(timeout=timeout, follow_redirects=False) as client,
+            httpx2.Client(
+                timeout=timeout, follow_redirects=False, mounts=past_proxies(provider.base_url)
+            ) as client,
             client.stream("GET", _address(provider), headers=_headers(provider, key)) as response,
         ):
             body = b""

@@ -23,10 +23,13 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
+
+from acp_agent.config.loopback import past_proxies
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+    from httpx2 import AsyncClient, Timeout
     from openai import AsyncOpenAI
 
 # Packages whose `__init__` is put off, with everything below those that end in a dot.
@@ -49,6 +52,21 @@ def openai_client() -> type[AsyncOpenAI]:
 def anthropic_client() -> type[AsyncAnthropic]:
     """The class `anthropic.AsyncAnthropic`. Takes tenths of a second the first time."""
     return cast("type[AsyncAnthropic]", _client("anthropic", "AsyncAnthropic"))
+
+
+def http_client(
+    package: Literal["openai", "anthropic"], base_url: str, timeout: Timeout
+) -> AsyncClient | None:
+    """The HTTP client to give to a client class of a package for the service at `base_url`.
+
+    None, for which the package makes its own, but where no proxy must be asked.
+    """
+    direct = past_proxies(base_url)
+    if not direct:
+        return None
+    (openai_client if package == "openai" else anthropic_client)()  # the short import comes first
+    own = cast("type[AsyncClient]", importlib.import_module(package).DefaultAsyncHttpxClient)
+    return own(mounts=direct, timeout=timeout)
 
 
 def _client(package: str, name: str) -> type:

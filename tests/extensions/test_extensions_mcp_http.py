@@ -31,6 +31,18 @@ async def test_a_server_behind_http_is_called_with_the_headers_given_for_it(
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_server_on_this_computer_is_reached_without_the_proxy(
+    with_servers: OpenWithServers, model_server: ModelServer, kind: Literal["http", "sse"]
+) -> None:
+    environ = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "", "no_proxy": ""}
+    async with web_server(kind) as web:
+        model_server.add(answer(call("add", server="web", a=2, b=3)), answer("Five."))
+        running, session = await with_servers(web.named(), environ=environ)
+        await running.prompt(session, "add")
+        assert results(model_server) == ["5"]
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_a_refused_login_is_told_of_without_the_key_that_was_tried(
     with_servers: OpenWithServers, kind: Literal["http", "sse"], home: Path
 ) -> None:

@@ -13,6 +13,7 @@ from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from acp_agent.config.loopback import past_proxies
 from acp_agent.extensions.mcp.config import HttpServer
 
 BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
@@ -67,6 +68,7 @@ async def http_transport(
             headers=headers,
             timeout=timeout,
             auth=auth,
+            mounts=past_proxies(server.url),
             event_hooks={"response": [bounded]},
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
+from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import InvalidInputError
 
 _EXAMPLE = "127.0.0.1:8765, localhost:8765, [::1]:8765"
@@ -48,13 +49,3 @@ def parse_address(text: str) -> Address:
                 f"up; expected something such as {_EXAMPLE}"
             ) from None
     return Address(host, int(port))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host, a name or an address without brackets, is this computer for itself alone."""
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

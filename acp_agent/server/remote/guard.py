@@ -11,7 +11,8 @@ import hmac
 from collections.abc import Collection
 from urllib.parse import parse_qs, urlsplit
 
-from acp_agent.server.remote.address import Address, is_loopback
+from acp_agent.config.loopback import is_loopback
+from acp_agent.server.remote.address import Address
 from acp_agent.server.remote.exchange import Reply, Request, refusal
 
 SUBPROTOCOL = "acp"
