@@ -63,6 +63,7 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Provider(Struct, frozen=True, kw_only=True):
     """A provider as it is used. Its key is in no log and in no message.
 
+    `moved` where the user has it at another address than its own: its models are others, too.
     `set_by_client` where a client said where its requests go (`acp_agent.models.endpoints`), and
     `disabled` where one said that it is not to be used.
     """
@@ -81,6 +82,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     region: str | None = None
     project: str | None = None
     api_version: str | None = None
+    moved: bool = False
     lacks: str | None = None  # what must be configured before it can be used, as advice
     set_by_client: bool = False
     disabled: bool = False
@@ -211,6 +213,7 @@ def _provider(
         region=region,
         project=project,
         api_version=given.api_version or _first(environ, preset.api_version_env),
+        moved=moved and preset.platform is None,
         lacks=wrong
         or _wrong_key(preset.id, key, key_env, environ)
         or _lacking(preset, base_url, region, project),

@@ -268,9 +268,20 @@ class Models:
                     f"{provider.name} has a key, but it is not known which models it has: name one "
                     f'in the configuration, model = "{provider.id}/NAME".'
                 )
+            if self._set_up(provider) and provider.usable:
+                raise AuthRequiredError(
+                    f"{provider.name} needs no key, but it is not known which models it has: name "
+                    f'one in the configuration, model = "{provider.id}/NAME".'
+                )
             if provider.key is not None and provider.lacks is not None and not provider.disabled:
                 raise ConfigError(not_yet(provider))
         raise AuthRequiredError(_NO_MODEL)
+
+    def _set_up(self, provider: Provider) -> bool:
+        """Whether somebody said where a provider is, other than those that need no word of it."""
+        if provider.id == LOCAL or provider.api == "demo":
+            return False
+        return provider.moved or provider.set_by_client or provider.id in self._config.providers
 
     def driver(self, info: ModelInfo) -> Driver:
         """The driver for a model, one a provider. Imports the SDK: call it in a thread.

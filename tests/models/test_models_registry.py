@@ -76,6 +76,21 @@ async def test_a_key_of_a_provider_whose_models_nobody_named_is_said_not_to_be_e
         await found.choose(None, None)
 
 
+@pytest.mark.parametrize("where", ["variable", "table"])
+async def test_a_provider_without_a_key_whose_models_nobody_named_is_said_not_to_be_enough(
+    where: str,
+) -> None:
+    address = NOWHERE["LOCAL_BASE_URL"]
+    if where == "variable":
+        found = models(OPENAI_BASE_URL=address)
+    else:
+        own = ProviderConfig(api="openai", base_url=address)
+        found = models(Config(providers={"company": own}))
+    name = "openai" if where == "variable" else "company"
+    with pytest.raises(AuthRequiredError, match=rf'needs no key.* model = "{name}/NAME"'):
+        await found.choose(None, None)
+
+
 async def test_a_model_without_its_key_is_not_replaced_by_another_vendors() -> None:
     found = models(OPENAI_API_KEY="k")
     with pytest.raises(AuthRequiredError, match="ANTHROPIC_API_KEY"):
