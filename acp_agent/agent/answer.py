@@ -56,9 +56,13 @@ class ProposedCall(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A complete answer: how it stopped, the calls in it, and what the model was asked last."""
+    """A complete answer: how it stopped and why, the calls in it, what the model was asked last.
+
+    `why` is what the provider said to a refusal of its own; see `Finished`.
+    """
 
     stop: str
+    why: str
     calls: Sequence[ProposedCall]
     asked: Message | None
 
@@ -236,7 +240,12 @@ async def ask_model(host: TurnHost) -> Answer:
             f"{model.provider} ended its answer without saying so; ask again",
             provider=model.provider,
         )
-    return Answer(stop=writer.finished.stop, calls=writer.calls, asked=writer.latest)
+    return Answer(
+        stop=writer.finished.stop,
+        why=writer.finished.why,
+        calls=writer.calls,
+        asked=writer.latest,
+    )
 
 
 async def _within_budget(host: TurnHost) -> None:

@@ -18,6 +18,7 @@ from acp_agent.agent.spoken import aside, spoken
 from acp_agent.errors import BudgetSpentError
 from acp_agent.events import ModelAnswered, ModelAsked, StopReason, ToolCalled
 from acp_agent.ids import new_call_id, new_message_id
+from acp_agent.workspace.scrub import scrub
 
 
 async def make_call(host: TurnHost, name: str, arguments: str) -> None:
@@ -65,6 +66,10 @@ async def run_turn(host: TurnHost) -> StopReason:
             break
         await host.warn_of_budget()
         if answer.stop == "refusal":
+            if answer.why:
+                why = host.words.told(scrub(answer.why, host.secrets))
+                told = host.words("The provider stopped the answer: {reason}", reason=why)
+                await host.emit(*aside(told))
             return "refusal"
         waits_for_user = await CallRunner(host).run(answer.calls)
         await host.settled()

@@ -27,7 +27,6 @@ from acp_agent.models.base import (
 from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
-from acp_agent.models.stopped import stopped
 
 
 class _OutputDetails(Struct):
@@ -172,11 +171,6 @@ class AnthropicDecoder:
         stop = _STOPS.get(self._stop, "end_turn")
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
             return [*events, failures.empty(self._provider, self._model)]
-        if stop == "refusal":
-            # The API says nothing in the answer itself.
-            why, detail = self._why.category or "refusal", self._why.explanation or ""
-            said = stopped(self._provider, why, detail, spoke=self._spoke)
-            events.append(TextDelta(said))
         for call in self._calls:
             text = "".join(call.pieces)
             if not text and call.input:
@@ -184,7 +178,11 @@ class AnthropicDecoder:
             if stop == "max_tokens" and not is_object(text or "{}"):
                 continue
             events.append(CallDone(index=call.call, name=call.name, arguments=text or "{}"))
-        return [*events, Finished(stop=stop, usage=self._total())]
+        why = f"{self._why.category or 'refusal'}. {self._why.explanation or ''}"
+        finished = Finished(
+            stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._total()
+        )
+        return [*events, finished]
 
     def _start(self, index: int, content: _Content, events: list[StreamEvent]) -> None:
         block = _Block(

@@ -216,9 +216,14 @@ class Retrying(Struct, frozen=True, kw_only=True):
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """The answer is complete."""
+    """The answer is complete.
+
+    `why`: where the provider refused, and not the model in words of its own, what the API says to
+    that: its own word for it, and its explanation.
+    """
 
     stop: Literal["end_turn", "tool_calls", "max_tokens", "refusal"]
+    why: str = ""
     usage: Usage = Usage()
 
 

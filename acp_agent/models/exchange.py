@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from acp_agent.events import Usage
 from acp_agent.models import failures
-from acp_agent.models.base import Failed, Finished, StreamEvent, TextDelta
+from acp_agent.models.base import Failed, Finished, StreamEvent
 from acp_agent.models.providers import Provider
 from acp_agent.models.sse import SseDecoder
 
@@ -183,7 +183,7 @@ def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
     """
     last = events[-1]
     if isinstance(last, Failed) and last.kind == "refused":
-        return [*events[:-1], TextDelta(f"[{last.message}]"), Finished(stop="refusal")]
+        return [*events[:-1], Finished(stop="refusal", why=last.message)]
     return events
 
 

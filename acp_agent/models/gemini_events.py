@@ -26,7 +26,6 @@ from acp_agent.models.base import (
 from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
-from acp_agent.models.stopped import stopped
 
 
 class _FunctionCall(Struct):
@@ -143,12 +142,11 @@ class GeminiDecoder:
         stop = self._stop()
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
             return [failures.empty(self._provider, self._model)]
-        events: list[StreamEvent] = []
-        if stop == "refusal":
-            reason = self._finish or self._blocked or ""
-            said = stopped(self._provider, reason, self._detail, spoke=self._spoke)
-            events.append(TextDelta(said))
-        return [*events, *self._calls, Finished(stop=stop, usage=self._usage)]
+        why = f"{self._finish or self._blocked or 'refusal'}. {self._detail}"
+        finished = Finished(
+            stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._usage
+        )
+        return [*self._calls, finished]
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
         if self._finish in _LENGTH:

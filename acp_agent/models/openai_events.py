@@ -28,7 +28,6 @@ from acp_agent.models.base import (
 from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
-from acp_agent.models.stopped import stopped
 
 Number = int | float | None
 
@@ -183,9 +182,6 @@ class OpenAIDecoder:
         called = any(call.name for call in self._calls)
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not called:
             return [*events, failures.empty(self._provider, self._model)]
-        if stop == "refusal" and not self._refused:
-            said = stopped(self._provider, self._finish or "refusal", spoke=self._spoke)
-            events.append(TextDelta(said))
         for call in self._calls:
             text = "".join(call.pieces)
             if not call.name or (stop == "max_tokens" and not is_object(text or "{}")):
@@ -193,7 +189,9 @@ class OpenAIDecoder:
             events.append(
                 CallDone(index=call.index, name=call.name, arguments=text or "{}", seal=call.seal)
             )
-        events.append(Finished(stop=stop, usage=self._usage))
+        by_provider = stop == "refusal" and not self._refused
+        why = self._finish or "refusal" if by_provider else ""
+        events.append(Finished(stop=stop, why=why, usage=self._usage))
         return events
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:

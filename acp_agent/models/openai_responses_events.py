@@ -27,7 +27,6 @@ from acp_agent.models.base import (
 from acp_agent.models.counts import counted
 from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
-from acp_agent.models.stopped import stopped
 
 
 class _Content(Struct):
@@ -176,15 +175,14 @@ class OpenAIResponsesDecoder:
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
             return [failures.empty(self._provider, self._model)]
         events: list[StreamEvent] = []
-        if stop == "refusal" and not self._refused:
-            said = stopped(self._provider, self._reason or "refusal", spoke=self._spoke)
-            events.append(TextDelta(said))
         for call in self._calls:
             text = "".join(call.pieces) or "{}"
             if not call.name or (stop == "max_tokens" and not is_object(text)):
                 continue
             events.append(CallDone(index=call.call, name=call.name, arguments=text))
-        return [*events, Finished(stop=stop, usage=self._usage)]
+        by_provider = stop == "refusal" and not self._refused
+        why = self._reason or "refusal" if by_provider else ""
+        return [*events, Finished(stop=stop, why=why, usage=self._usage)]
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
         if self._refused or (self._end == "incomplete" and self._reason == "content_filter"):

@@ -202,7 +202,7 @@ async def test_a_question_that_the_api_blocks_is_a_refusal_that_says_so(
     server.add(answer(Raw(blocked), ended=False))
     got = await gather(driver.stream(ask()))
     assert got.finished.stop == "refusal"
-    assert "SAFETY" in got.text
+    assert "SAFETY" in got.finished.why
 
 
 async def test_a_call_that_the_model_wrote_badly_is_asked_for_again(

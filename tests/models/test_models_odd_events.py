@@ -161,22 +161,22 @@ WHY = {"type": "refusal", "category": "cyber", "explanation": "It could do harm.
 
 
 @pytest.mark.parametrize(
-    ("api", "events", "shown"),
+    ("api", "events", "why"),
     [
         (
             "anthropic",
             [ended("refusal", stop_details=WHY)],
-            "[Somebody stopped the answer: cyber. It could do harm.]",
+            "cyber. It could do harm.",
         ),
         (
             "anthropic",
             [*SAID, ended("refusal", stop_details=None)],
-            "Hello.\n\n[Somebody stopped the answer: refusal.]",
+            "refusal.",
         ),
         (
             "openai",
             [{"choices": [{"delta": {}, "finish_reason": "content_filter"}]}],
-            "[Somebody stopped the answer: content_filter.]",
+            "content_filter",
         ),
         (
             "openai_responses",
@@ -187,30 +187,29 @@ WHY = {"type": "refusal", "category": "cyber", "explanation": "It could do harm.
                     "response": {"incomplete_details": {"reason": "content_filter"}},
                 },
             ],
-            "Hello.\n\n[Somebody stopped the answer: content_filter.]",
+            "content_filter",
         ),
         (
             "gemini",
             [candidate({"text": "Hello."}, finishReason="SAFETY", finishMessage="Why.")],
-            "Hello.\n\n[Somebody stopped the answer: SAFETY. Why.]",
+            "SAFETY. Why.",
         ),
         (
             "gemini",
             [{"promptFeedback": {"blockReason": "JAILBREAK", "blockReasonMessage": "Why."}}],
-            "[Somebody stopped the answer: JAILBREAK. Why.]",
+            "JAILBREAK. Why.",
         ),
         # What the model itself says to refuse needs no further words.
         (
             "openai",
             [{"choices": [{"delta": {"refusal": "I will not."}, "finish_reason": "stop"}]}],
-            "I will not.",
+            "",
         ),
     ],
 )
-def test_who_is_refused_an_answer_reads_why(api: str, events: list[Json], shown: str) -> None:
-    got = read(api, *events)
-    assert got.text == shown
-    assert got.finished.stop == "refusal"
+def test_why_a_provider_refused_is_known(api: str, events: list[Json], why: str) -> None:
+    finished = read(api, *events).finished
+    assert (finished.stop, finished.why) == ("refusal", why)
 
 
 def test_an_answer_that_is_to_be_continued_is_one_that_was_too_long() -> None:

@@ -177,7 +177,7 @@ async def test_a_request_that_is_refused_for_what_it_says_is_answered_with_a_ref
 ) -> None:
     server.add(Status(code=400, kind="content_filter", message="It hurts our policy"))
     got = await gather(driver.stream(ask()))
-    assert "It hurts our policy" in got.text
+    assert "It hurts our policy" in got.finished.why
     assert got.finished.stop == "refusal"
 
 
