@@ -234,7 +234,7 @@ class Models:
 
         In this order: the command line's flag or ACP_AGENT_MODEL, the session's own, the
         configuration's, the default of the first provider that a client configured, of the first
-        with a key, a local server's first.
+        with a key or elsewhere than at home with a model described, a local server's first.
 
         Raises:
             InvalidInputError: the one that was asked for does not exist.
@@ -252,6 +252,9 @@ class Models:
             return info
         # What a client said comes before what the user has beside it.
         for provider in sorted(self._providers.values(), key=lambda one: not one.set_by_client):
+            described = self._described(provider)
+            if described is not None:
+                return described
             if provider.chosen and provider.default_model:
                 return self._catalog.get(provider.id, provider.default_model)
             if provider.chosen and provider.id == LOCAL and await self._served():
@@ -276,6 +279,21 @@ class Models:
             if provider.key is not None and provider.lacks is not None and not provider.disabled:
                 raise ConfigError(not_yet(provider))
         raise AuthRequiredError(_NO_MODEL)
+
+    def _described(self, provider: Provider) -> ModelInfo | None:
+        """The first model that the user described of one that they have elsewhere than at home.
+
+        The catalog's need not be there. A local server is asked what it has.
+        """
+        if not (provider.moved and provider.usable) or provider.set_by_client:
+            return None
+        if provider.id == LOCAL or provider.api == "demo":
+            return None
+        for ref in self._config.models:
+            name, _, model = ref.partition("/")
+            if canonical(name) == provider.id:
+                return self._catalog.get(provider.id, model)
+        return None
 
     def _set_up(self, provider: Provider) -> bool:
         """Whether somebody said where a provider is, other than those that need no word of it."""

@@ -91,6 +91,26 @@ async def test_a_provider_without_a_key_whose_models_nobody_named_is_said_not_to
         await found.choose(None, None)
 
 
+@pytest.mark.parametrize("key", [{}, {"OPENAI_API_KEY": "k"}], ids=["keyless", "key"])
+@pytest.mark.parametrize("where", ["variable", "table"])
+async def test_of_a_provider_that_is_elsewhere_the_model_described_first_is_the_default(
+    where: str, key: dict[str, str]
+) -> None:
+    described = {"openai/big": ModelConfig(), "openai/small": ModelConfig()}
+    address = NOWHERE["LOCAL_BASE_URL"]
+    if where == "variable":
+        found = models(Config(models=described), OPENAI_BASE_URL=address, **key)
+    else:
+        moved = {"openai": ProviderConfig(base_url=address)}
+        found = models(Config(models=described, providers=moved), **key)
+    assert (await found.choose(None, None)).ref == "openai/big"
+
+
+async def test_at_home_a_described_model_does_not_become_the_default() -> None:
+    found = models(Config(models={"openai/gpt-4.1": ModelConfig()}), OPENAI_API_KEY="k")
+    assert (await found.choose(None, None)).ref == "openai/gpt-6.2-sol"
+
+
 async def test_a_model_without_its_key_is_not_replaced_by_another_vendors() -> None:
     found = models(OPENAI_API_KEY="k")
     with pytest.raises(AuthRequiredError, match="ANTHROPIC_API_KEY"):
