@@ -16,7 +16,7 @@ from tests.support.wire_client import AnswerError
 BROKEN: dict[str, tuple[bytes, int | None, tuple[str, ...]]] = {
     "no toml": (b"mode = 'ask'\nmodel = \n", 2, ("not TOML",)),
     "an open bracket": (b"[limits\nretries = 1\n", 1, ("not TOML",)),
-    "a key twice": (b"mode = 'ask'\nmode = 'plan'\n", 2, ("not TOML", "line 2")),
+    "a key twice": (b"mode = 'ask'\nmode = 'plan'\n", 2, ("not TOML", "a key is there twice")),
     "a wrong word": (b"\nmode = 'yolo'\n", 2, ("mode", "ask", "full")),
     "a wrong type": (b"[limits]\nretries = 'many'\n", 2, ("retries",)),
     "out of range": (b"[limits]\nstall_seconds = -1\n", 2, ("stall_seconds",)),
