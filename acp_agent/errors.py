@@ -23,7 +23,14 @@ class InvalidInputError(AcpAgentError):
 
 
 class ConfigError(AcpAgentError):
-    """A configuration file or variable cannot be used."""
+    """A configuration file or variable cannot be used.
+
+    `key` is the way to what is wrong, where it was found only after the file was read.
+    """
+
+    def __init__(self, message: str, *, key: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class AuthRequiredError(AcpAgentError):

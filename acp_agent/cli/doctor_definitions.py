@@ -9,7 +9,7 @@ from typing import Literal
 from acp_agent.cli.definitions import places_of, problem_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.words import told, words
-from acp_agent.config.load import load_config
+from acp_agent.config.load import load_config, placed
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
@@ -56,7 +56,8 @@ async def _models(
 
     findings = []
     try:
-        models = Models(config, Secrets(paths.secrets_file, environ), environ)
+        with placed(paths.config_file):
+            models = Models(config, Secrets(paths.secrets_file, environ), environ)
     except AcpAgentError as error:
         return [Finding("broken", told(str(error)))]
     try:

@@ -10,7 +10,7 @@ import msgspec
 
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.words import told, words
-from acp_agent.config.load import load_config
+from acp_agent.config.load import load_config, placed
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
@@ -28,7 +28,8 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
     secrets = Secrets(paths.secrets_file, environ)
     try:
         config = _config(paths, environ)
-        loaded = load_providers(config, secrets, environ)
+        with placed(paths.config_file):
+            loaded = load_providers(config, secrets, environ)
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
         origins = {p.id: secrets.origin(p.id, p.key_env) for p in providers}
     except AcpAgentError as error:
@@ -78,7 +79,8 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     secrets = Secrets(paths.secrets_file, environ)
     config = _config(paths, environ)
     try:
-        providers = await asyncio.to_thread(load_providers, config, secrets, environ)
+        with placed(paths.config_file):
+            providers = await asyncio.to_thread(load_providers, config, secrets, environ)
         if offline and not config.model and not any(p.key for p in providers.values()):
             return [Finding("info", words("not examined: it depends on a local server's answer"))]
         # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).

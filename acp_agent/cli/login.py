@@ -10,6 +10,7 @@ from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.setup import Setup, load_setup
 from acp_agent.cli.words import told, words
+from acp_agent.config.load import placed
 from acp_agent.config.secrets import check_key
 from acp_agent.errors import AuthRequiredError, InvalidInputError
 from acp_agent.models.providers import Provider, canonical, load_providers
@@ -41,11 +42,9 @@ def run(argv: list[str]) -> int:
 
 def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) -> int:
     setup = load_setup()
-    providers = {
-        provider.id: provider
-        for provider in load_providers(setup.config, setup.secrets, setup.environ).values()
-        if provider.api != "demo"
-    }
+    with placed(setup.paths.config_file):
+        loaded = load_providers(setup.config, setup.secrets, setup.environ)
+    providers = {name: provider for name, provider in loaded.items() if provider.api != "demo"}
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if not terminal and not (name and from_stdin):
         complain(words("there is no terminal to ask in; use --provider NAME --key-stdin"))

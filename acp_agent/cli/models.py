@@ -10,6 +10,7 @@ from acp_agent.cli.output import guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.setup import Setup, load_setup
 from acp_agent.cli.words import told, words
+from acp_agent.config.load import placed
 from acp_agent.errors import AcpAgentError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import Catalog
@@ -79,8 +80,9 @@ def unlisted(providers: dict[str, Provider]) -> list[Provider]:
 
 async def _list(*, every: bool, as_json: bool) -> int:
     setup = load_setup()
-    providers = load_providers(setup.config, setup.secrets, setup.environ)
-    models = Models(setup.config, setup.secrets, setup.environ)
+    with placed(setup.paths.config_file):
+        providers = load_providers(setup.config, setup.secrets, setup.environ)
+        models = Models(setup.config, setup.secrets, setup.environ)
     try:
         choice = await chosen_model(setup, models, providers)
         usable = models.available()

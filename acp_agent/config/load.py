@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,25 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
         return _converted(_with_variables(table, environ))
     except msgspec.ValidationError as error:
         raise ConfigError(_describe(path, text, table, environ) or f"{path}: {error}") from None
+
+
+@contextmanager
+def placed(path: Path) -> Iterator[None]:
+    """Name the file and the line of what is found wrong with what was read from `path`.
+
+    Raises:
+        ConfigError: the one that was raised inside, with its place where it has a key.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        if not error.key:
+            raise
+        from acp_agent.config.lines import lines_of  # noqa: PLC0415 - only for an error
+
+        (line,) = lines_of(read_text(path), [error.key])
+        where = str(path) if line is None else f"{path}:{line}"
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _converted(table: Mapping[str, Any]) -> Config:

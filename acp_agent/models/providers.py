@@ -144,9 +144,20 @@ def load_providers(
     An environment variable wins over the configuration file: `<NAME>_BASE_URL` for the address.
 
     Raises:
-        ConfigError: the configuration names a provider without saying where or what it is.
+        ConfigError: the configuration names a provider twice, or without saying where or what it
+            is.
     """
-    changes = {canonical(name): given for name, given in config.providers.items()}
+    changes: dict[str, ProviderConfig] = {}
+    names: dict[str, str] = {}
+    for name, given in config.providers.items():
+        known = names.setdefault(canonical(name), name)
+        if known != name:
+            raise ConfigError(
+                f"providers.{name}: it is the same provider as providers.{known}; "
+                "make one table of the two",
+                key=("providers", name),
+            )
+        changes[canonical(name)] = given
     loaded = {
         preset.id: _provider(preset, changes.pop(preset.id, None), secrets, environ)
         for preset in presets()
@@ -159,8 +170,9 @@ def load_providers(
 def _own(name: str, given: ProviderConfig) -> Preset:
     if given.api is None or given.base_url is None:
         raise ConfigError(
-            f"providers.{name} is no preset: give it an api (openai, openai_responses, anthropic "
-            "or gemini) and a base_url."
+            f"providers.{name}: no preset is named so; give it an api (openai, openai_responses, "
+            "anthropic or gemini) and a base_url",
+            key=("providers", name),
         )
     return Preset(
         id=name,
@@ -279,9 +291,13 @@ def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
     Raises:
         ConfigError: there is none for one of them.
     """
-    for ref in config.fallback:
+    for index, ref in enumerate(config.fallback):
         if canonical(ref.partition("/")[0]) not in providers:
-            raise ConfigError(f"fallback: there is no provider for {ref!r}.")
+            raise ConfigError(
+                f"fallback[{index}]: there is no provider for {ref!r}; name a model of one of "
+                f"{', '.join(providers)}, or add a table [providers.{ref.partition('/')[0]}]",
+                key=("fallback", index),
+            )
 
 
 def not_yet(provider: Provider) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from acp_agent.config.load import load_config
+from acp_agent.config.load import load_config, placed
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
@@ -65,7 +65,8 @@ def _configured(
     paths: Paths, secrets: Secrets, environ: Mapping[str, str]
 ) -> tuple[Config, Models]:
     config = load_config(paths.config_file, environ)
-    return config, Models(config, secrets, environ)
+    with placed(paths.config_file):
+        return config, Models(config, secrets, environ)
 
 
 async def dismantle(services: Services) -> None:

@@ -25,6 +25,21 @@ BROKEN: dict[str, tuple[bytes, int | None, tuple[str, ...]]] = {
     "a slip in a table": (b"[limits]\nretry = 1\n", 2, ("retry", "retries")),
     "a table as text": (b"limits = 'none'\n", 1, ("limits",)),
     "a bad address": (b"[providers.openai]\nbase_url = 'ftp://x'\n", 2, ("base_url",)),
+    "a fallback of nobody's": (
+        b"mode = 'ask'\nfallback = [\n  'demo/demo',\n  'opnai/x',\n]\n",
+        4,
+        ("fallback[1]", "'opnai/x'", "openai", "[providers.opnai]"),
+    ),
+    "a provider without an address": (
+        b"\n[providers.mine]\napi = 'openai'\n",
+        2,
+        ("providers.mine", "base_url"),
+    ),
+    "a provider under two names": (
+        b"[providers.gemini]\nheaders = {}\n\n[providers.google]\nheaders = {}\n",
+        4,
+        ("providers.google", "the same provider as providers.gemini", "one table"),
+    ),
     "binary": (b"\x00\x01\x02\xff\xfe", 1, ("UTF-8",)),
     "latin-1": (b"mode = 'ask'\n# caf\xe9\n", 2, ("UTF-8",)),
     "nested without end": (b"a = " + b"[" * 100_000, None, ("not TOML", "nested too deeply")),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from acp_agent.cli.models import chosen_model
 from acp_agent.cli.setup import Setup
-from acp_agent.config.load import load_config
+from acp_agent.config.load import load_config, placed
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.models.providers import load_providers
@@ -40,8 +40,9 @@ async def _model_in(environ: Mapping[str, str]) -> Readiness:
         config=load_config(paths.config_file, environ),
         secrets=Secrets(paths.secrets_file, environ),
     )
-    providers = await asyncio.to_thread(load_providers, setup.config, setup.secrets, environ)
-    models = Models(setup.config, setup.secrets, environ)
+    with placed(paths.config_file):
+        providers = await asyncio.to_thread(load_providers, setup.config, setup.secrets, environ)
+        models = Models(setup.config, setup.secrets, environ)
     try:
         choice = await chosen_model(setup, models, providers)
     finally:
