@@ -14,7 +14,8 @@ from acp_agent.session.account import Account
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk, home_paths, open_desk
 
-NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": ""}
+# At its own address OpenAI needs a key, which a server on this machine would not.
+NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_BASE_URL": "", "OPENAI_API_KEY": ""}
 KEY = "sk-of-a-login-0123456789"
 
 
@@ -44,16 +45,18 @@ async def test_the_demo_needs_no_key(desk: Desk) -> None:
 
 
 async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
-    desk: Desk, model_server: ModelServer
+    tmp_path: Path, model_server: ModelServer
 ) -> None:
-    log_in(desk)
-    await desk.services.account.authenticate("configured")
-    session = await desk.manager.create(str(desk.folder), [], desk.editor)
-    assert session.model.provider == "openai"
-    desk._session = session
-    model_server.add(answer("Yes."))
-    await desk.say("Hello")
-    assert model_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    there = NOWHERE | {"OPENAI_BASE_URL": model_server.environ()["OPENAI_BASE_URL"]}
+    async with open_desk(tmp_path, model_server, environ=there, flag=None, session=False) as desk:
+        log_in(desk)
+        await desk.services.account.authenticate("configured")
+        session = await desk.manager.create(str(desk.folder), [], desk.editor)
+        assert session.model.provider == "openai"
+        desk._session = session
+        model_server.add(answer("Yes."))
+        await desk.say("Hello")
+        assert model_server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 async def test_a_key_that_a_login_in_a_terminal_kept_is_found_by_the_next_session(
