@@ -158,11 +158,13 @@ def empty(provider: Provider, model: str) -> Failed:
 
 
 def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
-    """The answer did not begin, or paused, for longer than allowed."""
+    """The answer did not begin, or paused, for longer than the setting that is named allows."""
+    allowed = "1 second" if seconds == 1 else f"{seconds:g} seconds"
     what = (
-        f"{provider} paused its answer for more than {seconds:g} seconds"
+        f"{provider} paused its answer for more than {allowed} (set by limits.stall_seconds)"
         if begun
-        else f"{provider} did not begin to answer within {seconds:g} seconds"
+        else f"{provider} did not begin to answer within {allowed} "
+        "(set by limits.first_byte_seconds)"
     )
     return Failed(kind="timeout", message=f"{what}. Try again.")
 

@@ -73,7 +73,8 @@ async def test_a_provider_that_never_answers_is_given_up_and_all_that_was_shown_
         await running.prompt(session, "hello")
     assert one_line(caught.value.message)
     expected = "paused its answer for more than" if begun else "did not begin to answer within"
-    assert f"{expected} 0.4 seconds. Try again." in caught.value.message
+    setting = "limits.stall_seconds" if begun else "limits.first_byte_seconds"
+    assert f"{expected} 0.4 seconds (set by {setting}). Try again." in caught.value.message
     (notice,) = running.updates(session, "notice")
     assert "trying again" in notice["title"]  # the user sees why it takes so long
     assert len(model_server.requests) == 2

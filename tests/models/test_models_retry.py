@@ -6,6 +6,7 @@ from types import AsyncGeneratorType
 
 import pytest
 
+from acp_agent.config.words import words_in
 from acp_agent.events import Usage
 from acp_agent.models import exchange
 from acp_agent.models.base import (
@@ -17,6 +18,7 @@ from acp_agent.models.base import (
     StreamEvent,
     TextDelta,
 )
+from acp_agent.models.failures import timed_out
 from acp_agent.models.retry import RetryPolicy, retrying
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import (
@@ -170,6 +172,22 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(
     assert got.last.kind == "timeout"
     assert "0.05 seconds" in got.last.message
     await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
+
+
+@pytest.mark.parametrize(
+    ("begun", "seconds", "english", "chinese"),
+    [
+        (False, 1, "within 1 second (set by limits.first_byte_seconds)", "未在 1 秒内开始回答"),
+        (False, 1.5, "within 1.5 seconds (set by limits.first_byte_seconds)", "未在 1.5 秒内"),
+        (True, 1, "more than 1 second (set by limits.stall_seconds)", "停顿超过 1 秒"),
+    ],
+)
+def test_a_wait_that_was_too_long_is_told_with_the_setting_that_says_so(
+    begun: bool, seconds: float, english: str, chinese: str
+) -> None:
+    message = timed_out("openai", seconds, begun=begun).message
+    assert f"{english}. Try again." in message
+    assert chinese in words_in("zh").told(message)
 
 
 async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(
