@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from acp_agent import events
 from acp_agent.config.words import ENGLISH, Words
+from acp_agent.ids import is_rewind_id
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
 from acp_agent.view import timing
@@ -253,6 +254,7 @@ class _Reader:
             at=self._sections.at,
             title=self._clean.line(event.title),
             target=self._anchors.of(event.to),
+            undoes=is_rewind_id(event.to),
             conversation=event.conversation,
             keeps_words=event.keeps_words,
             files=bool(event.replaced),

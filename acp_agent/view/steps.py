@@ -197,12 +197,17 @@ class Compaction(Step, kw_only=True):
 
 
 class Rewind(Step, kw_only=True):
-    """The session went back to `target`, an anchor, "" where that is not in the page."""
+    """The session went back to `target`, an anchor, "" where that is not in the page.
+
+    `undoes` where that is another rewind, which is so taken back; `title` is then what that one
+    went back to.
+    """
 
     kind: ClassVar[str] = "rewind"
 
     title: str
     target: str
+    undoes: bool
     conversation: bool
     keeps_words: bool
     files: bool

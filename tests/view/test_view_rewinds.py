@@ -67,8 +67,12 @@ def test_a_summary_that_was_taken_back_says_so_also_where_a_command_made_it() ->
 
 
 def test_going_back_to_before_the_rewind_brings_everything_back() -> None:
-    again = Rewound(rewind="rew_2", to="rew_1")
-    assert undone(*turn(1), *turn(2), *command(3, BACK), *turn(4), *command(5, again)) == [4]
+    again = Rewound(rewind="rew_2", to="rew_1", title="Say 2")
+    events = [*turn(1), *turn(2), *command(3, BACK), *turn(4), *command(5, again)]
+    assert undone(*events) == [4]
+    step = page_of(*events).select(".rewind")[1]
+    assert "went back to before the return to “Say 2”" in words_of(step)
+    assert one(step, "a:not(.at)")["href"] == "#rewind-1"
 
 
 def test_a_message_of_a_branch_that_was_left_can_be_gone_back_to() -> None:
