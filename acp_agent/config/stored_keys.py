@@ -48,9 +48,9 @@ def read_stored_keys(path: Path) -> StoredKeys:
     Raises:
         ConfigError: unreadable, damaged, or somebody else's.
     """
-    if path.is_dir():
-        raise ConfigError(f"{path} is not a file; move it away")
     try:
+        if path.is_dir():
+            raise ConfigError(f"{path} is not a file; move it away")
         if not is_private(path):
             own_only(path)
             _log.warning(

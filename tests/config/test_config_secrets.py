@@ -312,6 +312,14 @@ def test_a_folder_that_cannot_be_written_is_told() -> None:
             Secrets(closed / "secrets.json", {}).set("openai", KEY)
 
 
+def test_a_folder_that_cannot_be_looked_into_is_told() -> None:
+    with shared_folder() as folder, without_root():
+        closed = folder / "closed"
+        closed.mkdir(mode=0o000)
+        with pytest.raises(ConfigError, match="cannot use the keys in"):
+            stored_keys.read_stored_keys(closed / "secrets.json")
+
+
 @pytest.mark.parametrize("name", ["DEPLOY_PASSPHRASE", "NPM_TOKENS", "signing_private_key"])
 def test_a_variable_that_commands_do_not_get_is_scrubbed_too(tmp_path: Path, name: str) -> None:
     environ = {name: "open-sesame-4711", "HOME": "/home/someone"}
