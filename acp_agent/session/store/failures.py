@@ -1,7 +1,8 @@
-"""SQLite's errors in words that help a person."""
+"""SQLite's errors, and the system's, in words that help a person."""
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -61,6 +62,22 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     else:
         why = _one_line(str(error))
     return StoreError(f"the journal {path} failed: {why}")
+
+
+def system_reason(error: OSError) -> str:
+    """What the system says of a file or a folder of ours, and what helps."""
+    why = error.strerror or type(error).__name__
+    match error.errno:
+        case errno.EMFILE:
+            return f"{why}; close sessions, or raise the limit of open files (ulimit -n)"
+        case errno.ENFILE:
+            return f"{why}; close programs, or raise the system's limit of open files"
+        case errno.ENOSPC | errno.EDQUOT:
+            return f"{why}; free some space and try again"
+        case errno.EROFS:
+            return f"{why}; set ACP_AGENT_HOME to a folder that can be written"
+        case _:
+            return f"{why}; check the folder and its permissions"
 
 
 def _one_line(text: str) -> str:

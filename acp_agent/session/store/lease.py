@@ -14,6 +14,7 @@ from pathlib import Path
 from acp_agent.errors import SessionBusyError, SessionNotFoundError, StoreError
 from acp_agent.ids import SessionId
 from acp_agent.platform.posix import try_lock
+from acp_agent.session.store.failures import system_reason
 
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.002  # longer than a sweep holds a file
@@ -64,8 +65,7 @@ def take_lease(folder: Path, session_id: SessionId) -> Lease:
                 return Lease(session_id, file, descriptor)
     except OSError as error:
         raise StoreError(
-            f"the session cannot be locked for writing: {folder}: "
-            f"{error.strerror or type(error).__name__}; check the folder and its permissions"
+            f"the session cannot be locked for writing: {folder}: {system_reason(error)}"
         ) from error
     raise SessionBusyError(
         f"the session {session_id} is open in another process; close it there first"

@@ -19,6 +19,7 @@ from acp_agent.session.store.failures import (
     damaged,
     primary_code,
     store_error,
+    system_reason,
 )
 from acp_agent.session.store.schema import (
     APPLICATION_ID,
@@ -83,10 +84,7 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
     except UnicodeDecodeError as error:  # what SQLite says names something that is damaged
         raise damaged(path, "a name in it is not UTF-8") from error
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise StoreError(
-            f"the journal {path} cannot be opened: {why}; check the folder and its permissions"
-        ) from error
+        raise StoreError(f"the journal {path} cannot be opened: {system_reason(error)}") from error
 
 
 def _create_file(path: Path) -> None:
