@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -105,6 +106,17 @@ def test_ignore_files_above_the_folder_hold_as_they_are_now(tmp_path: Path, root
     put(root, {".gitignore": "a\n", "part/a": "2", "part/b": "2"})
     assert kinds(part.back(name)) == {"b": "modify"}
     assert (root / "part" / "a").read_text() == "2"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process's open files")
+@pytest.mark.usefixtures("program")
+def test_what_is_looked_at_for_rules_does_not_stay_open(tmp_path: Path, root: Path) -> None:
+    git(root, "init", "-q")
+    put(root, {"part/a": "1"})
+    (root / ".gitignore").mkdir()
+    Checkpoints(tmp_path, root / "part").keep()
+    opened = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    assert [path for path in opened if path.startswith(str(root))] == []
 
 
 @pytest.mark.parametrize("place", ["project", "project/part"])

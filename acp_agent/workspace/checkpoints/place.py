@@ -106,11 +106,17 @@ def rules_text(path: Path, *, through_links: bool = True) -> bytes | None:
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if through_links else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
-        with os.fdopen(descriptor, "rb") as file:
-            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return file.read(_LONGEST) if is_file else None
     except (OSError, ValueError):  # a name with a zero byte
         return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(_LONGEST)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _moved(pattern: bytes, place: bytes) -> bytes:
