@@ -6,11 +6,19 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from shlex import quote
 
 
 def own_command() -> str:
-    """The program's name where the shell finds it, else its path, as short as it can be told."""
+    """The program's name where the shell finds it, else its path, quoted for a shell.
+
+    The path is as short as it can be told.
+    """
     here = Path(sys.executable).with_name("acp-agent")
     if shutil.which("acp-agent") is not None or not here.exists():
         return "acp-agent"
-    return min(os.path.relpath(here), str(here), key=len)
+    try:
+        from_here = os.path.relpath(here)
+    except FileNotFoundError:  # the folder that we are in is gone
+        return quote(str(here))
+    return quote(min(from_here, str(here), key=len))

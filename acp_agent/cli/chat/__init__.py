@@ -96,7 +96,7 @@ def _again(options: argparse.Namespace) -> str:
 
     agent = [] if options.agent is None else ["--agent", options.agent]
     cwd = [] if options.cwd == Path() else ["--cwd", str(options.cwd.absolute())]
-    return join([own_command(), "chat", *agent, *cwd])
+    return f"{own_command()} {join(['chat', *agent, *cwd])}"
 
 
 def _history(*, keep: bool) -> PromptHistory:

@@ -1,0 +1,39 @@
+"""What the user has to type to run the program again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_agent.cli.own_command import own_command
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program in a folder that is not on the PATH and has a space in its name."""
+    folder = tmp_path / "my tools"
+    folder.mkdir()
+    (folder / "acp-agent").touch(mode=0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    return folder / "acp-agent"
+
+
+def test_a_path_with_a_space_is_one_word_for_the_shell(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shlex.split(own_command()) == ["my tools/acp-agent"]
+
+
+def test_where_the_folder_that_we_are_in_is_gone_the_whole_path_is_told(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert shlex.split(own_command()) == [str(program)]
