@@ -44,7 +44,7 @@ def from_status(
     provider: Provider, status: int, headers: Mapping[str, str], body: bytes, *, model: str
 ) -> Failed:
     """The failure that an HTTP answer with an error status tells of."""
-    problem = read_problem(body)
+    problem = at_its_source(read_problem(body))
     said = problem.message or ""
     if 300 <= status < 400:  # not followed: the keys and the conversation are for this host only
         target = headers.get("location", "another address")
@@ -80,10 +80,10 @@ def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
         told = msgspec.convert(problem, Problem)
     except msgspec.ValidationError:
         told = Problem(message=str(problem))
-    told = at_its_source(told)
     status = int(told.code) if isinstance(told.code, (int, float)) else None
     if isinstance(told.code, str) and told.code.isdecimal() and len(told.code) == 3:
         status = int(told.code)
+    told = at_its_source(told)
     default = _BY_STATUS.get(status or 0) or "server"
     kind = kind_of(told, default)
     return Failed(

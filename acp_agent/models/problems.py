@@ -81,7 +81,7 @@ def read_problem(body: bytes) -> Problem:
     if isinstance(read, list):  # Gemini's where it speaks OpenAI's API
         read = read[0] if read else _Body()
     if isinstance(read.error, Problem):
-        return at_its_source(read.error)
+        return read.error
     return Problem(message=read.error or read.message or read.detail or "")
 
 
@@ -98,7 +98,9 @@ def at_its_source(problem: Problem) -> Problem:
     if not inner.message:
         return problem
     return msgspec.structs.replace(
-        problem, message=inner.message, type=inner.type or problem.type, metadata=None
+        inner,
+        type=inner.type or problem.type,
+        code=inner.code if isinstance(inner.code, str) else problem.code,
     )
 
 

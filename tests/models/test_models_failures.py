@@ -149,6 +149,40 @@ def test_what_the_service_behind_a_router_said_is_understood_and_told(raw: objec
         assert failed.status == 400
 
 
+@pytest.mark.parametrize(
+    ("inner", "kind", "seconds"),
+    [
+        ({"message": "The response was filtered", "code": "content_filter"}, "refused", None),
+        ({"message": "It may be unsafe", "code": "1301"}, "refused", None),
+        ({"message": "It is over", "code": "insufficient_quota"}, "quota", None),
+        (
+            {
+                "code": 429,
+                "message": "Resource has been exhausted",
+                "status": "RESOURCE_EXHAUSTED",
+                "details": [{"@type": "google.rpc.RetryInfo", "retryDelay": "34s"}],
+            },
+            "rate_limit",
+            34,
+        ),
+    ],
+)
+@pytest.mark.parametrize("as_text", [True, False])
+def test_the_codes_and_waits_of_the_service_behind_a_router_count(
+    inner: dict[str, object], kind: str, seconds: float | None, as_text: bool
+) -> None:
+    raw = {"error": inner}
+    passed_on = msgspec.json.encode(raw).decode() if as_text else raw
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": passed_on}}
+    body = msgspec.json.encode({"error": error})
+    for failed in (
+        failures.from_status(PROVIDER, 400, {}, body, model="m"),
+        failures.from_event(PROVIDER, error, model="m"),
+        failures.from_page(PROVIDER, body, model="m"),
+    ):
+        assert (failed.kind, failed.retry_after, failed.status) == (kind, seconds, 400)
+
+
 @pytest.mark.parametrize("metadata", [None, [], "x", {"raw": ""}, {"raw": "<html>"}, {"raw": 5}])
 def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: object) -> None:
     error = {"message": "Provider returned error", "code": 502, "metadata": metadata}
