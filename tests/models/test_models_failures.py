@@ -183,6 +183,11 @@ def test_the_codes_and_waits_of_the_service_behind_a_router_count(
         assert (failed.kind, failed.retry_after, failed.status) == (kind, seconds, 400)
 
 
+def test_an_error_that_nests_without_end_is_told_and_not_raised() -> None:
+    body = b'{"error":{"message":"x","details":' + b"[" * 9_000
+    assert failures.from_status(PROVIDER, 400, {}, body, model="m").kind == "bad_request"
+
+
 @pytest.mark.parametrize("metadata", [None, [], "x", {"raw": ""}, {"raw": "<html>"}, {"raw": 5}])
 def test_a_router_that_passes_nothing_on_is_told_in_its_own_words(metadata: object) -> None:
     error = {"message": "Provider returned error", "code": 502, "metadata": metadata}
