@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.words import Words, words_in
+from acp_agent.errors import ConfigError
 from acp_agent.ids import SessionId
 from acp_agent.server.assembly import assemble, dismantle
 from acp_agent.session.editor import Editor
-from acp_agent.session.manager import SessionManager
+from acp_agent.session.manager import PAGE_SIZE, SessionManager
 from acp_agent.session.services import Services
+from acp_agent.session.store.records import ArchiveFilter, SessionPage
+from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:
     from acp_agent.server.auth_status import AuthWatch
@@ -75,6 +78,25 @@ class Core:
         if self._manager is None:
             self._manager = SessionManager(services)
         return self._manager
+
+    async def list(self, cwd: str | None, cursor: str | None, wanted: ArchiveFilter) -> SessionPage:
+        """A page of the sessions; see `SessionManager.list`.
+
+        It needs nothing of the configuration: a mistake there is told by what needs it.
+
+        Raises:
+            InvalidInputError: the cursor is none of ours.
+            StoreError: the store cannot be used.
+        """
+        try:
+            manager = await self.manager()
+        except ConfigError:
+            store = await Store.open(self._paths.sessions_file)
+            try:
+                return await store.list(cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=wanted)
+            finally:
+                await store.close()
+        return await manager.list(cwd, cursor, wanted)
 
     @property
     def secrets(self) -> Secrets:

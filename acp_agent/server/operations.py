@@ -159,7 +159,7 @@ class Operations:
             InvalidInputError: `archived` is none of the filters, or the cursor none of ours.
         """
         wanted = archive_filter(archived)
-        return await (await self._core.manager()).list(cwd, cursor, wanted)
+        return await self._core.list(cwd, cursor, wanted)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session; one that is not there is gone as asked.

@@ -85,6 +85,32 @@ async def test_each_fault_is_named_with_its_line_and_mending_it_needs_no_restart
     await assert_goes_on(running, created["sessionId"], model_server)
 
 
+async def test_sessions_are_listed_whatever_is_wrong_with_the_configuration(
+    running: AgentProcess,
+    agent: StartAgent,
+    model_server: ModelServer,
+    workspace_repo: Path,
+    home: Path,
+) -> None:
+    assert await running.request("session/list", {}) == {"sessions": []}
+    write_config(home, "")
+    other = await agent(*MODEL, environ=key_environ(model_server))
+    await other.initialize()
+    session = await other.new_session(workspace_repo)
+    await assert_goes_on(other, session, model_server)
+    for text in ("mode = \n", "fallback = ['nobody/x']\n"):
+        write_config(home, text)
+        listed = (await running.request("session/list", {}))["sessions"]
+        assert [one["sessionId"] for one in listed] == [session]
+        here = {"cwd": str(workspace_repo / "nowhere")}
+        assert await running.request("session/list", here) == {"sessions": []}
+        with pytest.raises(AnswerError, match="cursor"):
+            await running.request("session/list", {"cursor": "?"})
+    await refused(running, workspace_repo)
+    write_config(home, "")
+    await running.new_session(workspace_repo)
+
+
 async def test_a_configuration_that_is_no_readable_file_is_named(
     running: AgentProcess, workspace_repo: Path, home: Path
 ) -> None:
