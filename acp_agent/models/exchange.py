@@ -96,7 +96,7 @@ class Exchanges:
             body = _Body(response)
             if _is_page(response):
                 page = await body.read() or b""  # its beginning says enough
-                yield [failures.from_page(self._provider, page, model=model)]
+                yield _as_answer([failures.from_page(self._provider, page, model=model)])
                 return
             frames = framing()
             while (received := await _next(body, decoder)) is not None:

@@ -172,10 +172,11 @@ async def test_retry_after_is_read_in_seconds_and_as_a_date(
 
 
 @sent_by("openai", "openai_responses", "anthropic", "vertex", "azure")
+@pytest.mark.parametrize("code", [400, 200])
 async def test_a_request_that_is_refused_for_what_it_says_is_answered_with_a_refusal(
-    driver: Driver, server: ModelServer
+    driver: Driver, server: ModelServer, code: int
 ) -> None:
-    server.add(Status(code=400, kind="content_filter", message="It hurts our policy"))
+    server.add(Status(code=code, kind="content_filter", message="It hurts our policy"))
     got = await gather(driver.stream(ask()))
     assert "It hurts our policy" in got.finished.why
     assert got.finished.stop == "refusal"
