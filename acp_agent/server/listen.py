@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import secrets
 import signal
 import ssl
@@ -156,10 +158,30 @@ async def _listen(listening: Listening, door: Door) -> asyncio.Server:
             ssl_handshake_timeout=listening.limits.head if context is not None else None,
         )
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidInputError(
-            f"--listen: cannot listen on {listening.address} ({reason})"
-        ) from None
+        raise _refused(listening.address, error.errno) from None
+
+
+def _refused(address: Address, number: int | None) -> InvalidInputError:
+    """Why an address cannot be listened on, by the system's number, and what to do."""
+    match number:
+        case errno.EADDRINUSE:
+            return InvalidInputError(
+                f"--listen: something else listens on {address} already; end it, or choose another "
+                "port (0 is a free one)"
+            )
+        case errno.EACCES:
+            return InvalidInputError(
+                f"--listen: {address} needs rights that you do not have; choose a port above 1023"
+            )
+        case errno.EADDRNOTAVAIL | None:  # None: asyncio's own word, where no address was left
+            return InvalidInputError(
+                f"--listen: {address.host} is no address of this computer; choose one that is, "
+                "such as 127.0.0.1"
+            )
+        case _:
+            return InvalidInputError(
+                f"--listen: cannot listen on {address} ({os.strerror(number)})"
+            )
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:

@@ -90,7 +90,15 @@ async def test_a_client_that_writes_binary_frames_is_answered_where_that_is_want
 
 def test_a_port_in_use_is_named(listening: StartListening, home: Path) -> None:
     agent = listening(*DEMO)
-    assert str(agent.port) in refused(home, "--listen", f"127.0.0.1:{agent.port}")
+    said = refused(home, "--listen", f"127.0.0.1:{agent.port}")
+    assert f"something else listens on 127.0.0.1:{agent.port} already; end it, or choose" in said
+    assert "attempting" not in said  # the words of a library
+
+
+def test_an_address_of_another_computer_is_named(home: Path) -> None:
+    # TEST-NET-1, of no computer (RFC 5737)
+    said = refused(home, "--listen", "192.0.2.1:8765", "--behind-proxy")
+    assert "192.0.2.1 is no address of this computer; choose one that is" in said
 
 
 def test_a_weak_token_is_refused_and_not_repeated(home: Path, tmp_path: Path) -> None:
