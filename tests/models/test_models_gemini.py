@@ -81,6 +81,8 @@ def test_tools_and_the_system_prompt_are_said_in_its_words() -> None:
         ("thinking_level", "low", {"thinkingLevel": "low", "includeThoughts": True}),
         ("thinking_level", "minimal", {"thinkingLevel": "minimal", "includeThoughts": True}),
         ("effort", "high", {"thinkingLevel": "high", "includeThoughts": True}),
+        ("thinking_level", "xhigh", {"thinkingLevel": "xhigh", "includeThoughts": True}),
+        ("thinking_level", "max", {"thinkingLevel": "xhigh", "includeThoughts": True}),
         ("thinking_budget", "high", {"thinkingBudget": 24_576, "includeThoughts": True}),
         ("thinking_budget", "off", {"thinkingBudget": 0, "includeThoughts": False}),
     ],
@@ -88,7 +90,7 @@ def test_tools_and_the_system_prompt_are_said_in_its_words() -> None:
 def test_how_much_to_think_is_a_level_or_a_budget(
     control: str, level: str, config: dict[str, Any]
 ) -> None:
-    levels = ("off", "minimal", "low", "high")
+    levels = ("off", "minimal", "low", "high", "xhigh", "max")
     written = sent(thought_level=level, model_reasoning=control, model_thought_levels=levels)
     assert written["generationConfig"]["thinkingConfig"] == config
 
