@@ -125,6 +125,26 @@ async def test_a_skill_in_a_running_turn_joins_in(desk: Desk, model_server: Mode
     assert models(model_server) == ["gpt-5", "gpt-5"]
 
 
+@pytest.mark.parametrize("others", [True, False])
+async def test_a_skill_that_is_not_there_is_said_in_a_running_turn_and_is_no_part_of_it(
+    desk: Desk, model_server: ModelServer, others: bool
+) -> None:
+    if others:
+        write_skill(desk.folder)
+    stall = Stall()
+    model_server.add(answer("Half", stall, " done."), answer("More."))
+    turn = await desk.begin("Go")
+    await desk.editor.until(AgentText)
+    assert await desk.begin("/skill:revue the parser") is turn
+    said = "".join(event.text for event in desk.editor.of(AgentText))
+    assert "There is no skill 'revue'" in said
+    stall.release()
+    assert await turn.result() == "end_turn"
+    assert len(model_server.requests) == 1
+    assert await desk.say("And now?") == "end_turn"
+    assert not any("revue" in words for words in desk.words())
+
+
 async def test_the_model_uses_a_skill_by_itself_and_follows_its_text(
     desk: Desk, model_server: ModelServer
 ) -> None:
