@@ -6,7 +6,6 @@ would be every request from then on.
 
 from __future__ import annotations
 
-import base64
 import binascii
 from collections.abc import Sequence
 
@@ -27,14 +26,11 @@ def with_usable_pictures(content: Sequence[ContentBlock]) -> tuple[ContentBlock,
 
 
 def _usable(picture: ImageBlock) -> ImageBlock:
+    text = "".join(picture.data.split())  # it may be broken into lines
     try:
-        data, text = binascii.a2b_base64(picture.data, strict_mode=True), picture.data
-    except ValueError:  # broken into lines, for instance
-        try:
-            data = base64.b64decode(picture.data)
-        except ValueError:
-            data = b""
-        text = base64.b64encode(data).decode("ascii")
+        data = binascii.a2b_base64(text, strict_mode=True)  # else what is foreign is left out
+    except ValueError:
+        data = b""
     kind = image_type(data)
     if kind is None:
         raise InvalidInputError(
