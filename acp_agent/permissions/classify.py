@@ -185,8 +185,7 @@ class _Judge:
             self._add(inner.tier, outer, inner.why)
         if inner.command is not None:
             before = list(self.folders)
-            for folder in inner.folders:
-                self._enter(folder)
+            self._enter(*inner.folders)
             self._command(inner.command, line, depth)
             self.folders = before
         if inner.text is None:
@@ -264,16 +263,20 @@ class _Judge:
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
             self.plain = False
         self._enter(target)
+
+    def _enter(self, *targets: str) -> None:
+        """From now on commands may run in one of `targets`, too."""
+        new = [
+            os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
+            for folder in self.folders
+            for target in targets
+        ]
+        self.folders = list(dict.fromkeys([*self.folders, *new]))
         if len(self.folders) > _FOLDER_LIMIT:
             self.plain = False
-            del self.folders[_FOLDER_LIMIT:]
-
-    def _enter(self, target: str) -> None:
-        """From now on commands may run in `target`, too."""
-        for folder in list(self.folders):
-            new = os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
-            if new not in self.folders:
-                self.folders.append(new)
+            del self.folders[
+                _FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2
+            ]  # the latest is the likeliest
 
 
 def _is_descriptor(word: Word) -> bool:

@@ -50,6 +50,7 @@ _EXPANSIONS = frozenset(
 _NUMBERS = frozenset("?#$!")  # special parameters that are always a number
 _FALLBACKS = frozenset({":-", "-", ":=", "="})
 _TRIMS = frozenset({"%", "%%", "#", "##"})
+_TRIM_LIMIT = 256  # characters of a value that is cut: each place of it is tried
 
 
 class Expander:
@@ -213,6 +214,8 @@ class Expander:
         if not operator and name in _NUMBERS:
             return "0", True
         if value and operator in _TRIMS and rest:
+            if len(value) > _TRIM_LIMIT:
+                return UNKNOWN, False
             return _trimmed(value, operator, "".join(map(self.source, rest))), False
         if operator == "#" and not rest and self.source(node).startswith("${#"):
             return "0", True

@@ -167,6 +167,20 @@ def test_a_line_of_a_hundred_kilobytes_is_judged_quickly(piece: str) -> None:
         assert tier != "read_only"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "env " + "".join(f"-C d{number} " for number in range(17)) + "rm x",
+        f"x={'a' * 30_000}; rm " + "${x%%*a*a*a*b} " * 120,
+    ],
+    ids=["many folders", "long values that are cut"],
+)
+def test_a_line_that_multiplies_is_judged_quickly(line: str) -> None:
+    began = time.process_time()
+    assert classify(line, PLACE).tier == "destructive"
+    assert time.process_time() - began < 10
+
+
 LONG = "It's $x `y` (a|b) {c}; " * 800
 
 
