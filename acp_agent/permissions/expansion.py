@@ -137,7 +137,8 @@ class Expander:
         elif kind in _EXPANSIONS:
             text, static = self.expansion(node)
             for separator in self.variables["IFS"]:
-                text = text.replace(separator, " ")
+                if separator not in {UNKNOWN, NONEMPTY}:  # or what is not known would be blanks
+                    text = text.replace(separator, " ")
             piece.add(text, EXPANDED, static=static)
         elif kind in _LITERALS or not node.is_named:
             piece.join(unescape(raw))
