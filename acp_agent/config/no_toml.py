@@ -38,6 +38,7 @@ def syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | N
     return line, reason
 
 
+_OPEN_QUOTE = "a quote is not closed in its line"
 _BACKSLASH = "a backslash in double quotes (single quotes take it as it is)"
 
 
@@ -52,7 +53,8 @@ _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("Duplicate inline table key", lambda _: "a key is there twice"),
     ("Invalid value", lambda _: "a value cannot be read (text goes in quotes)"),
     ("Expected newline", lambda _: "more follows than one value (text goes in quotes)"),
-    ("Illegal character '\\n'", lambda _: "a quote is not closed in its line"),
+    ("Illegal character '\\n'", lambda _: _OPEN_QUOTE),
+    ("Found invalid character '\\n'", lambda _: _OPEN_QUOTE),  # of single quotes
     ("Unterminated string", lambda _: "a quote is not closed"),
     ("Invalid hex value", lambda _: _BACKSLASH),
     ("Unescaped '\\'", lambda _: _BACKSLASH),

@@ -166,6 +166,14 @@ MISTAKES = {
     "UTF-16 without a mark": ("mode = 'plan'".encode("utf-16-le"), (":1:", "as UTF-8")),
     "no TOML": ("mode = 'ask'\nmodel = \n", (":2:", "not TOML")),
     "an open string": ('a = 1\nb = "x', (":2:", "quote is not closed")),
+    "a single quote that stays open in its line": (
+        "mode = 'ask\ntitles = 'words'",
+        (":1:", "quote is not closed in its line"),
+    ),
+    "a double quote that stays open in its line": (
+        'mode = "ask\ntitles = "words"',
+        (":1:", "quote is not closed in its line"),
+    ),
     "a key twice": ("mode = 'ask'\n\nmode = 'plan'", (":3:", "not TOML: a key is there twice")),
     "Latin-1": (b"# fine\nmodel = '\xe9/x'", (":2:", "UTF-8")),
     "NUL": (b"mode\0 = 1", (":1:", "not TOML")),
