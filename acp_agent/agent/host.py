@@ -193,8 +193,11 @@ class TurnHost(Protocol):
         """Add a request's cost; gives the session's total in US dollars, None where unknown."""
         ...
 
-    async def out_of_budget(self) -> str | None:
+    async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
         """Why no further request may be made to the model, in words for the user; None: it may.
+
+        Args:
+            aside: a request beside the conversation; None: the next one of the conversation.
 
         Raises:
             StoreError: what was spent could not be read.

@@ -26,7 +26,7 @@ async def ask_aside(
     of no use.
 
     Raises:
-        BudgetSpentError: it would exceed a budget, and was not made.
+        BudgetSpentError: it would exceed a budget, and was not made, or not again.
         ModelError: it failed, refused, or said nothing.
         StoreError: what was spent could not be read, or what it took not be written.
     """
@@ -67,6 +67,9 @@ async def _answer(
                             await _count(host, model, counted, complete=False)
                             counted = Usage()
                             pieces.clear()
+                            refused = await host.out_of_budget(request)
+                            if refused is not None:
+                                raise BudgetSpentError(refused.rstrip("."))
                         case Usage():
                             counted = item
                         case Finished():

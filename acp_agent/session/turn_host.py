@@ -193,11 +193,15 @@ class SessionHost:
         """Add a request's cost to the session's."""
         return self.owner.state.charge(self.owner.services.models.cost(model, usage))
 
-    async def out_of_budget(self) -> str | None:
+    async def out_of_budget(self, aside: ModelRequest | None = None) -> str | None:
         """Why no further request may be made to the model; None: it may."""
         budget = self.owner.workbench.budget
         if not budget.limits:
             return None
+        if aside is not None:
+            from acp_agent.agent.tokens import request_tokens  # noqa: PLC0415 - for prompts only
+
+            return await budget.refusal(aside.model, request_tokens(aside), aside=True)
         from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
 
         return await budget.refusal(self.model, next_request(self, self.model))

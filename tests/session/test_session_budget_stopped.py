@@ -138,3 +138,17 @@ async def test_a_provider_that_tells_at_the_beginning_what_it_was_sent_is_believ
         await desk.editor.until(AgentText)
         assert await desk.cancel(turn) == "cancelled"
         assert SENT <= desk.session.state.spent.tokens < SENT + 700
+
+
+async def test_a_side_request_that_failed_is_not_made_again_beyond_a_budget(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = f'small_model = "{MODEL}"\ntitles = "words"\n[budget]\nsession_tokens = 8_000\n'
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        words = answer("word " * 1_500, usage=Usage(input=1_000, output=100))
+        model_server.add(words, told("They sa", Cut()))
+        model_server.otherwise = told("They said", Cut())
+        await desk.say("word " * 1_500)
+        await desk.say("/compact")
+        assert len(model_server.requests) == 2
+        await counted(desk, 1_100 + TOOK)
