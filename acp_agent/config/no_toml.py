@@ -56,6 +56,7 @@ _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("Illegal character '\\n'", lambda _: _OPEN_QUOTE),
     ("Found invalid character '\\n'", lambda _: _OPEN_QUOTE),  # of single quotes
     ("Unterminated string", lambda _: "a quote is not closed"),
+    ("Expected \"'", lambda _: "a quote is not closed"),
     ("Invalid hex value", lambda _: _BACKSLASH),
     ("Unescaped '\\'", lambda _: _BACKSLASH),
     ("Unclosed", lambda _: "a bracket is not closed, or a comma is missing"),

@@ -166,6 +166,10 @@ MISTAKES = {
     "UTF-16 without a mark": ("mode = 'plan'".encode("utf-16-le"), (":1:", "as UTF-8")),
     "no TOML": ("mode = 'ask'\nmodel = \n", (":2:", "not TOML")),
     "an open string": ('a = 1\nb = "x', (":2:", "quote is not closed")),
+    "a single quote that stays open to the end": (
+        "a = 1\nmode = 'ask\nb = 2",
+        (":2:", "a quote is not closed"),
+    ),
     "a single quote that stays open in its line": (
         "mode = 'ask\ntitles = 'words'",
         (":1:", "quote is not closed in its line"),
