@@ -136,15 +136,23 @@ class Expander:
                 at = child.end_byte
         elif kind in _EXPANSIONS:
             text, static = self.expansion(node)
-            for separator in self.variables["IFS"]:
-                if separator not in {UNKNOWN, NONEMPTY}:  # or what is not known would be blanks
-                    text = text.replace(separator, " ")
-            piece.add(text, EXPANDED, static=static)
+            piece.add(self._split(text), EXPANDED, static=static)
         elif kind in _LITERALS or not node.is_named:
             piece.join(unescape(raw))
         else:
             piece.add(raw, LITERAL, static=False)
         return piece
+
+    def _split(self, text: str) -> str:
+        """What an unquoted expansion gives, with blanks where IFS splits it.
+
+        The whole follows: IFS may hold in a subshell, a function or a command alone. What is not
+        known is no blank.
+        """
+        separators = {each for each in self.variables["IFS"] if not each.isspace()}
+        blanks = dict.fromkeys(map(ord, separators - {UNKNOWN, NONEMPTY}), " ")
+        split = text.translate(blanks)
+        return text if split == text else f"{split} {text}"
 
     def _inside_quotes(self, node: Node, piece: Piece, start: int, end: int) -> None:
         """Add text between double quotes, from byte `start` to `end`, its expansions replaced."""
