@@ -13,6 +13,7 @@ import pytest
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.checkpoints.keeper import Keeper
+from tests.support.ordinary_user import shared_folder, without_root
 from tests.workspace.checkpoint_folder import RULES, Checkpoints, picture, put, skipped
 
 
@@ -49,6 +50,20 @@ def test_a_full_disk_is_an_error_that_names_the_folder(kept: Checkpoints, root: 
     with room_for(0), pytest.raises(WorkspaceError, match=r"\.git: .*; check the folder"):
         kept.keep()
     kept.keep()
+
+
+@pytest.mark.usefixtures("program")
+def test_a_folder_that_may_not_be_looked_at_is_named_and_not_taken_for_deleted() -> None:
+    with shared_folder() as base, without_root():
+        root = base / "above" / "project"
+        put(root, {"a": "1"})
+        kept = Checkpoints(base, root)
+        kept.keep()
+        root.parent.chmod(0)
+        with pytest.raises(WorkspaceError) as raised:
+            kept.keep()
+        root.parent.chmod(0o700)
+    assert str(raised.value) == f"{root}: Permission denied; check the folder"
 
 
 @pytest.mark.parametrize("given_up", [False, True])

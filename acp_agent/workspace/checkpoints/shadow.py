@@ -153,8 +153,12 @@ class Shadow:
                     os.close(descriptor)
 
     def _failed(self, error: OSError) -> WorkspaceError:
+        name = error.filename if isinstance(error.filename, str | bytes) else ""
+        failed = Path(os.fsdecode(name))
+        is_ours = failed.is_relative_to(self.path) or not failed.is_relative_to(self.root)
         return WorkspaceError(
-            f"{self.path}: {error.strerror or type(error).__name__}; check the folder"
+            f"{self.path if is_ours else self.root}: {error.strerror or type(error).__name__}; "
+            "check the folder"
         )
 
     def _make(self) -> None:
