@@ -193,7 +193,8 @@ def test_a_call_of_what_is_no_tool_goes_back_under_a_name_that_every_api_takes(
     assert gemini["contents"][2]["parts"][0]["functionResponse"]["name"] == sent
 
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 100
+PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 200
+CODED = base64.b64encode(PNG).decode()
 
 
 @pytest.mark.parametrize(
@@ -206,6 +207,8 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 100
         (b"BM" + b"x" * 100, "image/bmp", "it is of the type image/bmp"),
         ("%%%no base64%%%", "image/png", "its data is damaged"),
         ("aGk", "image/png", "its data is damaged"),
+        (CODED[:80] + "-_-_" + CODED[80:], "image/png", "its data is damaged"),
+        (CODED[:80] + "====" + CODED[80:], "image/png", "its data is damaged"),
         ("", "image/png", "its data is damaged"),
     ],
 )
@@ -226,8 +229,9 @@ def test_a_picture_that_no_provider_takes_is_told_in_words(
         assert (coded.encode() in sent) == told.startswith("image/") or not coded
 
 
-def test_a_picture_with_broken_lines_is_sent_in_one() -> None:
-    coded = base64.encodebytes(PNG).decode()
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " "])
+def test_a_picture_with_broken_lines_is_sent_in_one(end: str) -> None:
+    coded = base64.encodebytes(PNG).decode().replace("\n", end)
     picture = ImageBlock(data=coded, mime_type="image/png")
     request = ask(UserSide((UserImage(picture),)), model_vision=True)
     assert base64.b64encode(PNG) in gemini_request.body(request)
