@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
@@ -158,11 +159,16 @@ async def _listen(listening: Listening, door: Door) -> asyncio.Server:
             ssl_handshake_timeout=listening.limits.head if context is not None else None,
         )
     except OSError as error:
-        raise _refused(listening.address, error.errno) from None
+        # The resolver's numbers are none of the system's.
+        number = None if isinstance(error, socket.gaierror) else error.errno
+        raise _refused(listening.address, number) from None
 
 
 def _refused(address: Address, number: int | None) -> InvalidInputError:
-    """Why an address cannot be listened on, by the system's number, and what to do."""
+    """Why an address cannot be listened on, by the system's number, and what to do.
+
+    None: asyncio or the resolver found nothing to listen on.
+    """
     match number:
         case errno.EADDRINUSE:
             return InvalidInputError(
@@ -173,7 +179,7 @@ def _refused(address: Address, number: int | None) -> InvalidInputError:
             return InvalidInputError(
                 f"--listen: {address} needs rights that you do not have; choose a port above 1023"
             )
-        case errno.EADDRNOTAVAIL | None:  # None: asyncio's own word, where no address was left
+        case errno.EADDRNOTAVAIL | None:
             return InvalidInputError(
                 f"--listen: {address.host} is no address of this computer; choose one that is, "
                 "such as 127.0.0.1"

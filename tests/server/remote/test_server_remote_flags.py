@@ -99,6 +99,8 @@ def test_an_address_of_another_computer_is_named(home: Path) -> None:
     # TEST-NET-1, of no computer (RFC 5737)
     said = refused(home, "--listen", "192.0.2.1:8765", "--behind-proxy")
     assert "192.0.2.1 is no address of this computer; choose one that is" in said
+    said = refused(home, "--listen", "[::1%nowhere]:0")  # which the resolver refuses
+    assert "::1%nowhere is no address of this computer; choose one that is" in said
 
 
 def test_a_weak_token_is_refused_and_not_repeated(home: Path, tmp_path: Path) -> None:
