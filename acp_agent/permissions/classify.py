@@ -187,7 +187,8 @@ class _Judge:
             before = list(self.folders)
             self._enter(*inner.folders)
             self._command(inner.command, line, depth)
-            self.folders = before
+            if inner.folders:  # else it may be the shell's own: `command cd x`
+                self.folders = before
         if inner.text is None:
             return
         if not inner.text.static and inner.strict:
