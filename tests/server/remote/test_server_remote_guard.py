@@ -118,7 +118,9 @@ async def test_a_name_that_was_led_here_is_refused(
 
 
 @BOTH
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9", "127.0.0.1:1234", "[::1]:80"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:9", "agent.localhost:9", "127.0.0.1:1234", "[::1]:80"]
+)
 async def test_the_names_of_this_computer_are_answered_to(
     remote: RemoteAgent, version: int, host: str
 ) -> None:
