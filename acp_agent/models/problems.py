@@ -69,6 +69,8 @@ class _Body(msgspec.Struct, frozen=True):
     error: Problem | str | None = None
     message: str | None = None
     detail: str | None = None
+    type: object = None  # of an error without an envelope, as the code
+    code: object = None
 
 
 def read_problem(body: bytes) -> Problem:
@@ -82,7 +84,11 @@ def read_problem(body: bytes) -> Problem:
         read = read[0] if read else _Body()
     if isinstance(read.error, Problem):
         return read.error
-    return Problem(message=read.error or read.message or read.detail or "")
+    return Problem(
+        message=read.error or read.message or read.detail or "",
+        type=read.type if isinstance(read.type, str) else None,
+        code=read.code if isinstance(read.code, str | int | float) else None,
+    )
 
 
 def at_its_source(problem: Problem) -> Problem:

@@ -123,6 +123,9 @@ def _said(message: str) -> bytes:
         (599, b"", "server"),
         (400, b'{"detail":"wrong"}', "bad_request"),
         (400, b'{"error":"wrong"}', "bad_request"),
+        (400, b'{"code":"DataInspectionFailed","message":"x"}', "refused"),
+        (400, b'{"object":"error","message":"x","code":"context_length_exceeded"}', "overflow"),
+        (400, b'{"message":"x","type":"billing_error","code":{"novel":1}}', "quota"),
     ],
 )
 def test_what_providers_really_say_is_understood(status: int, body: bytes, kind: str) -> None:
