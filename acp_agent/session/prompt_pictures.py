@@ -13,7 +13,10 @@ from msgspec.structs import replace
 
 from acp_agent.content import ContentBlock, ImageBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.tools.images import IMAGE_LIMIT, image_type
+from acp_agent.models.pictures import LARGEST
+from acp_agent.tools.images import image_type
+
+_MOST = LARGEST * 3 // 4  # bytes; a model that takes less is told of the picture in words
 
 
 def with_usable_pictures(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
@@ -38,10 +41,10 @@ def _usable(picture: ImageBlock) -> ImageBlock:
             "read; send PNG, JPEG, GIF or WebP as base64",
             field="prompt",
         )
-    if len(data) > IMAGE_LIMIT:
+    if len(data) > _MOST:
         raise InvalidInputError(
-            f"prompt: a picture has {len(data):,} bytes, and models take {IMAGE_LIMIT:,}; send a "
-            "smaller one",
+            f"prompt: a picture has {len(data):,} bytes, and models take {_MOST:,} at most; send "
+            "a smaller one",
             field="prompt",
         )
     if (text, kind) == (picture.data, picture.mime_type):

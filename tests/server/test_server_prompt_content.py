@@ -77,7 +77,7 @@ async def test_a_linked_file_is_read_for_the_model_unsaved_text_first(
         ({"data": "aGVsbG8="}, "none that models can read"),
         ({"data": PIXEL[:40] + "-_-_" + PIXEL[40:]}, "none that models can read"),
         ({"data": "PHN2Zy8+", "mimeType": "image/svg+xml"}, "(image/svg+xml) is none"),
-        ({"data": base64.b64encode(b"\xff\xd8\xff" * 1_700_000).decode()}, "send a smaller one"),
+        ({"data": base64.b64encode(b"\xff\xd8\xff" * 5_300_000).decode()}, "send a smaller one"),
     ],
 )
 async def test_a_picture_that_no_model_takes_is_refused_and_the_session_goes_on_without_it(
