@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, field
 
+from acp_agent.config.loopback import is_loopback
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import ConfigError
 
 # How a request is written and its answer read. `openai` is chat completions.
 Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo"]
 Platform = Literal["azure", "bedrock", "vertex"]  # a cloud that carries one of these its own way
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -217,7 +217,7 @@ def _provider(
         base_url="" if "{" in base_url else base_url,
         key=key,
         key_env=key_env,
-        key_required=preset.key_required and not ambient and not (moved and host in _LOOPBACK),
+        key_required=preset.key_required and not ambient and not (moved and is_loopback(host)),
         default_model=preset.default_model,
         headers=dict(given.headers),
         dialect=Dialect() if moved and preset.id == "openai" else preset.dialect,

@@ -106,6 +106,13 @@ async def test_of_a_provider_that_is_elsewhere_the_model_described_first_is_the_
     assert (await found.choose(None, None)).ref == "openai/big"
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "models.localhost", "[::1]"])
+async def test_a_provider_on_this_computer_needs_no_key(host: str) -> None:
+    environ = {"OPENAI_BASE_URL": f"http://{host}:9/v1"}
+    found = models(Config(models={"openai/big": ModelConfig()}), **environ)
+    assert (await found.choose(None, None)).ref == "openai/big"
+
+
 async def test_at_home_a_described_model_does_not_become_the_default() -> None:
     found = models(Config(models={"openai/gpt-4.1": ModelConfig()}), OPENAI_API_KEY="k")
     assert (await found.choose(None, None)).ref == "openai/gpt-6.2-sol"
