@@ -217,7 +217,9 @@ def _provider(
         base_url="" if "{" in base_url else base_url,
         key=key,
         key_env=key_env,
-        key_required=preset.key_required and not ambient and not (moved and is_loopback(host)),
+        key_required=preset.key_required
+        and not ambient
+        and not (moved and is_loopback(host or "")),
         default_model=preset.default_model,
         headers=dict(given.headers),
         dialect=Dialect() if moved and preset.id == "openai" else preset.dialect,
