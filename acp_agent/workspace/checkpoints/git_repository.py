@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -72,32 +73,32 @@ class GitRepository:
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
         judge = Judge(self._folder.top, self._shadow.data, rules)
-        private = judge.private(same)
-        changed: dict[bytes, os.stat_result] = {}
-        gone: list[bytes] = []
-        for path in paths:
-            found = judge.judge(path)
-            if isinstance(found, LeftOut):
-                left_out.append(found)
-            if isinstance(found, os.stat_result):
-                changed[path] = found
-                if is_private(found):
-                    private.add(path)
+        with ThreadPoolExecutor(1) as beside:  # git works in another process meanwhile
+            private = beside.submit(judge.private, same)
+            changed: dict[bytes, os.stat_result] = {}
+            gone: list[bytes] = []
+            for path in paths:
+                found = judge.judge(path)
+                if isinstance(found, LeftOut):
+                    left_out.append(found)
+                if isinstance(found, os.stat_result):
+                    changed[path] = found
+                else:
+                    gone.append(path)
+            left_out.sort(key=lambda one: one.path)
+            if known is not None and not changed and absent.issuperset(gone):
+                tree = known.tree
+                self._settle(known, deadline)
             else:
-                gone.append(path)
-        left_out.sort(key=lambda one: one.path)
-        if known is not None and not changed and absent.issuperset(gone):
-            tree = known.tree
-            self._settle(known, deadline)
-        else:
-            tree = self._write(list(changed), gone, deadline)
-            names = tuple(one.path.hex() for one in left_out)
-            self._note(tree, names, self._unsettled(known, changed.values()))
+                tree = self._write(list(changed), gone, deadline)
+                names = tuple(one.path.hex() for one in left_out)
+                self._note(tree, names, self._unsettled(known, changed.values()))
+        own = private.result().union(path for path in changed if is_private(changed[path]))
         start = len(self._folder.prefix)
         return Snapshot(
             tree=tree,
             left_out=tuple(LeftOut(one.path[start:], one.why) for one in left_out),
-            private=frozenset(path[start:] for path in private),
+            private=frozenset(path[start:] for path in own),
             outer=outer,
         )
 
