@@ -145,6 +145,7 @@ async def test_a_command_runs_in_the_editors_terminal_where_the_user_wants_that(
         for part in update.get("content") or ()
     ]
     assert {"type": "terminal", "terminalId": "terminal-1"} in shown
+    await running.expect_served("terminal/release")  # nobody waits for it before the turn ends
     assert editor.terminals == {}, "the terminal was not released"
     assert "3" in running.text(session)
 

@@ -141,6 +141,12 @@ class WireClient:
             raise AssertionError(f"the agent ended before it came.{self.report()}")
         return found
 
+    async def expect_served(self, method: str, *, timeout: float = 20.0) -> None:
+        """Wait until the agent has made a request of this method, and the editor done it."""
+        await self.expect(lambda message: message.get("method") == method, timeout=timeout)
+        async with asyncio.timeout(timeout):
+            await asyncio.gather(*self.serving)
+
     def forget_what_came(self) -> None:
         """Drop what came so far, in runs so long that it would be too much to keep and look at."""
         self.lines.clear()
