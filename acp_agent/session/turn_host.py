@@ -198,13 +198,8 @@ class SessionHost:
         budget = self.owner.workbench.budget
         if not budget.limits:
             return None
-        if aside is not None:
-            from acp_agent.agent.tokens import request_tokens  # noqa: PLC0415 - for prompts only
-
-            return await budget.refusal(aside.model, request_tokens(aside), aside=True)
-        from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
-
-        return await budget.refusal(self.model, next_request(self, self.model))
+        model, asked = self._asked_of(aside)
+        return await budget.refusal(model, asked, aside=aside is not None)
 
     @asynccontextmanager
     async def within_budget(self, aside: ModelRequest | None = None) -> AsyncIterator[str | None]:
@@ -213,23 +208,28 @@ class SessionHost:
         if not budget.limits:
             yield None
             return
+        model, asked = self._asked_of(aside)
+        async with budget.place(model, asked, aside=aside is not None) as found:
+            if isinstance(found, str):
+                yield found
+            elif aside is not None:
+                yield None
+            else:
+                self._answering = found
+                try:
+                    yield None
+                finally:
+                    self._answering = None
+
+    def _asked_of(self, aside: ModelRequest | None) -> tuple[ModelInfo, int]:
+        """The model of a request, None being the conversation's next, and how much it is sent."""
         if aside is not None:
             from acp_agent.agent.tokens import request_tokens  # noqa: PLC0415 - for prompts only
 
-            async with budget.place(aside.model, request_tokens(aside), aside=True) as found:
-                yield found if isinstance(found, str) else None
-            return
+            return aside.model, request_tokens(aside)
         from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
 
-        async with budget.place(self.model, next_request(self, self.model)) as found:
-            if isinstance(found, str):
-                yield found
-                return
-            self._answering = found
-            try:
-                yield None
-            finally:
-                self._answering = None
+        return self.model, next_request(self, self.model)
 
     def streamed(self, batch: Sequence[StreamEvent]) -> None:
         """Let requests that wait for room in the budgets know how long an answer becomes."""
