@@ -36,6 +36,15 @@ def reads(path: str = "file.txt") -> CallDone:
     return CallDone(index=0, name="read", arguments=json.dumps({"path": path}))
 
 
+def reader_of_many() -> CountingModel:
+    """A model with a window of 24,000 tokens that reads sixty times at once."""
+    many = [
+        CallDone(index=at, name="read", arguments=f'{{"path": "file.txt", "line": {at + 1}}}')
+        for at in range(60)
+    ]
+    return CountingModel(24_000, lambda request: "Read." if results(request) else many)
+
+
 def shortened_before(events: list[AnyEvent]) -> list[bool]:
     """Of every request of the conversation, whether the context was shortened right before it."""
     found: list[bool] = []
@@ -182,15 +191,7 @@ async def test_of_more_results_than_the_window_takes_less_is_kept(
 ) -> None:
     async with open_desk(tmp_path, model_server, config=CONFIG, flag="openai/narrow") as desk:
         (desk.folder / "file.txt").write_text(FILE * 3)
-        many = [
-            CallDone(index=at, name="read", arguments=f'{{"path": "file.txt", "line": {at + 1}}}')
-            for at in range(60)
-        ]
-        model = use(
-            desk,
-            CountingModel(24_000, lambda request: "Read." if results(request) else many),
-            monkeypatch,
-        )
+        model = use(desk, reader_of_many(), monkeypatch)
         assert await desk.say("Read it all at once.") == "end_turn"
         assert max(model.counts) <= 24_000
         assert len(results(model.requests[-1])) == 60
@@ -206,15 +207,7 @@ async def test_results_that_a_model_refused_are_cut_further_until_it_may_take_th
     wide = CONFIG.replace("24_000", "200_000")
     async with open_desk(tmp_path, model_server, config=wide, flag="openai/narrow") as desk:
         (desk.folder / "file.txt").write_text(FILE)
-        many = [
-            CallDone(index=at, name="read", arguments=f'{{"path": "file.txt", "line": {at + 1}}}')
-            for at in range(60)
-        ]
-        model = use(
-            desk,
-            CountingModel(24_000, lambda request: "Read." if results(request) else many),
-            monkeypatch,
-        )
+        model = use(desk, reader_of_many(), monkeypatch)
         assert await desk.say("Read it all at once.") == "end_turn"
         assert [count > 24_000 for count in model.counts] == [False, True, False]
 

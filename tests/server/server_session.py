@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
-from tests.support.model_server import Api, Call, ModelServer
+from tests.support.model_server import Api, Call, ModelServer, Stall
 
 OPENAI = ("--model", "openai/gpt-5")
 ANTHROPIC = ("--model", "anthropic/claude-sonnet-4-5")
@@ -83,3 +83,15 @@ def shown_text(update: dict[str, Any]) -> str:
         for part in update.get("content") or ()
         if part["type"] == "content" and part["content"]["type"] == "text"
     )
+
+
+async def say_meanwhile(
+    running: AgentProcess, session: str, stall: Stall, words: str, more: str
+) -> tuple[int, int]:
+    """Say more while the model pauses in its answer, which then goes on; the two prompts' ids."""
+    first = running.post_prompt(session, words)
+    await running.expect_update(session, "agent_message_chunk")
+    second = running.post_prompt(session, more)
+    await running.request("session/list", {})  # the second prompt was taken in by now
+    stall.release()
+    return first, second

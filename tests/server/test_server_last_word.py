@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.either_version import EitherClient
-from tests.server.server_session import OpenSession, messages
+from tests.server.server_session import OpenSession, messages, say_meanwhile
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Thought, answer
 
@@ -62,11 +62,7 @@ async def test_words_said_while_an_answer_is_cut_off_get_theirs(
     running, session = await opened()
     stall = Stall()
     model_server.add(answer("As far", stall, stop="length"), answer("In short: yes."))
-    first = running.post_prompt(session, "well?")
-    await running.expect_update(session, "agent_message_chunk")
-    second = running.post_prompt(session, "shorter")
-    await running.request("session/list", {})
-    stall.release()
+    first, second = await say_meanwhile(running, session, stall, "well?", "shorter")
     for request in (first, second):
         assert (await running.result(request))["stopReason"] == "end_turn"
     assert running.text(session) == "As farIn short: yes."

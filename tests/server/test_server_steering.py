@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_session import READ, OpenSession, messages
+from tests.server.server_session import READ, OpenSession, messages, say_meanwhile
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
@@ -21,11 +21,7 @@ async def test_a_second_prompt_reaches_the_model_with_the_next_request_of_the_tu
     stall = Stall()
     model_server.add(answer("Reading.", stall, READ), answer("In French, then."))
     running, session = await opened()
-    first = running.post_prompt(session, "read it")
-    await running.expect_update(session, "agent_message_chunk")
-    second = running.post_prompt(session, "answer in French")
-    await running.request("session/list", {})  # the second prompt was taken in by now
-    stall.release()
+    first, second = await say_meanwhile(running, session, stall, "read it", "answer in French")
     for request in (first, second):
         assert (await running.result(request))["stopReason"] == "end_turn"
     assert len(model_server.requests) == 2
@@ -42,11 +38,7 @@ async def test_words_that_come_during_the_last_answer_get_an_answer_of_their_own
     stall = Stall()
     model_server.add(answer("Nearly ", stall, "done."), answer("That as well."))
     running, session = await opened()
-    first = running.post_prompt(session, "work")
-    await running.expect_update(session, "agent_message_chunk")
-    second = running.post_prompt(session, "and this")
-    await running.request("session/list", {})
-    stall.release()
+    first, second = await say_meanwhile(running, session, stall, "work", "and this")
     for request in (first, second):
         assert (await running.result(request))["stopReason"] == "end_turn"
     sent = messages(model_server)
@@ -100,11 +92,7 @@ async def test_a_replay_shows_what_was_said_in_the_middle_of_the_turn(
     stall = Stall()
     model_server.add(answer("Reading.", stall, READ), answer("Done."))
     running, session = await opened()
-    first = running.post_prompt(session, "read it")
-    await running.expect_update(session, "agent_message_chunk")
-    second = running.post_prompt(session, "quickly")
-    await running.request("session/list", {})
-    stall.release()
+    first, second = await say_meanwhile(running, session, stall, "read it", "quickly")
     for request in (first, second):
         await running.result(request)
     before = len(running.updates(session))

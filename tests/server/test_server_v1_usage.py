@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.server_session import READ, OpenSession
+from tests.server.server_session import READ, OpenSession, say_meanwhile
 from tests.support.model_server import ModelServer, Stall, Status, answer
 from tests.support.wire_client import AnswerError
 
@@ -16,11 +16,7 @@ async def test_the_response_has_the_sum_of_the_turns_requests_once(
     stall = Stall()
     model_server.add(answer(READ), answer("Half", stall), answer("And so."), answer("Anew."))
     running, session = await opened()
-    first = running.post_prompt(session, "look")
-    await running.expect_update(session, "agent_message_chunk")
-    second = running.post_prompt(session, "use tabs")
-    await running.request("session/list", {})  # the second prompt was taken in by now
-    stall.release()
+    first, second = await say_meanwhile(running, session, stall, "look", "use tabs")
     usage = (await running.result(first))["usage"]
     assert usage == {"totalTokens": 45, "inputTokens": 30, "outputTokens": 15}
     assert await running.result(second) == {"stopReason": "end_turn"}
