@@ -127,11 +127,14 @@ def auth_methods(
     yet, and most probably no key that is configured.
 
     The login page is for a client on this computer (`local`): nobody else's browser can open it.
+    Over ssh the browser most probably runs elsewhere, so the page is not the first one there.
     """
     capabilities = "clientCapabilities" if version == 1 else "capabilities"
     methods: list[dict[str, Any]] = []
-    if local and client_flag(params, capabilities, "elicitation", "url"):
-        methods.append(LOGIN_PAGE)
+    over_ssh = bool(os.environ.get("SSH_CONNECTION"))
+    page = [LOGIN_PAGE] if local and client_flag(params, capabilities, "elicitation", "url") else []
+    if not over_ssh:
+        methods += page
     by_meta = client_flag(params, capabilities, "_meta", "terminal-auth")
     if by_meta or client_flag(params, capabilities, "auth", "terminal"):
         login: dict[str, Any] = {
@@ -152,6 +155,8 @@ def auth_methods(
                 }
             }
         methods.append(login)
+    if over_ssh:
+        methods += page
     methods = _in_language([*methods, CONFIGURED, DEMO])
     return methods if version == 1 else [_auth_method(method) for method in methods]
 

@@ -17,6 +17,7 @@ from rich.console import RenderableType
 from acp_agent.cli.chat import desk, terminal
 from acp_agent.cli.chat.calls import Calls, ShownCall, last_of_rewritten, unfenced
 from acp_agent.cli.chat.frames import FrameOutput
+from acp_agent.cli.chat.front import Answer
 from acp_agent.cli.chat.history import KEPT, PromptHistory
 from acp_agent.cli.chat.markdown import BLOCK, Blocks
 from acp_agent.cli.chat.mentions import (
@@ -363,7 +364,7 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     assert not asked.done()
     chat.choose("y")
     assert chat.desk.asked is None  # the next key is for the prompt already
-    assert await asked is option
+    assert await asked == Answer(option)
 
 
 def test_a_frame_leaves_in_one_piece() -> None:

@@ -82,7 +82,7 @@ async def test_words_steer_the_turn_and_ctrl_c_cancels_it_then_quits(
         person.type(CTRL_C)
         await person.see("The turn was cancelled.")
         await person.miss("Working")
-        person.type(CTRL_C)
+        person.type(CTRL_C * 2)
         assert await person.status() == 0
         assert "never said" not in person.text
 

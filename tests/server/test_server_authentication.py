@@ -105,6 +105,15 @@ async def test_the_methods_of_the_error_are_those_of_initialize(
     assert advertised[0]["id"] == "login"
 
 
+def test_over_ssh_the_terminal_comes_before_the_page_of_this_computer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")
+    everything = {"auth": {"terminal": True}, "elicitation": {"url": {}}}
+    methods = auth_methods({"clientCapabilities": everything}, 1)
+    assert [method["id"] for method in methods] == ["login", "login-page", "configured", "demo"]
+
+
 def test_a_login_is_offered_before_what_needs_a_key_already() -> None:
     everything = {"auth": {"terminal": True}, "elicitation": {"url": {}}}
     methods = auth_methods({"clientCapabilities": everything}, 1)

@@ -50,6 +50,7 @@ def _chat(options: argparse.Namespace, command: list[str], cwd: Path) -> int:
         resume=options.resume,
         options=wanted,
         patience=options.patience,
+        prompt=" ".join(options.prompt).strip(),
         again=_again(options),
     )
     history = _history(keep=not options.no_history)
@@ -124,6 +125,7 @@ def _parser() -> Parser:
         epilog="Inside, :help lists the commands and keys. Exit status: 0 done, 1 an error, "
         "2 wrong use, 130 left while a turn ran.",
     )
+    parser.add_argument("prompt", nargs="*", help="what to say first")
     parser.add_argument(
         "--agent", metavar="COMMAND", help="another agent that speaks the protocol, as one word"
     )

@@ -6,8 +6,12 @@ agent advertises is never shadowed.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from shlex import split
+from shutil import get_terminal_size, which
+from tempfile import NamedTemporaryFile
 
 from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.chat_command import ChatCommand, Run
@@ -17,6 +21,7 @@ from acp_agent.cli.chat.option_commands import OptionCommands
 from acp_agent.cli.chat.session_commands import SessionCommands
 from acp_agent.cli.chat.state import PLAN_MARKS
 from acp_agent.cli.chat.user_shell import UserShell
+from acp_agent.cli.inert import inert
 from acp_agent.cli.words import words
 
 _OUTPUT_LINES = 400
@@ -106,7 +111,8 @@ class Commands:
                 if self._shell.usable
                 else []
             ),
-            words("  Ctrl-C cancels the turn, and once more quits; Ctrl-D quits."),
+            words("  Shift-Tab changes the mode, Ctrl-R searches what was typed before."),
+            words("  Esc or Ctrl-C cancels the turn; Ctrl-C twice or Ctrl-D quits."),
         ]
         self._front.say("\n".join(lines))
 
@@ -121,10 +127,24 @@ class Commands:
             self._front.say(words("There was no tool call yet."))
             return
         lines = call.output_lines()
+        if self._shell.usable and len(lines) > get_terminal_size().lines:
+            head = details(call.title, call.raw_input)
+            if await self._page("\n".join([*head, "", *lines])):
+                return
         cut = len(lines) - _OUTPUT_LINES
         head = [words("... {count} lines before", count=cut)] if cut > 0 else []
         self._front.say("\n".join([*details(call.title, call.raw_input), *head]), "bold")
         self._front.say("\n".join(lines[-_OUTPUT_LINES:]) or words("(no output)"), "dim")
+
+    async def _page(self, text: str) -> bool:
+        """Show a long text in the user's pager; return whether that worked."""
+        pager = split(os.environ.get("PAGER", "")) or ["less"]
+        if which(pager[0]) is None:
+            return False
+        with NamedTemporaryFile("w", encoding="utf-8", prefix="acp-agent-", suffix=".txt") as file:
+            file.write(f"{inert(text)}\n")
+            file.flush()
+            return await self._front.outside([*pager, file.name], {}) == 0
 
     async def plan(self, _: str) -> None:
         """Show the plan."""

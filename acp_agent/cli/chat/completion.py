@@ -1,4 +1,4 @@
-"""What the line that is being typed may become: commands, and files behind an `@`."""
+"""Completions of the line that is being typed: commands, and files behind an `@`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from acp_agent.cli.chat.fuzzy_paths import matching_paths
 from acp_agent.cli.chat.mentions import completions, mention
 from acp_agent.cli.inert import one_line
 
@@ -68,7 +69,7 @@ class ChatCompleter(Completer):
                 yield command
             return
         mark, typed = match.groups()
-        for name in await asyncio.to_thread(completions, typed, self._cwd):
+        for name in await matching_paths(typed, self._cwd):
             end = "" if name.endswith("/") else " "
             yield Completion(
                 f"{mention(name)}{end}",

@@ -57,6 +57,7 @@ class Conversation:
         self._requests = Requests(
             front,
             calls=lambda: self.calls,
+            instead=self.turns.correct,
             wanted=lambda session: session == self.state.id and not self.turns.cancelling,
             cwd=wishes.cwd,
         )

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar, overload
 
+from acp_agent.cli.chat.front import Answer
 from acp_agent.cli.chat.questions import Entering, Permission, Picking, Question
-from protocol.v1 import types as acp
 
 _T = TypeVar("_T")
 
@@ -48,14 +48,14 @@ class Desk:
         self._pressed_at = self._typed_at = 0.0
 
     @overload
-    async def ask(self, question: Permission) -> acp.PermissionOption | None: ...
+    async def ask(self, question: Permission, *, first: bool = False) -> Answer | None: ...
 
     @overload
-    async def ask(self, question: Picking | Entering) -> str | None: ...
+    async def ask(self, question: Picking | Entering, *, first: bool = False) -> str | None: ...
 
-    async def ask(self, question: Question) -> acp.PermissionOption | str | None:
-        """Ask, and wait for the answer; None where the user gives none."""
-        self._questions.append(question)
+    async def ask(self, question: Question, *, first: bool = False) -> Answer | str | None:
+        """Ask, before what waits already if `first`; return None where there is no answer."""
+        self._questions.insert(0 if first else len(self._questions), question)
         self.sync()
         try:
             return await question.answer
@@ -65,9 +65,9 @@ class Desk:
     def choose(self, letter: str) -> None:
         """Answer a permission request by its letter; any other key answers nothing."""
         if isinstance(self.asked, Permission):
-            option = self.asked.letters.get(letter.lower())
-            if option is not None:
-                self._answer(self.asked, self.asked.answer, option)
+            answer = self.asked.answers.get(letter.lower())
+            if answer is not None:
+                self._answer(self.asked, self.asked.answer, answer)
 
     def accept(self, typed: str) -> None:
         """Take what is picked, or what was typed."""

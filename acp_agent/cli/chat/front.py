@@ -34,6 +34,13 @@ class Field(Struct, frozen=True, kw_only=True):
     complaint: str = ""
 
 
+class Answer(Struct, frozen=True):
+    """The answer to a permission request; `instead` is what the agent should do instead of it."""
+
+    option: acp.PermissionOption
+    instead: str = ""
+
+
 class Front(Protocol):
     """A terminal, whatever it can do. Every text is the agent's and is shown inert."""
 
@@ -66,7 +73,7 @@ class Front(Protocol):
 
     async def ask(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
-    ) -> acp.PermissionOption | None:
+    ) -> Answer | None:
         """Ask whether a call may run; None where the user does not answer."""
 
     async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.filters import Condition, completion_is_selected
+from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -25,9 +25,9 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
     asking = Condition(lambda: isinstance(chat.desk.asked, Permission))
     picking = Condition(lambda: isinstance(chat.desk.asked, Picking))
     entering = Condition(lambda: isinstance(chat.desk.asked, Picking | Entering))
-    typing = Condition(lambda: chat.desk.asked is None)
+    typing = Condition(lambda: chat.desk.asked is None) & ~is_searching
 
-    @keys.add("c-c")
+    @keys.add("c-c", filter=~is_searching)
     @keys.add("<sigint>")
     def _interrupt(_: KeyPressEvent) -> None:
         chat.interrupt()
@@ -40,6 +40,20 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
     @keys.add("c-z")
     def _suspend(event: KeyPressEvent) -> None:
         event.app.suspend_to_background()
+
+    @keys.add("escape", filter=typing & has_completions)
+    def _close_menu(event: KeyPressEvent) -> None:
+        event.current_buffer.cancel_completion()
+
+    @keys.add("escape", filter=typing & ~has_completions)
+    @keys.add("escape", filter=asking)
+    def _cancel(_: KeyPressEvent) -> None:
+        chat.cancel()
+
+    @keys.add("s-tab", filter=typing & ~has_completions)
+    @keys.add("s-tab", filter=asking)
+    def _next_mode(_: KeyPressEvent) -> None:
+        chat.next_mode()
 
     # --- the prompt
 

@@ -20,6 +20,7 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
 
 from acp_agent.cli.chat.questions import Entering, Permission, Picking, Question
 from acp_agent.cli.chat.toolbar import toolbar
@@ -51,9 +52,11 @@ class Panes:
         self.live_lines: list[str] = []
         self.status_lines: list[str] = []
         self.question_lines: list[str] = []
+        self.search = SearchToolbar()
         self.prompt = Window(
             BufferControl(
                 chat.input,
+                search_buffer_control=self.search.control,
                 input_processors=[Unmasking(), BeforeInput(self._mark, "class:mark")],
                 focusable=True,
             ),
@@ -124,6 +127,10 @@ class Panes:
         chat = self._chat
         columns, _ = chat.size
         shown = [self._activity(), chat.shell.along]
+        if chat.quitting:
+            shown.append(words("Press Ctrl-C again to quit."))
+        if chat.chosen_mode:
+            shown.append(words("Mode: {mode}", mode=chat.chosen_mode))
         if chat.shell.on:
             shown.append(words("Your own shell; Ctrl-X goes back to the agent."))
         return [chat.renderer.cut(text, columns, "dim") for text in shown if text]
@@ -139,7 +146,7 @@ class Panes:
             return words("Cancelling the turn; Ctrl-C once more quits.")
         if chat.front.began is not None:
             seconds = int(time.monotonic() - chat.front.began)
-            return words("Working, {seconds} s; Ctrl-C cancels.", seconds=seconds)
+            return words("Working, {seconds} s; Esc cancels.", seconds=seconds)
         return ""
 
     def _mark(self) -> str:
@@ -174,6 +181,7 @@ def make_layout(panes: Panes) -> Layout:
                 ConditionalContainer(panes.entry, entering),
                 ConditionalContainer(panes.letters, asked & ~entering),
                 ConditionalContainer(panes.prompt, ~asked),
+                ConditionalContainer(panes.search, ~asked),
                 ConditionalContainer(CompletionsMenu(max_height=_MENU_ROWS), ~asked),
                 Window(height=Dimension(min=0, preferred=0)),
                 Window(FormattedTextControl(panes.toolbar), height=1, style="class:toolbar"),

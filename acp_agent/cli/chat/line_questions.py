@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.front import Field, Item
-from acp_agent.cli.chat.questions import DETAILS, letters
+from acp_agent.cli.chat.front import Answer, Field, Item
+from acp_agent.cli.chat.questions import DETAILS, letters, refusal_of
 from acp_agent.cli.editor import Asked
 from acp_agent.cli.inert import inert, one_line
 from acp_agent.cli.screen import Paint, Screen, Style
@@ -49,8 +49,11 @@ class LineQuestions:
 
     async def ask(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
-    ) -> acp.PermissionOption | None:
-        """Ask by letters; where nobody can be asked it is refused."""
+    ) -> Answer | None:
+        """Ask by letters; where nobody can be asked it is refused.
+
+        What follows the letter of a rejection is what the agent should do instead.
+        """
         async with self._asking:
             self._begin()
             request = acp.RequestPermissionRequest(
@@ -60,10 +63,11 @@ class LineQuestions:
             )
             asked = Asked(title=call.title, kind=call.kind, options=tuple(options), request=request)
             by_letter = letters(options)
-            refusal = next((one for one in options if one.kind == "reject_once"), None)
+            refusal = refusal_of(options)
+            refused = None if refusal is None else Answer(refusal)
             if not self._person:
                 self._screen.answered(asked, words("refused: nobody can be asked here"))
-                return refusal
+                return refused
             self._screen.permission(asked)
             if warning:
                 self._say(f"  ! {warning}", "bad")
@@ -71,15 +75,20 @@ class LineQuestions:
                 for letter, option in by_letter.items():
                     self._say(f"  [{letter}] {one_line(option.name)}", "warning")
                 self._say(f"  [{DETAILS}] {words('details')}", "dim")
+                if refusal is not None:
+                    self._say(f"  {words('A reason may follow the letter of a rejection.')}", "dim")
                 line = await self._next_line("  ? ")
                 if line is None:
                     return None
                 if line == DETAILS:
                     self._say("\n".join(details(call.title, call.raw_input)))
                 elif line.lower() in by_letter:
-                    return by_letter[line.lower()]
+                    return Answer(by_letter[line.lower()])
+                letter, _, instead = line.partition(" ")
+                if refusal is not None and by_letter.get(letter.lower()) is refusal:
+                    return Answer(refusal, instead.strip())
             self._say(words("No answer; it is refused."), "warning")
-            return refusal
+            return refused
 
     async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
         """Let the user pick by number; an empty line leaves."""

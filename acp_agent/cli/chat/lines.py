@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TextIO
@@ -19,7 +20,7 @@ from acp_agent.cli.chat.line_questions import LineQuestions
 from acp_agent.cli.chat.turns import how_said
 from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
-from acp_agent.cli.chat.wishes import ChatError, Wishes
+from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
 from acp_agent.cli.inert import inert, one_line
 from acp_agent.cli.interrupts import ending_signals, interrupts
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
@@ -60,6 +61,7 @@ class LineChat:
         self._idle.set()
         self._prompts: asyncio.Queue[str | None] = asyncio.Queue()
         self._ready = False
+        self._quit_until = 0.0  # when a second Ctrl-C no longer quits
         self._status = 0
         self._me: asyncio.Task[int] | None = None
 
@@ -88,7 +90,10 @@ class LineChat:
                 complain(part)
             return FAILED
         self._ready = True
-        self._prompt()
+        if self.conversation.wishes.prompt:
+            self.conversation.turns.submit(self.conversation.wishes.prompt)
+        else:
+            self._prompt()
         while (line := await self._prompts.get()) is not None:
             self._take(line)
             if not self._person:
@@ -149,7 +154,14 @@ class LineChat:
             if self._questions.waiting:
                 self._questions.take(None)
             return
-        self._leave(INTERRUPTED if self.conversation.turns.busy or not self._ready else 0)
+        if self.conversation.turns.busy or not self._ready:
+            self._leave(INTERRUPTED)
+        elif time.monotonic() < self._quit_until:
+            self._leave()
+        else:
+            self._quit_until = time.monotonic() + QUIT_SECONDS
+            self.say(words("Press Ctrl-C again to quit."), "warning")
+            self._prompt()
 
     def _unread(self, error: OSError) -> None:
         """Nothing can be shown any more: a reader that went away ended the chat, as any command."""

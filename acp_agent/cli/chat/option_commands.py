@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from acp_agent.cli.chat.chat_command import ChatCommand
 from acp_agent.cli.chat.conversation import Conversation
 from acp_agent.cli.chat.front import Front, Item
@@ -63,32 +61,22 @@ class OptionCommands:
         if isinstance(option, acp.SessionConfigBoolean):
             await self._switch(option, value)
             return
-        items: Sequence[Item]
         if isinstance(option, acp.SessionConfigSelect):
-            title = option.name
-            items = [
-                Item(
-                    value=choice.value,
-                    name=choice.name,
-                    description=choice.description,
-                    current=choice.value == option.current_value,
-                )
-                for choice in choices(option)
-            ]
+            title, current, offered = option.name, option.current_value, list(choices(option))
         elif name == "mode" and state.modes is not None:
-            title = words("Mode")
-            items = [
-                Item(
-                    value=mode.id,
-                    name=mode.name,
-                    description=mode.description or "",
-                    current=mode.id == state.modes.current_mode_id,
-                )
-                for mode in state.modes.available_modes
-            ]
+            title, current, offered = words("Mode"), state.mode_id, state.mode_choices()
         else:
             self._front.say(words("This agent has no option {name}.", name=name), "warning")
             return
+        items = [
+            Item(
+                value=choice.value,
+                name=choice.name,
+                description=choice.description,
+                current=choice.value == current,
+            )
+            for choice in offered
+        ]
         picked = value or await self._front.pick(title, items)
         if not picked:
             return

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 
 from acp_agent.cli.chat.call_lines import CallLines, kind_name
 from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.front import Field, Item
+from acp_agent.cli.chat.front import Answer, Field, Item
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.inert import one_line
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 DETAILS = "?"
+INSTEAD = "i"  # rejects the call and asks what to do instead
+TO_ENTER = "\0"  # what to do instead is still to be entered
 _LETTERS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
-_SPARE = "123456789bcefghijklmopqrstuvwxz"
+_SPARE = "123456789bcefghjklmopqrstuvwxz"
 _OPTIONS = 20
 _NAME_ROWS = 4  # of an option's name
 
@@ -28,10 +30,11 @@ class Permission:
     ) -> None:
         self.call = call
         self.warning = warning
-        self.answer: asyncio.Future[acp.PermissionOption | None] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self.letters = letters(options)
+        self.answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self.answers = {key: Answer(option) for key, option in letters(options).items()}
+        refusal = refusal_of(options)
+        if refusal is not None:
+            self.answers[INSTEAD] = Answer(refusal, TO_ENTER)
 
     def lines(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
         """The question, as much of what it is about as there is room for, and the letters."""
@@ -51,7 +54,10 @@ class Permission:
         answers = self._answers(renderer, width, _NAME_ROWS)
         if len(answers) + 2 > rows:
             answers = self._answers(renderer, width, 1)  # rather that than none to be seen
-        answers.append(renderer.cut(f"  [{DETAILS}] {words('details')}", width, "dim"))
+        more = f"  [{DETAILS}] {words('details')}"
+        if INSTEAD in self.answers:
+            more += f"  [{INSTEAD}] {words('reject and say what to do instead')}"
+        answers.append(renderer.cut(more, width, "dim"))
         room = max(rows - len(head) - len(answers), 0)
         return [
             *head[: max(rows - len(answers), 1)],
@@ -61,8 +67,10 @@ class Permission:
 
     def _answers(self, renderer: Renderer, width: int, rows: int) -> list[str]:
         lines: list[str] = []
-        for letter, option in self.letters.items():
-            name = [(one_line(option.name), "bold")]
+        for letter, answer in self.answers.items():
+            if letter == INSTEAD:
+                continue  # it shares a line with the details
+            name = [(one_line(answer.option.name), "bold")]
             lines += renderer.marked((f"  [{letter}] ", "bold"), name, width)[:rows]
         return lines
 
@@ -150,6 +158,11 @@ class Entering:
 
 
 Question = Permission | Picking | Entering
+
+
+def refusal_of(options: Sequence[acp.PermissionOption]) -> acp.PermissionOption | None:
+    """The option that rejects this call alone."""
+    return next((option for option in options if option.kind == "reject_once"), None)
 
 
 def letters(options: Sequence[acp.PermissionOption]) -> dict[str, acp.PermissionOption]:

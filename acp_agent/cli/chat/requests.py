@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from acp_agent.cli.chat.calls import Calls, ShownCall
@@ -21,6 +21,7 @@ class Requests:
     Args:
         front: where they are asked.
         calls: looks the session's tool calls up.
+        instead: sends the agent what it should do instead of a call that the user rejects.
         wanted: whether a session's questions are still asked: it is open, and nobody cancelled.
         cwd: the folder that the session works in.
     """
@@ -30,11 +31,13 @@ class Requests:
         front: Front,
         *,
         calls: Callable[[], Calls],
+        instead: Callable[[str], Awaitable[None]],
         wanted: Callable[[str], bool],
         cwd: Path,
     ) -> None:
         self._front = front
         self._calls = calls
+        self._instead = instead
         self._wanted = wanted
         self._cwd = cwd
         self._pages: dict[str, str] = {}  # messages of pages that are being visited, by id
@@ -48,12 +51,14 @@ class Requests:
             return cancelled
         call = self._calls().update(params.tool_call)
         warning = await asyncio.to_thread(_changed_meanwhile, call, self._cwd)
-        option = await self._front.ask(call, params.options, warning)
-        if option is None:
+        answer = await self._front.ask(call, params.options, warning)
+        if answer is None:
             return cancelled
-        call.answer = option.name
+        if answer.instead:
+            await self._instead(answer.instead)  # first, so that the next request has it
+        call.answer = answer.option.name
         return acp.RequestPermissionResponse(
-            outcome=acp.SelectedPermissionOutcome(option_id=option.option_id)
+            outcome=acp.SelectedPermissionOutcome(option_id=answer.option.option_id)
         )
 
     async def elicitation(

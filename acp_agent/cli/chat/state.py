@@ -92,19 +92,32 @@ class SessionState:
                 return option
         return next((option for option in self.options if option.category == name), None)
 
-    @property
-    def mode(self) -> str:
-        """The name of the mode, where there are modes."""
+    def mode_choices(self) -> list[Choice]:
+        """The modes of the session."""
         option = self.option("mode")
         if isinstance(option, acp.SessionConfigSelect):
-            return current_name(option)
-        if self.modes is not None:
-            current = self.modes.current_mode_id
-            for mode in self.modes.available_modes:
-                if mode.id == current:
-                    return mode.name
-            return current
-        return ""
+            return list(choices(option))
+        if self.modes is None:
+            return []
+        return [
+            Choice(value=mode.id, name=mode.name, description=mode.description or "")
+            for mode in self.modes.available_modes
+        ]
+
+    @property
+    def mode_id(self) -> str:
+        """The mode's id, where there are modes."""
+        option = self.option("mode")
+        if isinstance(option, acp.SessionConfigSelect):
+            return option.current_value
+        return "" if self.modes is None else self.modes.current_mode_id
+
+    @property
+    def mode(self) -> str:
+        """The mode's name, where there are modes."""
+        current = self.mode_id
+        named = (choice.name for choice in self.mode_choices() if choice.value == current)
+        return next(named, current)
 
     @property
     def model(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TextIO
@@ -26,15 +27,17 @@ from acp_agent.cli.chat.layout import Panes, make_layout, make_style
 from acp_agent.cli.chat.lending import Lending
 from acp_agent.cli.chat.questions import DETAILS, Entering, Permission, Picking, Question
 from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.chat.state import Choice
 from acp_agent.cli.chat.terminal_front import TerminalFront
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
-from acp_agent.cli.chat.wishes import ChatError, Wishes
+from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
 from acp_agent.cli.interrupts import ending_signals
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
 from acp_agent.cli.words import words
 
 _FRAME_SECONDS = 0.04  # between two frames
+_MODE_SECONDS = 0.7  # after the last Shift-Tab, so that no mode is entered on the way to another
 
 
 class TerminalChat:
@@ -54,6 +57,9 @@ class TerminalChat:
         self._status = 0
         self._fault = ""
         self._ready = False
+        self._quit_until = 0.0  # when a second Ctrl-C no longer quits
+        self._next_mode: Choice | None = None
+        self._mode_timer: asyncio.TimerHandle | None = None
         self.desk = Desk(self._turned)
         self._output = FrameOutput(
             out,
@@ -165,22 +171,55 @@ class TerminalChat:
             self.shell.toggle()
 
     def interrupt(self) -> None:
-        """Ctrl-C: leave a question, cancel the turn, empty the prompt, or quit; one at a time."""
+        """Ctrl-C: leave a question, cancel the turn, empty the prompt, or quit; one at a time.
+
+        With nothing to cancel or to empty, the first Ctrl-C warns and a second one quits.
+        """
         question = self.desk.waiting
         if self._lending.lent:
             return  # it is for the program that has the terminal
         if isinstance(question, Picking | Entering):
             self.desk.decline(question)
-        elif self.conversation.turns.cancel():
-            self.desk.refuse_permissions()
+        elif self.cancel():
+            pass
         elif self.conversation.turns.busy or not self._ready:
             self.leave(INTERRUPTED)
         elif self.input.text:
             self.input.reset()
         elif self.shell.on:
             self.shell.toggle()
-        else:
+        elif self.quitting:
             self.leave()
+        else:
+            self._quit_until = time.monotonic() + QUIT_SECONDS
+            asyncio.get_running_loop().call_later(QUIT_SECONDS, self._redraw)
+            self._redraw()
+
+    def cancel(self) -> bool:
+        """Cancel the turn, and what it asks permission for; return whether there was one."""
+        if not self.conversation.turns.cancel():
+            return False
+        self.desk.refuse_permissions()
+        return True
+
+    def next_mode(self) -> None:
+        """Move to the next mode, which takes effect once no further one was chosen for a moment."""
+        modes = self.conversation.state.mode_choices()
+        if not modes:
+            return
+        at = self._next_mode.value if self._next_mode else self.conversation.state.mode_id
+        ids = [mode.value for mode in modes]
+        self._next_mode = modes[(ids.index(at) + 1) % len(modes) if at in ids else 0]
+        if self._mode_timer is not None:
+            self._mode_timer.cancel()
+        self._mode_timer = asyncio.get_running_loop().call_later(_MODE_SECONDS, self._enter_mode)
+        self._redraw()
+
+    def _enter_mode(self) -> None:
+        mode, self._next_mode = self._next_mode, None
+        if mode is not None and mode.value != self.conversation.state.mode_id:
+            self.conversation.run(lambda: self.conversation.set_option("mode", mode.value))
+        self._redraw()
 
     def end_of_input(self) -> None:
         """Ctrl-D: leave the shell, or the chat."""
@@ -199,6 +238,16 @@ class TerminalChat:
             self.desk.choose(letter)
 
     # --- what the panes show
+
+    @property
+    def quitting(self) -> bool:
+        """Whether the next Ctrl-C quits."""
+        return time.monotonic() < self._quit_until
+
+    @property
+    def chosen_mode(self) -> str:
+        """The name of the mode that Shift-Tab chose and that takes effect in a moment, or empty."""
+        return "" if self._next_mode is None else self._next_mode.name
 
     @property
     def ready(self) -> bool:
@@ -222,6 +271,8 @@ class TerminalChat:
             return
         self._ready = True
         self._greet()
+        if self.conversation.wishes.prompt:
+            self.conversation.turns.submit(self.conversation.wishes.prompt)
         self.conversation.turns.go_on()
 
     def _redraw(self) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.desk import Desk
-from acp_agent.cli.chat.front import Field, How, Item
+from acp_agent.cli.chat.front import Answer, Field, How, Item
 from acp_agent.cli.chat.lending import Lending
-from acp_agent.cli.chat.questions import Entering, Permission, Picking
+from acp_agent.cli.chat.questions import TO_ENTER, Entering, Permission, Picking
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.turns import how_said, stop_reason
 from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.screen import Style
+from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 
@@ -81,9 +82,16 @@ class TerminalFront:
 
     async def ask(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
-    ) -> acp.PermissionOption | None:
-        """Ask whether a call may run."""
-        return await self._desk.ask(Permission(call, options, warning))
+    ) -> Answer | None:
+        """Ask whether a call may run, and where the user rejects it so, what to do instead."""
+        answer = await self._desk.ask(Permission(call, options, warning))
+        while answer is not None and answer.instead == TO_ENTER:
+            field = Field(title=words("What should the agent do instead?"))
+            text = (await self._desk.ask(Entering(field), first=True) or "").strip()
+            if text:
+                return Answer(answer.option, text)
+            answer = await self._desk.ask(Permission(call, options, warning), first=True)
+        return answer
 
     async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
         """Let the user pick one of several."""

@@ -83,6 +83,15 @@ class Turns:
         else:
             self._wait(prompt)
 
+    async def correct(self, text: str) -> None:
+        """Send what the agent should do instead of a call, in this turn if it can be steered."""
+        agent = self._agent()
+        prompt = Prompt(text, self._along())
+        if agent is not None and agent.steers:
+            await self._steer(agent, prompt)
+        else:
+            self._wait(prompt)
+
     def cancel(self) -> bool:
         """Stop the turn; whether there is one that was not asked to stop before."""
         agent = self._agent()
