@@ -71,9 +71,10 @@ class CommandReader(ABC):
         at = node.start_byte
         for child in node.children:
             self.check_gap(node, at, child.start_byte)
-            if self.expander.source(child)[:1].isspace():
-                self.misread = self.unparsed = True  # it belongs to another line
+            source = self.expander.source(child)
             adjacent = bool(pieces) and child.start_byte == at
+            if source[:1].isspace() or (source[:1] == "#" and not adjacent):
+                self.misread = self.unparsed = True  # another line's word, or a comment
             at = child.end_byte
             if child.type == "variable_assignment":
                 assignments += self.assignments(child, place)
