@@ -177,8 +177,8 @@ def _space(host: TurnHost, model: ModelInfo) -> int:
 async def _kept(host: TurnHost, view: View, place: int) -> Keepsakes:
     events = await host.history()
     messages = {entry.id for entry in view.entries[:place] if entry.id is not None}
-    texts = list(_texts(view, place))
-    return await asyncio.to_thread(keepsakes, events, messages, texts)
+    texts, results = list(_texts(view, place)), list(_results(view, place))
+    return await asyncio.to_thread(keepsakes, events, messages, texts, results)
 
 
 def _texts(view: View, place: int) -> Iterator[tuple[str, float]]:
@@ -196,6 +196,14 @@ def _texts(view: View, place: int) -> Iterator[tuple[str, float]]:
                     yield "\n".join(_given(part.arguments))[:2_000], 1.0
                 case _:
                     pass
+
+
+def _results(view: View, place: int) -> Iterator[str]:
+    """What is searched for identifiers: what calls returned."""
+    for entry in view.entries[view.first : place]:
+        for part in entry.message.parts:
+            if isinstance(part, ToolResult):
+                yield part.text[:20_000]
 
 
 def _given(arguments: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -30,9 +31,8 @@ KEPT = "## Kept word for word"
 
 _TASK = 2_000  # characters of the very first words that are kept before all others
 _LONGEST_NAME = 200
-# Possessive quantifiers and lookbehinds keep it linear, whatever the text.
-_NAMES = re.compile(
-    r"""(?x)
+# Possessive quantifiers and lookbehinds keep them linear, whatever the text.
+_PATHS = r"""(?x)
     \b[a-z][a-z0-9+]{0,15}+://[^\s<>"'`)\]}]++                             # addresses
   | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b              # UUIDs
   | (?<![\w.+-])[\w.+-]++@\w[\w-]*+\.\w[\w.:/-]*+                          # mail, repositories
@@ -40,11 +40,17 @@ _NAMES = re.compile(
   | (?<![\w/.~@+-])(?:(?:~|\.{1,2})?/)?(?:\.?[\w@+-][\w.@+-]*+/)++\.?[\w@+-][\w.@+-]*+(?::\d+)?
                                                                           # paths
   | (?<![\w/.~@+-])(?:~|\.{1,2})?/\.?[\w@+-][\w.@+-]*+                    # paths at a root
+"""
+_FILES = r"""
   | (?<![\w/.-])(?:[\w-]++\.)++[A-Za-z]{1,5}(?::\d+)?(?![\w/])            # files, dotted names
   | (?<![\w/.~)\]-])\.[A-Za-z][\w-]++(?![\w(])                            # .env
+"""
+_HASHES = r"""
   | \b0x[0-9a-fA-F]++\b                                                   # addresses in memory
   | \b(?=[0-9a-f]{0,63}\d)(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}\b         # hashes
   | \b(?=[0-9A-F]{0,63}\d)(?=[0-9A-F]{0,63}[A-F])[0-9A-F]{7,64}\b
+"""
+_WORDS = r"""
   | (?<![\w-])[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)++(?!\w)         # ids, snake_case
   | (?<![\w-])[^\W\d_][^\W_]*+(?:_++[^\W_]++)++                            # the same, of any script
   | (?<![\w:])[A-Za-z_]\w*+(?:::\w++)++                                   # std::vector
@@ -53,8 +59,10 @@ _NAMES = re.compile(
   | \b[A-Z]{2,}[a-z]{2}[A-Za-z0-9]*+\b | \b[A-Z]++\d[A-Z0-9]++\b          # HTTPServer, E0502
   | \bv?\d++(?:[.:,/-]\d++)++(?:[-.]?(?:alpha|beta|dev|post|pre|rc)(?:[.-]?\d++)?)?\b  # versions
   | \b\d{2,}+\b                                                           # numbers
-    """
-)
+"""
+_NAMES = re.compile(_PATHS + _FILES + _HASHES + _WORDS)
+_IDENTIFIERS = re.compile(_PATHS + _HASHES)
+_RESULT_WEIGHT = 0.3  # of an identifier in a result: what people and models wrote matters more
 _PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are no names
 
 
@@ -71,7 +79,10 @@ class Keepsakes(Struct, frozen=True, kw_only=True):
 
 
 def keepsakes(
-    events: Iterable[AnyEvent], messages: Collection[str], texts: Iterable[tuple[str, float]]
+    events: Iterable[AnyEvent],
+    messages: Collection[str],
+    texts: Iterable[tuple[str, float]],
+    results: Iterable[str] = (),
 ) -> Keepsakes:
     """What is to be kept.
 
@@ -79,6 +90,7 @@ def keepsakes(
         events: the whole journal.
         messages: the ids of the messages that are summed up.
         texts: what is searched for names, and how much a name in it matters.
+        results: what is searched for paths, addresses, UUIDs and hashes alone.
     """
     words: list[str] = []
     todos: Sequence[PlanEntry] = ()
@@ -104,7 +116,7 @@ def keepsakes(
         words=[one for one in words if one],
         todos=todos,
         files=list(files),
-        names=_names(texts),
+        names=_names(texts, results),
     )
 
 
@@ -151,12 +163,16 @@ def _changed(content: Sequence[CallContent]) -> list[str]:
     return [part.path for part in content if isinstance(part, DiffPart)]
 
 
-def _names(texts: Iterable[tuple[str, float]]) -> list[str]:
+def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[str]:
     """The names in texts, those that matter most first; the later of two that matter alike."""
     weights: dict[str, float] = {}
     last: dict[str, int] = {}
-    for number, (text, weight) in enumerate(texts):
-        for name in {found.rstrip(".,:;") for found in _NAMES.findall(text)}:
+    searched = chain(
+        ((_IDENTIFIERS, text, _RESULT_WEIGHT) for text in results),
+        ((_NAMES, text, weight) for text, weight in texts),
+    )
+    for number, (pattern, text, weight) in enumerate(searched):
+        for name in {found.rstrip(".,:;") for found in pattern.findall(text)}:
             if 1 < len(name) <= _LONGEST_NAME and not _PLAIN.fullmatch(name):
                 weights[name] = weights.get(name, 0.0) + weight
                 last[name] = number

@@ -209,6 +209,23 @@ async def test_names_and_numbers_of_answers_and_calls_survive(
     assert sent.count("ConnectionPool") == 1  # the summary has it already
 
 
+async def test_identifiers_that_only_a_result_had_survive_and_its_other_words_do_not(
+    narrow: Desk, model: CountingModel
+) -> None:
+    request = "0192f1c4-7d1e-7cc3-98c4-dc0c0c07398f"
+    log = f"plain_variable handled {request} at 9b1c0ffee4d5 in /srv/app/handler.py:12\n"
+    (narrow.folder / "log.txt").write_text(log)
+    calls = iter([CallDone(index=0, name="read", arguments='{"path": "log.txt"}')])
+    model.answering = lambda request: next(calls, LONG)
+    model.summing = lambda request: "The log was read."
+    await narrow.say("Look at the log.")
+    await until_compacted(narrow)
+    sent = first_text(model.requests[-1])
+    for identifier in (request, "9b1c0ffee4d5", "/srv/app/handler.py:12"):
+        assert identifier in sent
+    assert "plain_variable" not in sent
+
+
 async def test_a_second_summary_tells_of_the_first(narrow: Desk, model: CountingModel) -> None:
     summaries = iter(["The first stretch was about apples.", "Apples, then pears."])
     model.summing = lambda request: next(summaries)
