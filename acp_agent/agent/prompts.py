@@ -10,6 +10,15 @@ from pathlib import Path
 from acp_agent.events import SystemPromptGiven
 
 
+def _text(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8").strip()
+
+
+def agent_prompt(own: str) -> str:
+    """Return an agent's own prompt with the rules that hold for every agent behind it."""
+    return f"{own}\n\n{_text('system_rules.md')}"
+
+
 def system_prompt(
     *,
     cwd: Path,
@@ -29,7 +38,7 @@ def system_prompt(
     if given is not None and given.mode == "override":
         template = given.text
     else:
-        template = (files(__package__) / "system.md").read_text("utf-8").strip()
+        template = f"{_text('system.md')}\n{_text('system_rules.md')}"
     lines = [template, "", f"Operating system: {sys.platform}", f"Working folder: {cwd}"]
     if directories:
         lines.append("Further folders: " + ", ".join(str(folder) for folder in directories))

@@ -148,13 +148,16 @@ class _Run:
             return await self._run(host, prompt, task)
 
     async def _run(self, host: ChildHost, prompt: str | None, task: str) -> Outcome:
+        from acp_agent.agent.prompts import agent_prompt  # noqa: PLC0415 - for prompts only
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
 
         turn = new_turn_id()
         ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
         try:
             await self._begin(host, turn, task)
-            given = None if prompt is None else SystemPromptGiven(mode="override", text=prompt)
+            given = None
+            if prompt is not None:
+                given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
             await host.give_system_prompt(given)
             ended = TurnEnded(turn=turn, stop_reason=await run_turn(host))
         except asyncio.CancelledError:
