@@ -32,13 +32,6 @@ _RESOLVE_NO_SYMLINKS = 0x04
 _TRIES = 100  # to resolve a path whose links change meanwhile
 
 
-class RefusedFileError(OSError):
-    """A file that is there and is not to be read; `strerror` is the reason."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(errno.EPERM, why)
-
-
 def real_path(path: str | Path) -> str:
     """Return a path with its symlinks resolved, also while they are being replaced.
 
