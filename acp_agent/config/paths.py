@@ -19,6 +19,12 @@ class Paths(Struct, frozen=True, kw_only=True):
     secrets_file: Path
 
     @property
+    def own(self) -> tuple[Path, ...]:
+        """The folders that are this program's alone, and the files that may be links elsewhere."""
+        files = (self.config_file, self.secrets_file, self.grants_file, self.sessions_file)
+        return (self.data_dir, self.log_file.parent, *(file.parent for file in files), *files)
+
+    @property
     def sessions_file(self) -> Path:
         """The journal of every session."""
         return self.data_dir / "sessions.db"

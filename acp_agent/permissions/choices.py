@@ -35,6 +35,7 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     never_tool: str
     changed_tool: str
     warning: str
+    runs_by_itself: str
     separator: str
     last_separator: str
     quote: str

@@ -44,11 +44,15 @@ from acp_agent.permissions.contract import (
     Verdict,
 )
 from acp_agent.permissions.grants import GrantStore
+from acp_agent.permissions.guarded_files import is_own, own_places, why_it_runs
 from acp_agent.permissions.mcp_grants import covers, is_about
 from acp_agent.permissions.paths import Place, is_below
+from acp_agent.permissions.reasons import reason_in
 
-# Files below these run by themselves: git's hooks and settings, an editor's tasks, a shell's start.
-_RUN_BY_THEMSELVES = frozenset({".git", ".hg", ".svn", ".husky", ".vscode", ".idea", ".envrc"})
+_OWN = (
+    "this is acp-agent's own configuration or data, which no tool changes in any mode; tell the "
+    "user what to change"
+)
 _PLAN = (
     "the session is in plan mode, in which nothing is changed: use tools that only read, finish "
     "your plan, and let the user choose another mode"
@@ -59,7 +63,12 @@ class PolicyGate(Gate):
     """The one gate. `judge` reads a small file at most and is quick enough for the event loop."""
 
     def __init__(
-        self, grants: GrantStore, *, language: Language = "en", home: str | None = None
+        self,
+        grants: GrantStore,
+        *,
+        language: Language = "en",
+        home: str | None = None,
+        own: Sequence[Path] = (),
     ) -> None:
         """Make a gate.
 
@@ -67,7 +76,9 @@ class PolicyGate(Gate):
             grants: what the user decided for good.
             language: of the buttons and warnings.
             home: the user's home folder; None takes the process's.
+            own: our own files and the folders of them, which no call changes in any mode.
         """
+        self._own = own_places(own)
         self._grants = grants
         self._language: Language = language
         self._texts = texts_in(language)
@@ -103,6 +114,8 @@ class PolicyGate(Gate):
     # -- files
 
     def _edit(self, access: WriteAccess, mode: Mode, project: str) -> Verdict:
+        if any(is_own(path, self._own, project) for path in access.paths):
+            return Refuse(by="rule", why=_OWN)
         if mode == "plan":
             return Refuse(by="mode", why=_PLAN)
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
@@ -111,16 +124,27 @@ class PolicyGate(Gate):
                 return Refuse(by="grant", why=f"the user never allows edits below {grant.pattern}")
         if mode == "full":
             return Allow(by="mode", why="full access")
-        if any(
-            _RUN_BY_THEMSELVES.intersection(Path(path.casefold()).parts) for path in access.paths
-        ):
-            return Ask(choices=once(self._texts))
+        warning = self._runs_by_itself(access.paths, project)
+        if warning:
+            return Ask(choices=once(self._texts), warning=warning)
         if mode == "accept-edits":
             return Allow(by="mode", why="edits are accepted")
         allowed = [grant.pattern for grant in grants if grant.allow]
         if access.paths and all(is_below(path, allowed) for path in access.paths):
             return Allow(by="grant", why="edits below this folder are always allowed")
         return Ask(choices=for_edits(self._texts, project, _common_folder(access.paths, project)))
+
+    def _runs_by_itself(self, paths: Sequence[str], project: str) -> str:
+        """The warning about the first of the files that runs without being started."""
+        for path in paths:
+            why = why_it_runs(path)
+            if why:
+                shown = os.path.relpath(path, project) if is_below(path, [project]) else path
+                reason = reason_in(self._language, why)
+                return self._texts.runs_by_itself.format(
+                    file=self._texts.quote.format(shown), reason=reason
+                )
+        return ""
 
     # -- commands
 
@@ -156,7 +180,7 @@ class PolicyGate(Gate):
     def _place(self, access: CommandAccess, project: str) -> Place:
         cwd = os.path.realpath(access.cwd)
         roots = dict.fromkeys([project, cwd, *(os.path.realpath(root) for root in access.roots)])
-        return Place(cwd=cwd, roots=tuple(roots), home=self._home)
+        return Place(cwd=cwd, roots=tuple(roots), home=self._home, own=self._own, project=project)
 
     # -- the network
 

@@ -18,11 +18,16 @@ _LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a command runs; absolute, resolved paths. `roots` are the session's folders."""
+    """Where a command runs; absolute, resolved paths. `roots` are the session's folders.
+
+    `own` are our own files and folders, for a session in `project`.
+    """
 
     cwd: str
     roots: tuple[str, ...]
     home: str
+    own: tuple[str, ...] = ()
+    project: str = ""
 
     def holds(self, path: str) -> bool:
         """Whether `path` lies in one of the session's folders, symbolic links followed."""

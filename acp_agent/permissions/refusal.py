@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from acp_agent.permissions.paths import Place, is_disk, is_vital, spelled
+from acp_agent.permissions.guarded_files import is_own, plain
+from acp_agent.permissions.paths import Place, is_below, is_disk, is_vital, spelled
 from acp_agent.permissions.rules import has_option, operands, shell_rules
 from acp_agent.permissions.shell_syntax import Command
 from acp_agent.permissions.unwrap import base_name
 from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.written_words import written_words
 
 _DISK = "writes to a disk or to the machine's memory"
+_OWN = "changes acp-agent's own configuration or data"
 _SYSTEM_FILE = "overwrites a file that the system needs"
 
 
@@ -19,6 +23,8 @@ def refusal(command: Command, place: Place, folders: Sequence[str]) -> str:
     """Why `command`, run in any of `folders`, is never run; empty where it may be."""
     for redirect in command.redirects:
         if redirect.writes:
+            if _leads_to_own(redirect.target, place, folders):
+                return _OWN
             reason = _written(redirect.target, folders)
             if reason:
                 return reason
@@ -34,12 +40,46 @@ def refusal(command: Command, place: Place, folders: Sequence[str]) -> str:
         return "switches the machine off"
     if name == "kill" and _kills_all(texts):
         return "ends every process of the user"
+    if _changes_own(command, place, folders):
+        return _OWN
     return _deletes(command, place, folders) or _writes(name, words, folders)
 
 
 def _kills_all(texts: list[str]) -> bool:
     """`kill -9 -1`, `kill -- -1`, `kill -1 -1`; a lone `-1` is the number of a signal."""
     return texts[-1:] == ["-1"] and len(texts) > 1
+
+
+def _changes_own(command: Command, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a command writes, moves or deletes a file of ours, or a folder that has some."""
+    if not place.own:
+        return False
+    rules = shell_rules()
+    name, words = base_name(command), command.words[1:]
+    targets = written_words(name, words)
+    texts = [word.text for word in words]
+    editing = name in {"sed", "perl"} and has_option(texts, ("-i", "--in-place"))
+    if editing or name in {*rules.refused.deleters, *rules.refused.disk_writers, "rmdir"}:
+        targets += [Word(word.text.removeprefix("of=")) for word in words]
+    taken = [word for word in words if has_option(texts, rules.refused.deleters.get(name, ()))]
+    taken = list(words) if name in {"mv", "trash", "rmtree"} else taken
+    return any(_leads_to_own(word, place, folders) for word in targets) or any(
+        is_below(plain(own), [plain(path)])
+        for word in taken
+        if not word.text.startswith("-")
+        for folder in folders
+        for path in spelled(word.text, folder)
+        for own in place.own
+    )
+
+
+def _leads_to_own(word: Word, place: Place, folders: Sequence[str]) -> bool:
+    return any(
+        is_own(each, place.own, place.project)
+        for folder in folders
+        for path in spelled(word.text, folder)
+        for each in (path, path if {UNKNOWN, NONEMPTY} & {*path} else os.path.realpath(path))
+    )
 
 
 def _deletes(command: Command, place: Place, folders: Sequence[str]) -> str:

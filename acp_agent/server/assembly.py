@@ -41,7 +41,7 @@ async def assemble(
         from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
 
         language = choose_language(config.language, environ)
-        return PolicyGate(GrantStore(paths.grants_file), language=language)
+        return PolicyGate(GrantStore(paths.grants_file), language=language, own=paths.own)
 
     return Services(
         store=store,

@@ -313,10 +313,15 @@ class SessionHost:
         text = system_prompt(
             cwd=session.cwd,
             directories=session.directories,
-            instructions=scrub(found, self.secrets),
+            instructions=scrub(found.text, self.secrets),
             given=given,
         )
         await self.emit(SystemPromptWritten(text=text))
+        if found.refused:
+            lines = [f"{path}: {session.services.words.told(why)}" for path, why in found.refused]
+            title = "An AGENTS.md is not used."
+            notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))
+            await session.tell(notice)  # not journaled: it is about the files as they are now
 
 
 def _limits(services: Services, chosen: Chosen | None) -> Limits:

@@ -1,24 +1,22 @@
 """Regular files on disk: bounded reads that never block, and replacements that are all or nothing.
 
-Every path given here is resolved already. It is resolved once more at the moment of use, so that a
-symlink put on it in between is noticed. That guards against accidents and against a model's own
-commands; it is no wall against a program that races it, which is what a sandbox is for.
+Every path given here is resolved and checked already. It is opened without following a symlink, so
+a link that another process puts on it in between leads nowhere (`platform/nofollow.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from acp_agent.errors import MissingFileError, WorkspaceError
+from acp_agent.platform.nofollow import open_last, opened_folder
 
-# Absent where the system has no such flag. Without O_NONBLOCK opening a FIFO waits for a writer.
-_READ_FLAGS = (
-    getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)
 _FULL = "{shown} cannot be {doing}: the disk or the quota is full; free some space and try again"
 _DENIED = "{shown} cannot be {doing}: permission denied; ask the user"
 _MESSAGES = {
@@ -92,11 +90,6 @@ def _require_regular(status: os.stat_result, shown: str, limit: int) -> None:
         raise too_large(shown, status.st_size, limit)
 
 
-def _require_unmoved(path: Path, shown: str) -> None:
-    if os.path.realpath(path) != str(path):
-        raise moved(shown)
-
-
 async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
     """All bytes of a regular file, read off the event loop.
 
@@ -108,21 +101,20 @@ async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
     """
     import aiofiles  # noqa: PLC0415 - 13 ms that the start of a session must not pay
 
-    name = str(path)
-
     def open_regular(_: str, flags: int) -> int:
-        _require_regular(os.lstat(name), shown, limit)  # opening a device may already act on it
-        descriptor = os.open(name, flags | _READ_FLAGS)
+        with opened_folder(path.parent) as folder:
+            found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            _require_regular(found, shown, limit)  # opening a device may already act on it
+            descriptor = open_last(path.name, flags, folder)
         try:
             _require_regular(os.fstat(descriptor), shown, limit)
-            _require_unmoved(path, shown)
         except BaseException:
             os.close(descriptor)
             raise
         return descriptor
 
     try:
-        async with aiofiles.open(name, "rb", opener=open_regular) as file:
+        async with aiofiles.open(str(path), "rb", opener=open_regular) as file:
             data = await file.read(limit + 1)
     except OSError as error:
         raise explain(error, shown, "read") from error
@@ -133,13 +125,8 @@ async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
 
 def make_parents(path: Path, *, shown: str) -> None:
     """Make the folders that `path` is to lie in."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        if isinstance(error, (NotADirectoryError, FileExistsError)):
-            raise WorkspaceError(f"{shown} cannot be written: a file is in its way") from error
-        raise explain(error, shown, "written") from error
-    _require_unmoved(path.parent, shown)
+    with _parent(path, shown):
+        pass
 
 
 def replace_file(path: Path, data: bytes, *, shown: str) -> None:
@@ -151,35 +138,60 @@ def replace_file(path: Path, data: bytes, *, shown: str) -> None:
     Raises:
         WorkspaceError: it cannot be written; nothing has changed.
     """
-    make_parents(path, shown=shown)
-    temporary = path.parent / f".acp-agent-{os.urandom(8).hex()}.tmp"
+    with _parent(path, shown) as folder:
+        try:
+            _replace(folder, path.name, data, _mode_of_target(folder, path.name, shown))
+        except OSError as error:
+            raise explain(error, shown, "written") from error
+
+
+@contextlib.contextmanager
+def _parent(path: Path, shown: str) -> Iterator[int]:
+    """The folder that `path` lies in, open; made where it is missing."""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(opened_folder(path.parent, make=True))
+        except NotADirectoryError as error:
+            raise WorkspaceError(f"{shown} cannot be written: a file is in its way") from error
+        except OSError as error:
+            raise explain(error, shown, "written") from error
+        yield folder
+
+
+def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
+    temporary = f".acp-agent-{os.urandom(8).hex()}.tmp"
     try:
-        _check_target(path, shown)
-        with temporary.open("xb") as file:
+        descriptor = open_last(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-        _require_unmoved(path, shown)
-        temporary.replace(path)
-    except OSError as error:
-        raise explain(error, shown, "written") from error
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # it is in its place
+            os.unlink(temporary, dir_fd=folder)
 
 
-def _check_target(path: Path, shown: str) -> None:
-    _require_unmoved(path, shown)
+def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
+    """The mode of the file that is to be replaced; None where there is none.
+
+    Raises:
+        WorkspaceError: what is there cannot be replaced.
+    """
     try:
-        status = path.lstat()
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return
+        return None
     if stat.S_ISDIR(status.st_mode):
         raise WorkspaceError(f"{shown} is a folder; choose a name for a file in it")
+    if stat.S_ISLNK(status.st_mode):
+        raise moved(shown)
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(f"{shown} is not a regular file; it cannot be written")
     try:
-        os.close(os.open(path, os.O_WRONLY))
+        os.close(open_last(name, os.O_WRONLY, folder))
     except PermissionError as error:
         raise WorkspaceError(f"{shown} cannot be written: it is read-only; ask the user") from error
+    return stat.S_IMODE(status.st_mode)

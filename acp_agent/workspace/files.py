@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from acp_agent.errors import MissingFileError, OutsideWorkspaceError, WorkspaceError
+from acp_agent.platform.nofollow import listed_folder, real_path
 from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
 from acp_agent.workspace.disk import kind_of, make_parents, read_regular, replace_file
 from acp_agent.workspace.editor_view import EditorView
@@ -230,7 +231,7 @@ class WorkspaceFiles(Files):
     def _missing(self, path: Path) -> MissingFileError:
         """The error for a missing file, with names in its folder that come near. Blocks."""
         try:
-            with os.scandir(path.parent) as entries:
+            with listed_folder(path.parent) as folder, os.scandir(folder) as entries:
                 names = [entry.name for _, entry in zip(range(2_000), entries, strict=False)]
         except OSError:
             names = []
@@ -258,4 +259,7 @@ async def _to_its_end(write: Coroutine[Any, Any, None]) -> None:
 
 
 def _real(path: str) -> Path:
-    return Path(os.path.realpath(path))
+    try:
+        return Path(real_path(path))
+    except OSError as error:
+        raise WorkspaceError(f"the path cannot be resolved: {error.strerror}") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.nofollow import listed_folder, open_last
 from acp_agent.workspace.search import list_files
 
 _HIDDEN = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -55,9 +56,10 @@ def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderLis
         above = os.fsdecode(name)
         while above := os.path.dirname(above):  # noqa: PTH120 - pathlib takes ten times as long
             counts[above] += 1
-    walk = _Walk(folder, set(map(os.fsdecode, names)), counts, depth, limit)
+    walk = _Walk(set(map(os.fsdecode, names)), counts, depth, limit)
     try:
-        walk.visit("", 0)
+        with listed_folder(folder) as descriptor:
+            walk.visit(descriptor, "", 0)
     except OSError as error:
         reason = (error.strerror or "unknown error").lower()
         raise WorkspaceError(f"{folder} cannot be listed: {reason}") from error
@@ -68,39 +70,42 @@ def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderLis
 class _Walk:
     """Visits folders in order and gathers what is to be shown."""
 
-    def __init__(
-        self, folder: Path, files: set[str], counts: Counter[str], depth: int, limit: int
-    ) -> None:
+    def __init__(self, files: set[str], counts: Counter[str], depth: int, limit: int) -> None:
         self.entries: list[Entry] = []
         self.ignored = 0
-        self._folder = folder
         self._files = files
         self._counts = counts
         self._depth = depth
         self._limit = limit
 
-    def visit(self, name: str, level: int) -> None:
-        with os.scandir(self._folder / name) as found:
+    def visit(self, folder: int, name: str, level: int) -> None:
+        """Add what is in an open folder, `name` below the listed one."""
+        with os.scandir(folder) as found:
             entries = [entry for entry in found if entry.name not in _HIDDEN]
         entries.sort(key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
         for entry in entries:
             if len(self.entries) > self._limit:
                 return
-            self._add(entry, f"{name}/{entry.name}".removeprefix("/"), level)
+            with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+                self._add(folder, entry, f"{name}/{entry.name}".removeprefix("/"), level)
 
-    def _add(self, entry: os.DirEntry[str], name: str, level: int) -> None:
+    def _add(self, folder: int, entry: os.DirEntry[str], name: str, level: int) -> None:
         if entry.is_symlink():
-            target = os.readlink(entry.path)  # noqa: PTH115 - may not be a path that pathlib takes
+            target = _target(folder, entry.name)
             self.entries.append(Entry(name=entry.name, depth=level, target=target))
         elif entry.is_dir(follow_symlinks=False):
             count = self._counts[name]
-            if not count and _has_files(entry.path):
+            if not count and _has_files(folder, entry.name):
                 self.ignored += 1
                 return
             self.entries.append(Entry(name=entry.name, depth=level, files=count))
             if level + 1 < self._depth:
                 with contextlib.suppress(OSError):  # its name is shown, what it holds cannot be
-                    self.visit(name, level + 1)
+                    descriptor = open_last(entry.name, os.O_RDONLY | os.O_DIRECTORY, folder)
+                    try:
+                        self.visit(descriptor, name, level + 1)
+                    finally:
+                        os.close(descriptor)
         elif name in self._files or not entry.is_file(follow_symlinks=False):
             status = entry.stat(follow_symlinks=False)
             size = status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -109,10 +114,18 @@ class _Walk:
             self.ignored += 1
 
 
-def _has_files(folder: str) -> bool:
+def _target(folder: int, name: str) -> str:
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError:  # it is no link any more
+        return ""
+
+
+def _has_files(folder: int, name: str) -> bool:
     looks = 0
-    for _, folders, files in os.walk(folder):
-        looks += 1 + len(folders)
-        if files or looks > _LOOKS:
-            return True
+    with contextlib.suppress(OSError):  # it is no folder any more, or may not be read
+        for _, folders, files, _ in os.fwalk(name, dir_fd=folder):
+            looks += 1 + len(folders)
+            if files or looks > _LOOKS:
+                return True
     return False

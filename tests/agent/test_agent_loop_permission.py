@@ -172,3 +172,22 @@ async def test_an_answer_by_form_goes_to_the_model_and_the_turn_goes_on(
     assert await desk.say("Format it") == "end_turn"
     assert desk.results() == ["The user answered: Tabs"]
     assert desk.editor.of(ToolEnded)[0].failed is False
+
+
+async def test_the_programs_own_files_are_changed_by_no_tool_even_with_full_access(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    above = desk.folder.parent
+    paths = home_paths(above)
+    desk._session = await desk.manager.create(str(above), [], desk.editor)
+    await desk.session.set_option("mode", "full")
+    before = paths.config_file.read_text()
+    model_server.add(
+        answer(make(str(paths.grants_file))),
+        answer(Call("shell", {"command": f"echo x >> '{paths.config_file}'"})),
+        answer("I see."),
+    )
+    await desk.say("Go")
+    assert [decided.allowed for decided in desk.editor.of(PermissionDecided)] == [False, False]
+    assert not paths.grants_file.exists()
+    assert paths.config_file.read_text() == before

@@ -10,7 +10,7 @@ import pytest
 from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT, linked_files
 from acp_agent.agent.prompts import system_prompt
 from acp_agent.content import ResourceLinkBlock, TextBlock
-from acp_agent.events import SystemPromptWritten
+from acp_agent.events import NoticeShown, SystemPromptWritten
 from acp_agent.session.notes import Notes
 from acp_agent.workspace.instructions import FILE_LIMIT as INSTRUCTIONS_LIMIT, read_instructions
 from tests.support.model_server import ModelServer, answer
@@ -63,7 +63,7 @@ def test_instructions_go_from_the_users_own_to_the_innermost_folders(tmp_path: P
     user.parent.mkdir()
     for path in (user, tmp_path / "outer" / "AGENTS.md", inner / "AGENTS.md"):
         path.write_text(f"From {path.parent.name}.")
-    text = read_instructions(inner, user)
+    text = read_instructions(inner, user).text
     places = [text.index(f"From {name}.") for name in ("user", "outer", "inner")]
     assert places == sorted(places)
     assert f"## {inner / 'AGENTS.md'}\n\nFrom inner." in text
@@ -76,7 +76,7 @@ def test_instructions_that_are_too_long_or_no_text_are_cut_or_left_out(
     folder.mkdir()
     (folder / "AGENTS.md").write_bytes(b"x" * (INSTRUCTIONS_LIMIT + 5))
     (tmp_path / "AGENTS.md").mkdir()  # a folder of that name
-    text = read_instructions(folder, tmp_path / "none" / "AGENTS.md")
+    text = read_instructions(folder, tmp_path / "none" / "AGENTS.md").text
     assert text.count("x") == INSTRUCTIONS_LIMIT
     assert str(tmp_path / "AGENTS.md") in caplog.text
     assert "longer than" in caplog.text
@@ -84,7 +84,22 @@ def test_instructions_that_are_too_long_or_no_text_are_cut_or_left_out(
 
 def test_instructions_that_are_not_utf_8_do_not_stop_the_turn(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_bytes(b"caf\xe9")
-    assert "caf\N{REPLACEMENT CHARACTER}" in read_instructions(tmp_path, tmp_path / "none")
+    assert "caf\N{REPLACEMENT CHARACTER}" in read_instructions(tmp_path, tmp_path / "none").text
+
+
+async def test_the_user_sees_which_instructions_are_left_out(
+    desk: Desk, model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.otherwise = answer("Yes.")
+    (tmp_path / "secret").write_text("a secret")
+    path = desk.folder / "AGENTS.md"
+    path.symlink_to(tmp_path / "secret")
+    await desk.say("One")
+    (notice,) = desk.editor.of(NoticeShown)
+    assert notice.title == "An AGENTS.md is not used."
+    assert notice.description is not None
+    assert notice.description.startswith(f"{path}: it is a link that leads out of the project")
+    assert "a secret" not in model_server.requests[0].body.decode()
 
 
 async def test_instructions_reach_the_model_without_secrets(

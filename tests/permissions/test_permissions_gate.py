@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.access import CommandAccess, Mode, NoAccess, ReadAccess
+from acp_agent.permissions.access import (
+    CommandAccess,
+    Mode,
+    NoAccess,
+    ReadAccess,
+    WriteAccess,
+)
 from acp_agent.permissions.contract import Allow, Ask, Refuse
-from acp_agent.permissions.gate import explain
+from acp_agent.permissions.gate import PolicyGate, explain
 from tests.permissions.gate_room import ALL_FOUR, MODES, ONCE, Room, kinds
+
+GUARDED = tomllib.loads((Path(__file__).parent / "guarded_files.toml").read_text("utf-8"))
+
+
+@pytest.fixture
+def own(room: Room) -> Room:
+    """A room whose project has the program's own folder in it, with a configuration elsewhere."""
+    (room.project / ".ours").mkdir()
+    (room.project / "dotfiles").mkdir()
+    (room.project / "dotfiles" / "config.toml").touch()
+    config = room.project / ".ours" / "config.toml"
+    config.symlink_to(room.project / "dotfiles" / "config.toml")
+    room.gate = PolicyGate(room.store, home=str(room.home), own=[config.parent, config])
+    return room
+
 
 # -- modes
 
@@ -46,6 +68,72 @@ def test_accept_edits_mode_asks_for_files_that_run_by_themselves(room: Room) -> 
     for path in (".git/hooks/pre-commit", ".Git/config", ".vscode/tasks.json", "sub/.git/config"):
         assert kinds(room.write(path, mode="accept-edits")) == ONCE
     assert kinds(room.write("src/x.py", ".git/config", mode="accept-edits")) == ONCE
+
+
+@pytest.mark.parametrize("path", GUARDED["run by themselves"])
+def test_a_file_that_runs_by_itself_is_asked_about_with_the_reason(path: str, room: Room) -> None:
+    room.press(room.write("src/x.py"), "allow_always")
+    room.press(room.write("x.py"), "allow_always")
+    for mode in ("ask", "accept-edits"):
+        for place in (path, f"sub/{path.upper()}"):
+            verdict = room.write(place, mode=mode)
+            assert kinds(verdict) == ONCE, place
+            assert isinstance(verdict, Ask)
+            assert verdict.warning.startswith(f"`{place}` ")
+    assert isinstance(room.write(path, mode="full"), Allow)
+
+
+@pytest.mark.parametrize("path", GUARDED["ordinary"])
+def test_an_ordinary_file_is_not_taken_for_one_that_runs_by_itself(path: str, room: Room) -> None:
+    assert isinstance(room.write(path, mode="accept-edits"), Allow)
+
+
+def test_a_name_that_a_file_system_takes_for_another_is_asked_about(room: Room) -> None:
+    for path in (".g\u200cit/config", ".\uff47it/config"):
+        assert kinds(room.write(path, mode="accept-edits")) == ONCE
+
+
+def test_a_work_tree_that_another_program_made_is_a_project_of_its_own(room: Room) -> None:
+    tree = ".claude/worktrees/fix"
+    assert isinstance(room.write(f"{tree}/src/x.py", mode="accept-edits"), Allow)
+    assert kinds(room.write(f"{tree}/.claude/settings.json", mode="accept-edits")) == ONCE
+    assert kinds(room.write(tree, mode="accept-edits")) == ONCE
+
+
+# -- our own files
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["config.toml", "grants.json", "new/file", "CONFIG.toml"])
+def test_our_own_files_are_written_in_no_mode(mode: Mode, name: str, own: Room) -> None:
+    verdict = own.write(f".ours/{name}", mode=mode)
+    assert isinstance(verdict, Refuse)
+    assert "acp-agent's own" in verdict.why
+
+
+def test_a_configuration_that_is_a_link_is_not_written_where_it_leads(own: Room) -> None:
+    assert isinstance(own.write("dotfiles/config.toml", mode="full"), Refuse)
+    assert isinstance(own.write("dotfiles/other.toml", mode="full"), Allow)
+
+
+def test_a_project_below_a_folder_of_ours_is_not_ours(room: Room, tmp_path: Path) -> None:
+    gate = PolicyGate(room.store, home=str(room.home), own=[room.home])
+    for path, kind in ((room.project / "x", Allow), (room.home / "grants.json", Refuse)):
+        write = WriteAccess((str(path),))
+        assert isinstance(gate.judge(write, mode="full", project=str(room.project)), kind)
+
+
+@pytest.mark.parametrize("line", GUARDED["commands on own files"])
+def test_a_command_that_changes_our_own_files_is_run_in_no_mode(line: str, own: Room) -> None:
+    for mode in MODES:
+        verdict = own.command(line.replace("{own}", str(own.project / ".ours")), mode)
+        assert isinstance(verdict, Refuse), line
+        assert verdict.by == "rule"
+
+
+@pytest.mark.parametrize("line", GUARDED["commands beside own files"])
+def test_a_command_beside_our_own_files_is_judged_as_any_other(line: str, own: Room) -> None:
+    assert isinstance(own.command(line.replace("{own}", str(own.project / ".ours")), "full"), Allow)
 
 
 def test_plan_mode_changes_nothing_and_says_what_to_do(room: Room) -> None:

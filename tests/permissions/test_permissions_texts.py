@@ -19,7 +19,8 @@ from acp_agent.permissions.rules import shell_rules
 
 ROOM = files("acp_agent.permissions")
 SOURCES = "".join(
-    (ROOM / name).read_text("utf-8") for name in ("classify.py", "unwrap.py", "shell_rules.toml")
+    (ROOM / name).read_text("utf-8")
+    for name in ("classify.py", "unwrap.py", "shell_rules.toml", "run_by_themselves.toml")
 )
 
 

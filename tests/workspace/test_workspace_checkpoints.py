@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.workspace.checkpoints import restore
 from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.checkpoints.restore import Restorer
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 
@@ -153,13 +153,13 @@ def test_a_file_that_is_saved_while_its_old_content_is_written_is_not_overwritte
     put(root, {"a": "1", "b": "1"})
     checkpoint = kept.keep()
     put(root, {"a": "2", "b": "2"})
-    write = Restorer._write
+    write = restore._write
 
-    def write_slowly(self: Restorer, path: bytes, *what: Any) -> None:
-        write(self, path, *what)
+    def write_slowly(*what: Any, **how: Any) -> None:
+        write(*what, **how)
         put(root, {"a": "saved"})
 
-    monkeypatch.setattr(Restorer, "_write", write_slowly)
+    monkeypatch.setattr(restore, "_write", write_slowly)
     result = kept.back(checkpoint)
     assert (root / "a").read_text() == "saved"
     assert kinds(result) == {"b": "modify"}

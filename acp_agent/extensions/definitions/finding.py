@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -23,8 +22,9 @@ from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, ch
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.one_line import one_line
 from acp_agent.extensions.definitions.places import Places, Source, project_of
-from acp_agent.extensions.definitions.reading import Kind, files_in, read_file
+from acp_agent.extensions.definitions.reading import Kind, Project, files_in, read_file
 from acp_agent.extensions.definitions.skill import Skill
+from acp_agent.platform.trusted_files import trusted_owners
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _DEFAULT = DefinitionConfig()
@@ -70,7 +70,8 @@ def _find_skills(
 ) -> list[Skill]:
     found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
     for place, source in places.skills:
-        for file in _read(place, source, "skills", SkillFields, problems):
+        project = _project(places, place, source)
+        for file in _read(place, project, "skills", SkillFields, problems):
             name = file.fields.name
             try:
                 found[name] = build_skill(file, config.get(name, _DEFAULT)), file
@@ -85,7 +86,8 @@ def _find_agents(
     files: list[DefinitionFile[AgentFields]] = []
     for place, source in places.agents:
         here: dict[str, DefinitionFile[AgentFields]] = {}
-        for file in _read(place, source, "agents", AgentFields, problems):
+        project = _project(places, place, source)
+        for file in _read(place, project, "agents", AgentFields, problems):
             first = here.setdefault(file.fields.name, file)
             if first is not file:
                 taken = ConfigError(f"name: {first.path.name} has the same; give it another")
@@ -107,11 +109,20 @@ def _find_agents(
     return found
 
 
+def _project(places: Places, place: Path, source: Source) -> Project | None:
+    """The project that a place is a part of; None for the user's own."""
+    if source == "user":
+        return None
+    every = (*places.skills, *places.agents)
+    folders = {project_of(one) for one, whose in every if whose == "project"}
+    return Project(project_of(place), trusted_owners(*folders))
+
+
 def _read(
-    place: Path, source: Source, kind: Kind, fields: type[_Fields], problems: list[Problem]
+    place: Path, project: Project | None, kind: Kind, fields: type[_Fields], problems: list[Problem]
 ) -> list[DefinitionFile[_Fields]]:
     """The files of a place that can be read and checked."""
-    within = Path(os.path.realpath(project_of(place))) if source == "project" else None
+    source: Source = "user" if project is None else "project"
     try:
         paths = files_in(place, kind)
     except ConfigError as error:
@@ -120,7 +131,7 @@ def _read(
     found = []
     for path in paths:
         try:
-            front_matter, text = read_front_matter(read_file(path, within))
+            front_matter, text = read_front_matter(read_file(path, project))
             checked = check(front_matter, fields)
         except ConfigError as error:
             problems.append(_problem(path, error))

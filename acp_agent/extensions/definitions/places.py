@@ -35,7 +35,7 @@ def places(cwd: Path, *, user: Path, home: Path) -> Places:
         user: the folder of the user's configuration file.
         home: the user's home folder, whose `.agents` is for every program.
     """
-    root = _repository(cwd)
+    root = repository_of(cwd)
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     hidden = [folder / name for folder in projects for name in (".agents", ".acp-agent")]
     return Places(_of("skills", user, home, hidden), _of("agents", user, home, hidden))
@@ -87,7 +87,7 @@ def _of(kind: str, user: Path, home: Path, hidden: list[Path]) -> tuple[tuple[Pa
     )
 
 
-def _repository(cwd: Path) -> Path | None:
+def repository_of(cwd: Path) -> Path | None:
     """The top of the repository that a folder is in."""
     for folder in (cwd, *cwd.parents):
         if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from acp_agent.errors import ConfigError
+from acp_agent.platform.trusted_files import (
+    NOT_REGULAR,
+    RefusedFileError,
+    read_own,
+    read_trusted,
+)
 
 FILE_NAME = "SKILL.md"
 LARGEST = 100_000  # bytes of a file
 MOST = 500  # files of one place
 
+_NO_FILE = "it is no ordinary file; put a Markdown file there"
+
 Kind = Literal["skills", "agents"]
+
+
+class Project(Struct, frozen=True):
+    """A project's folder, and the users whose files in there count."""
+
+    folder: Path
+    owners: frozenset[int]
 
 
 def files_in(place: Path, kind: Kind) -> list[Path]:
@@ -38,30 +54,24 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
     return found
 
 
-def read_file(path: Path, within: Path | None) -> str:
+def read_file(path: Path, project: Project | None) -> str:
     """The text of a file.
 
     Args:
         path: of the file.
-        within: the folder that it must lie in when every link is followed, itself without links;
-            None: anywhere.
+        project: the project that it is a part of; None: it is the user's own, wherever it lies.
 
     Raises:
-        ConfigError: unreadable, no ordinary file, too large, not UTF-8, or elsewhere.
+        ConfigError: unreadable, no ordinary file, too large, not UTF-8, elsewhere, or another's.
     """
     try:
-        real = os.path.realpath(path)
-        if within is not None and not Path(real).is_relative_to(within):
-            raise ConfigError("it is a link that leads out of the project; put a file there")
-        # Without waiting: a pipe would wait for somebody to write into it.
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ConfigError("it is no ordinary file; put a Markdown file there")
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                raw = file.read(LARGEST + 1)
-        finally:
-            os.close(descriptor)
+        if project is None:
+            raw = read_own(path, limit=LARGEST + 1)
+        else:
+            raw = read_trusted(path, project.folder, project.owners, limit=LARGEST + 1)
+    except RefusedFileError as error:
+        why = _NO_FILE if error.why == NOT_REGULAR else error.why
+        raise ConfigError(why) from None
     except OSError as error:
         raise ConfigError(f"cannot be read ({_reason(error)}); check who may read it") from None
     if len(raw) > LARGEST:

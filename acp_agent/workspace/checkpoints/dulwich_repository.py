@@ -17,6 +17,7 @@ from dulwich.objects import Blob as DulwichBlob, ObjectID, Tree
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.platform.nofollow import open_last, opened_folder
 from acp_agent.workspace.checkpoints.contract import (
     EMPTY_TREE,
     EXECUTABLE,
@@ -123,14 +124,17 @@ class DulwichRepository:
             return {}
 
     def _keep(self, path: bytes, found: os.stat_result) -> _Seen | None:
-        absolute = join(os.fsencode(self._shadow.root), path)
+        base, name = os.path.split(join(os.fsencode(self._shadow.root), path))
         try:
-            if stat.S_ISLNK(found.st_mode):
-                mode, data = LINK, os.readlink(absolute)  # noqa: PTH115 - bytes
-            else:
-                mode = EXECUTABLE if found.st_mode & 0o100 else _FILE
-                with open(absolute, "rb") as file:  # noqa: PTH123 - bytes
-                    data = file.read()
+            with opened_folder(base) as folder:
+                if stat.S_ISLNK(found.st_mode):
+                    mode, data = LINK, os.readlink(name, dir_fd=folder)
+                else:
+                    mode = EXECUTABLE if found.st_mode & 0o100 else _FILE
+                    with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
+                        if not os.path.samestat(os.fstat(file.fileno()), found):
+                            return None  # it is another file by now, perhaps a pipe
+                        data = file.read()
         except OSError:
             return None  # it is gone
         blob = DulwichBlob.from_string(data)

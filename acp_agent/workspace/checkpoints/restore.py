@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from acp_agent.platform.nofollow import open_last, opened_folder
 from acp_agent.workspace.checkpoints.contract import (
     EXECUTABLE,
     LINK,
@@ -22,6 +24,7 @@ from acp_agent.workspace.checkpoints.contract import (
 )
 
 _TEMPORARY = b".acp-agent-restoring"
+_ELSEWHERE = "something else is in the place of its folder"
 
 _Marks = tuple[int, int, int, int]
 
@@ -88,7 +91,8 @@ class Restorer:
         try:
             why = self._change(change, data)
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
+            elsewhere = error.errno in (errno.ELOOP, errno.ENOTDIR)
+            why = _ELSEWHERE if elsewhere else (error.strerror or type(error).__name__).lower()
         if why is None:
             self.done.append(change)
         else:
@@ -98,142 +102,155 @@ class Restorer:
         """Make one change; why not, where it was not made."""
         if not is_plain(change.path):
             return "its name leads out of the folder"
-        path = join(self._root, change.path)
-        folder = os.path.dirname(change.path)  # noqa: PTH120 - bytes
-        if not self._is_reached(folder, make=change.new is not None):
-            return "something else is in the place of its folder"
-        if change.new is not None and _is_folder(path):
-            _remove_empty_folders(path)  # a tree knows of none, so they are nobody's work
-        marks = _marks(path)
-        found = _on_disk(path, change.old)
+        base, name = os.path.split(change.path)
+        try:
+            with opened_folder(join(self._root, base), make=change.new is not None) as folder:
+                why = self._change_in(folder, name, change, data)
+        except FileNotFoundError:
+            if change.new is not None:
+                raise
+            return None if change.old is None else "it changed meanwhile"
+        if why is None and change.new is None:
+            self._remove_empty(base)
+        return why
+
+    def _change_in(self, folder: int, name: bytes, change: Change, data: bytes) -> str | None:
+        if change.new is not None and _is_folder(folder, name):
+            _remove_empty_folders(folder, name)  # a tree has none, so they are nobody's work
+        marks = _marks(folder, name)
+        found = _on_disk(folder, name, change.old)
         if found != change.old:
             if found == change.new:
                 return None
             return "it is not kept as it is now" if change.old is None else "it changed meanwhile"
         if change.new is None:
-            os.unlink(path)  # noqa: PTH108 - bytes
-            self._remove_empty(folder)
+            os.unlink(name, dir_fd=folder)
             return None
-        return self._put(path, change, change.new, data, marks)
-
-    def _is_reached(self, folder: bytes, *, make: bool) -> bool:
-        """Whether a folder can be got to through no symlink; made on the way, where it is to be."""
-        place = self._root
-        for part in folder.split(b"/") if folder else ():
-            place = join(place, part)
-            try:
-                mode = os.lstat(place).st_mode
-            except FileNotFoundError:
-                if not make:
-                    return True
-                os.mkdir(place)  # noqa: PTH102 - bytes
-                continue
-            if not stat.S_ISDIR(mode):
-                return False
-        return True
+        return self._put(folder, change, data, marks)
 
     def _remove_empty(self, folder: bytes) -> None:
         with suppress(OSError):
             while folder:
-                os.rmdir(join(self._root, folder))  # noqa: PTH106 - bytes
-                folder = os.path.dirname(folder)  # noqa: PTH120 - bytes
+                folder, name = os.path.split(folder)
+                with opened_folder(join(self._root, folder)) as above:
+                    os.rmdir(name, dir_fd=above)
 
-    def _put(
-        self, path: bytes, change: Change, new: Blob, data: bytes, marks: _Marks | None
-    ) -> str | None:
+    def _put(self, folder: int, change: Change, data: bytes, marks: _Marks | None) -> str | None:
         """Put a file into its place, unless another one was saved there while it was written."""
-        temporary = join(os.path.dirname(path), _TEMPORARY)  # noqa: PTH120 - bytes
+        new, name = change.new, os.path.basename(change.path)  # noqa: PTH119 - bytes
+        assert new is not None
         with suppress(FileNotFoundError):
-            os.unlink(temporary)  # noqa: PTH108 - bytes
+            os.unlink(_TEMPORARY, dir_fd=folder)
         try:
             if new.mode == LINK:
-                os.symlink(data, temporary)  # noqa: PTH211 - bytes
+                os.symlink(data, _TEMPORARY, dir_fd=folder)
             else:
-                self._write(temporary, data, self._mode(path, change.path), new.mode == EXECUTABLE)
-            if _marks(path) != marks:
+                mode = self._mode(folder, name, change.path)
+                _write(folder, data, mode, executable=new.mode == EXECUTABLE)
+            if _marks(folder, name) != marks:
                 return "it changed meanwhile"
-            if _is_folder(path):
-                os.rmdir(path)  # noqa: PTH106 - what was in it and kept is deleted already
-            os.replace(temporary, path)  # noqa: PTH105 - bytes
+            if _is_folder(folder, name):
+                os.rmdir(name, dir_fd=folder)  # what was in it and kept is deleted already
+            os.replace(_TEMPORARY, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
             with suppress(FileNotFoundError):  # it is in its place
-                os.unlink(temporary)  # noqa: PTH108 - bytes
+                os.unlink(_TEMPORARY, dir_fd=folder)
         return None
 
-    def _mode(self, path: bytes, name: bytes) -> int | None:
+    def _mode(self, folder: int, name: bytes, path: bytes) -> int | None:
         """The permissions that a file has or had; None: those of any new file."""
-        try:
-            found = os.lstat(path).st_mode
-        except FileNotFoundError:
-            found = 0
-        if stat.S_ISREG(found):
-            return stat.S_IMODE(found)
-        return 0o600 if name in self._private else None
-
-    def _write(self, path: bytes, data: bytes, mode: int | None, executable: bool) -> None:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-        descriptor = os.open(path, flags, 0o666 if mode is None else 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            if mode is None:
-                mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-            readers = (mode & 0o444) >> 2
-            os.fchmod(descriptor, mode | readers if executable else mode & ~0o111)
-            file.write(data)
+        found = _status(folder, name)
+        if found is not None and stat.S_ISREG(found.st_mode):
+            return stat.S_IMODE(found.st_mode)
+        return 0o600 if path in self._private else None
 
 
-def _marks(path: bytes) -> _Marks | None:
-    """By what a file is seen to be another one, or changed; None where there is none."""
+def _write(folder: int, data: bytes, mode: int | None, *, executable: bool) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+    descriptor = open_last(_TEMPORARY, flags, folder, 0o666 if mode is None else 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        if mode is None:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        readers = (mode & 0o444) >> 2
+        os.fchmod(descriptor, mode | readers if executable else mode & ~0o111)
+        file.write(data)
+
+
+def _status(folder: int, name: bytes) -> os.stat_result | None:
+    """What is known of a name in an open folder; None where there is nothing of that name."""
     try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _marks(folder: int, name: bytes) -> _Marks | None:
+    """By what a file is seen to be another one, or changed; None where there is none."""
+    found = _status(folder, name)
+    if found is None:
         return None
     return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
 
 
-def _is_folder(path: bytes) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        return False
+def _is_folder(folder: int, name: bytes) -> bool:
+    found = _status(folder, name)
+    return found is not None and stat.S_ISDIR(found.st_mode)
 
 
-def _remove_empty_folders(path: bytes) -> None:
+def _remove_empty_folders(folder: int, name: bytes) -> None:
     """Remove a folder that has nothing but folders in it, with them; any other stays as it is.
 
     A repository has empty folders that it needs.
     """
-    found = list(os.walk(path, topdown=False))
-    for folder, inner, files in found:
-        if files or any(os.path.islink(os.path.join(folder, name)) for name in inner):  # noqa: PTH114, PTH118 - bytes
+    with suppress(RecursionError):  # nested more deeply than this can remove
+        if any(files or links for files, links in _contents(folder, name)):
             return
-    for folder, _, _ in found:
-        with suppress(OSError):  # something is in it
-            os.rmdir(folder)  # noqa: PTH106 - bytes
+        for _, inner, _, place in os.fwalk(name, topdown=False, dir_fd=folder):
+            for one in inner:
+                with suppress(OSError):  # something is in it
+                    os.rmdir(one, dir_fd=place)
+        with suppress(OSError):
+            os.rmdir(name, dir_fd=folder)
 
 
-def _on_disk(path: bytes, like: Blob | None) -> Blob | None:
+def _contents(folder: int, name: bytes) -> Iterator[tuple[bool, bool]]:
+    """Whether each folder, from this one down, has files, and symlinks to folders."""
+    for _, inner, files, place in os.fwalk(name, dir_fd=folder):
+        yield bool(files), any(not _is_folder(place, one) for one in inner)
+
+
+def _on_disk(folder: int, name: bytes, like: Blob | None) -> Blob | None:
     """What is there now, as a tree would have it; None for nothing, or an empty folder."""
-    try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    found = _status(folder, name)
+    if found is None:
         return None
     if stat.S_ISLNK(found.st_mode):
-        return Blob(LINK, _blob_id(os.readlink(path)))  # noqa: PTH115 - bytes
+        return Blob(LINK, _blob_id(os.readlink(name, dir_fd=folder)))
     if stat.S_ISDIR(found.st_mode):
-        return None if not os.listdir(path) else Blob(0, "")  # noqa: PTH208 - bytes
+        return None if _is_empty(folder, name) else Blob(0, "")
     if not stat.S_ISREG(found.st_mode):
         return Blob(0, "")
     mode = EXECUTABLE if found.st_mode & 0o100 else 0o100644
-    if like is None:
-        return Blob(mode, "") if found.st_size > _COMPARED else Blob(mode, _read_id(path))
-    return Blob(mode, _read_id(path))
+    if like is None and found.st_size > _COMPARED:
+        return Blob(mode, "")
+    return Blob(mode, _read_id(folder, name))
 
 
 _COMPARED = 100_000_000  # bytes of an unexpected file that it is worth to look at
 
 
-def _read_id(path: bytes) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123 - bytes
+def _is_empty(folder: int, name: bytes) -> bool:
+    descriptor = open_last(name, os.O_RDONLY | os.O_DIRECTORY, folder)
+    try:
+        return not os.listdir(descriptor)  # noqa: PTH208 - not by a path
+    finally:
+        os.close(descriptor)
+
+
+def _read_id(folder: int, name: bytes) -> str:
+    with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
         return _blob_id(file.read())
 
 

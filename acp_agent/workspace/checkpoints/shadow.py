@@ -28,6 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.nofollow import opened_folder
 from acp_agent.platform.posix import try_lock
 from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, OuterRules, Snapshot
 
@@ -208,9 +209,10 @@ class Shadow:
         state = self.path / "restoring.json"
         if state.exists():
             with contextlib.suppress(OSError, msgspec.DecodeError, ValueError):
-                for name in msgspec.json.decode(state.read_bytes(), type=list[str]):
-                    with contextlib.suppress(OSError):
-                        os.unlink(bytes.fromhex(name))  # noqa: PTH108 - bytes
+                for noted in msgspec.json.decode(state.read_bytes(), type=list[str]):
+                    place, name = os.path.split(bytes.fromhex(noted))
+                    with contextlib.suppress(OSError), opened_folder(place) as folder:
+                        os.unlink(name, dir_fd=folder)
             state.unlink(missing_ok=True)
 
     def restoring(self, temporary: list[bytes]) -> None:

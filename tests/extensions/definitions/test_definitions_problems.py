@@ -208,6 +208,21 @@ def test_a_pipe_a_folder_and_a_circle_of_links_are_told_at_once(files: Files) ->
     ]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_a_projects_file_of_another_user_is_told_and_left_out(files: Files) -> None:
+    skill, agent = files.skill("fix"), files.agent("reviewer")
+    for path in (skill, agent):
+        os.chown(path, 4321, 4321)
+    found = files.find()
+    assert not found.skills
+    assert not found.agents
+    why = "it belongs to another user; copy it, or make it yours with chown"
+    assert {problem.path: problem.why for problem in found.problems} == {skill: why, agent: why}
+    os.chown(files.project, 4321, 4321)  # root works in that user's project
+    os.chown(skill.parent, 4321, 4321)
+    assert [one.name for one in files.find().skills] == ["fix"]
+
+
 def test_a_place_with_too_many_files_is_told_as_one(files: Files) -> None:
     for number in range(MOST + 1):
         files.agent(f"a{number}")

@@ -1,0 +1,154 @@
+"""Opens folders and files by absolute paths without following a symlink, in any part of the path.
+
+A path that was resolved and checked can lead elsewhere a moment later, when another process puts a
+symlink into it. Opened here, it leads where it was checked to lead, or the opening fails. What is
+done next is done relative to the descriptor of the folder, which no rename can redirect.
+
+Linux does it in one call, openat2(2). Elsewhere, and where a sandbox refuses that call, each part
+of the path is opened on its own, relative to the one before.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+# Absent where the system has no such flag. With O_PATH a folder needs no read permission; with
+# O_NONBLOCK opening a FIFO does not wait for a writer.
+_PART = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+LAST = getattr(os, "O_NONBLOCK", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_OPENAT2 = 437  # the same number on every architecture of Linux but alpha
+_AT_FDCWD = -100
+_RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_NO_SYMLINKS = 0x04
+_TRIES = 100  # to resolve a path whose links change meanwhile
+
+
+def real_path(path: str | Path) -> str:
+    """Return a path with its symlinks resolved, also while they are being replaced.
+
+    Raises:
+        OSError: they change too fast, or there are too many of them.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            return os.path.realpath(path)
+        except RecursionError:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+        except OSError:  # a link was removed after it was seen
+            if not tries_left:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+@contextmanager
+def opened_folder(path: str | bytes | Path, *, make: bool = False) -> Iterator[int]:
+    """Open a folder for as long as the block runs; the descriptor is for `dir_fd` and `fstat`.
+
+    Args:
+        path: absolute and resolved.
+        make: make the folders that are missing.
+
+    Raises:
+        OSError: ELOOP where a symlink is on the path, else as for any other opening.
+    """
+    descriptor = _open_folder(os.fsencode(path), make=make)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def listed_folder(path: str | bytes | Path) -> Iterator[int]:
+    """Open a folder as `opened_folder` does, so that `os.scandir` can list it."""
+    with opened_folder(path) as folder:
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def open_last(name: str | bytes, flags: int, folder: int, mode: int = 0o666) -> int:
+    """Open a name in an open folder, without following a symlink or waiting at a FIFO."""
+    return os.open(name, flags | LAST, mode, dir_fd=folder)
+
+
+def _open_folder(path: bytes, *, make: bool) -> int:
+    parts = [part for part in path.split(b"/") if part]
+    if not path.startswith(b"/") or b".." in parts or b"\0" in path:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    try:
+        return _openat2(path, _PART)
+    except OSError as error:
+        if error.errno == errno.ENOENT and make:
+            return _walk(parts, make=True)
+        if error.errno in (errno.ENOSYS, errno.EPERM):
+            return _walk(parts, make=make)
+        raise
+
+
+def _openat2(path: bytes, flags: int) -> int:
+    call = _syscall()
+    while True:
+        descriptor, number = call(path, flags)
+        if not number:
+            return descriptor
+        if number not in (errno.EINTR, errno.EAGAIN):
+            raise OSError(number, os.strerror(number))
+
+
+@cache
+def _syscall() -> Callable[[bytes, int], tuple[int, int]]:
+    """What calls openat2(2) and returns a descriptor, or else the number of an error."""
+    if sys.platform != "linux":
+        return lambda _path, _flags: (-1, errno.ENOSYS)
+    import ctypes  # noqa: PLC0415 - 10 ms that a session's start must not pay
+
+    system = ctypes.CDLL(None, use_errno=True).syscall
+    system.restype = ctypes.c_long
+
+    def call(path: bytes, flags: int) -> tuple[int, int]:
+        how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+        number, where = ctypes.c_long(_OPENAT2), ctypes.c_long(_AT_FDCWD)
+        descriptor = system(number, where, path, how, ctypes.c_size_t(len(how)))
+        return (descriptor, 0) if descriptor >= 0 else (-1, ctypes.get_errno())
+
+    return call
+
+
+def _walk(parts: list[bytes], *, make: bool) -> int:
+    """Open a folder part by part, from the top."""
+    descriptor = os.open("/", _PART)
+    for part in parts:
+        try:
+            following = _step(part, descriptor, make=make)
+        finally:
+            os.close(descriptor)
+        descriptor = following
+    return descriptor
+
+
+def _step(part: bytes, folder: int, *, make: bool) -> int:
+    try:
+        return os.open(part, _PART | os.O_NOFOLLOW, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with suppress(FileExistsError):  # another process made it
+            os.mkdir(part, dir_fd=folder)
+        return _step(part, folder, make=False)
+    except NotADirectoryError:
+        found = os.stat(part, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+        raise

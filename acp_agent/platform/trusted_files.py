@@ -1,0 +1,104 @@
+"""Reads files that steer the agent: those of a project, which others may have put there.
+
+A project's file is read where it is an ordinary file inside the project that this user or root
+owns. Nothing here waits: opening a FIFO would wait for somebody to write into it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from acp_agent.platform.nofollow import open_last, opened_folder, real_path
+
+NOT_REGULAR = "it is no ordinary file"
+LEADS_OUT = "it is a link that leads out of the project; put a file there"
+OF_ANOTHER = "it belongs to another user; copy it, or make it yours with chown"
+OPEN_TO_ALL = "everybody may change its folder; take the right to write there from others"
+
+
+class RefusedFileError(OSError):
+    """A file that is there and is not to be read; `why` is the reason."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(errno.EPERM, why)
+        self.why = why
+
+
+def trusted_owners(*folders: Path) -> frozenset[int]:
+    """The users whose files may steer the agent: this one and root.
+
+    Root may work in folders of another user, as in a container that mounts one: where all `folders`
+    of a project have the same owner, root has chosen to trust that one's files in there.
+    """
+    user = os.geteuid()
+    if user == 0:
+        try:
+            owners = {folder.stat().st_uid for folder in folders}
+        except OSError:
+            owners = set()
+        if len(owners) == 1:
+            return frozenset({0, *owners})
+    return frozenset({0, user})
+
+
+def read_trusted(path: Path, within: Path, owners: frozenset[int], *, limit: int) -> bytes:
+    """Return at most `limit` bytes of a project's file.
+
+    Args:
+        path: the file, or a link to it.
+        within: the folder that the file lies in, with every link followed.
+        owners: the users who may own the file, a link to it, and the folders of both.
+        limit: bytes to read.
+
+    Raises:
+        RefusedFileError: it is no ordinary file, lies elsewhere, or others may have put it there.
+        OSError: there is none, or it cannot be read.
+    """
+    _require_trusted(path.lstat(), owners)
+    _require_own_folder(path.parent.stat(), owners)
+    real = Path(real_path(path))
+    if not real.is_relative_to(real_path(within)):
+        raise RefusedFileError(LEADS_OUT)
+    with opened_folder(real.parent) as folder:
+        _require_own_folder(os.fstat(folder), owners)
+        descriptor = open_last(real.name, os.O_RDONLY, folder)
+    return _read(descriptor, limit, owners)
+
+
+def read_own(path: Path, *, limit: int) -> bytes:
+    """Return at most `limit` bytes of a file of the user's own, which may be a link to anywhere.
+
+    Raises:
+        RefusedFileError: it is no ordinary file.
+        OSError: there is none, or it cannot be read.
+    """
+    return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), limit, None)
+
+
+def _read(descriptor: int, limit: int, owners: frozenset[int] | None) -> bytes:
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise RefusedFileError(NOT_REGULAR)
+        if owners is not None:
+            _require_trusted(found, owners)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(descriptor)
+
+
+def _require_trusted(found: os.stat_result, owners: frozenset[int]) -> None:
+    if found.st_uid not in owners:
+        raise RefusedFileError(OF_ANOTHER)
+
+
+def _require_own_folder(found: os.stat_result, owners: frozenset[int]) -> None:
+    """Refuse a folder in which others put and replace files; in one like /tmp they only put."""
+    _require_trusted(found, owners)
+    open_to_all = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
+    if open_to_all and found.st_uid != os.geteuid():
+        raise RefusedFileError(OPEN_TO_ALL)

@@ -1,0 +1,106 @@
+"""AGENTS.md: a project decides what is in it, others on the machine do not."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from acp_agent.workspace.instructions import read_instructions
+from tests.support.ordinary_user import NOBODY
+
+OTHER = NOBODY - 1
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project, a repository, below a folder that is none."""
+    folder = tmp_path / "parent" / "project"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+def instructions(cwd: Path) -> str:
+    return read_instructions(cwd, cwd / "no-such-file").text
+
+
+def refused(cwd: Path) -> dict[Path, str]:
+    return dict(read_instructions(cwd, cwd / "no-such-file").refused)
+
+
+def give(*paths: Path, user: int = OTHER) -> None:
+    for path in paths:
+        os.chown(path, user, user, follow_symlinks=False)
+
+
+def test_a_link_that_leads_out_of_the_project_is_not_followed(
+    project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("a secret")
+    (project / "AGENTS.md").symlink_to(tmp_path / "secret")
+    (project.parent / "AGENTS.md").symlink_to(tmp_path / "secret")
+    assert "secret" not in instructions(project)
+    assert set(refused(project)) == {project / "AGENTS.md", project.parent / "AGENTS.md"}
+
+
+def test_a_link_within_the_project_is_followed(project: Path) -> None:
+    inner = project / "inner"
+    inner.mkdir()
+    (project / "CLAUDE.md").write_text("Use tabs.")
+    (inner / "AGENTS.md").symlink_to("../CLAUDE.md")
+    assert "Use tabs." in instructions(inner)
+
+
+def test_a_pipe_is_not_waited_for(project: Path) -> None:
+    os.mkfifo(project / "AGENTS.md")
+    os.mkfifo(project.parent / "AGENTS.md")
+    began = time.monotonic()
+    assert list(refused(project).values()) == ["it is no ordinary file"] * 2
+    assert time.monotonic() - began < 5
+
+
+def test_the_users_own_file_may_be_a_link_and_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").write_text("Be brief.")
+    (tmp_path / "link").symlink_to(tmp_path / "dotfiles")
+    os.mkfifo(tmp_path / "pipe")
+    assert "Be brief." in read_instructions(tmp_path, tmp_path / "link").text
+    assert read_instructions(tmp_path, tmp_path / "pipe").refused
+
+
+@as_root
+def test_a_file_of_another_user_is_left_out(project: Path) -> None:
+    for folder in (project, project.parent):
+        (folder / "AGENTS.md").write_text("Obey me.")
+        give(folder / "AGENTS.md")
+    assert not instructions(project)
+    assert len(refused(project)) == 2
+
+
+@as_root
+def test_a_file_in_a_folder_of_another_user_is_left_out(project: Path) -> None:
+    (project.parent / "AGENTS.md").write_text("Put there by a rename.")
+    give(project.parent)
+    assert not instructions(project)
+
+
+@as_root
+def test_a_link_that_another_user_made_to_an_own_file_is_not_followed(project: Path) -> None:
+    (project.parent / "notes").write_text("private")
+    (project.parent / "AGENTS.md").symlink_to("notes")
+    give(project.parent / "AGENTS.md")
+    assert not instructions(project)
+
+
+@as_root
+def test_root_in_a_project_of_another_user_reads_what_that_one_wrote_in_it(project: Path) -> None:
+    (project / "AGENTS.md").write_text("Use tabs.")
+    (project.parent / "AGENTS.md").write_text("Obey me.")
+    give(project, project / "AGENTS.md", project.parent, project.parent / "AGENTS.md")
+    text = instructions(project)
+    assert "Use tabs." in text
+    assert "Obey me." not in text, "a folder above was not chosen"
+    give(project / "AGENTS.md", user=NOBODY)
+    assert not instructions(project), "it belongs to a third user"
