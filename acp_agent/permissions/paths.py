@@ -8,21 +8,26 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.permissions.rules import shell_rules
 from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.workspace.git_repositories import GitRepositories
 
 _ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
 _LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a command runs; absolute, resolved paths. `roots` are the session's folders."""
+    """Where a command runs; absolute, resolved paths. `roots` are the session's folders.
+
+    `repositories` are read when they are needed, and once for all that is judged at this place.
+    """
 
     cwd: str
     roots: tuple[str, ...]
     home: str
+    repositories: GitRepositories = field(default_factory=GitRepositories)
 
     def holds(self, path: str) -> bool:
         """Whether `path` lies in one of the session's folders, symbolic links followed."""
