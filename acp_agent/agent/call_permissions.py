@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+
+from msgspec.structs import replace
 
 from acp_agent.agent.answer import ProposedCall
 from acp_agent.agent.call_order import Place
@@ -15,6 +18,7 @@ from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
 from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
 from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse, Verdict
 from acp_agent.tools.base import AnyTool, Prepared
+from acp_agent.workspace.background import in_daemon_thread
 
 
 class CallPermissions:
@@ -31,23 +35,33 @@ class CallPermissions:
         self._host = host
         self.end_turn = False
 
-    def judge(self, prepared: Prepared) -> Verdict:
+    async def judge(self, prepared: Prepared) -> Verdict:
         """What the rules, the mode and the grants say."""
-        host = self._host
-        return host.gate.judge(prepared.access, mode=host.mode, project=str(host.workspace.cwd))
+        host, access = self._host, prepared.access
+        judge = functools.partial(
+            host.gate.judge, access, mode=host.mode, project=str(host.workspace.cwd)
+        )
+        if isinstance(access, CommandAccess):
+            return await in_daemon_thread(judge)
+        return judge()
 
-    async def ask_for(self, place: Place, tool: AnyTool, prepared: Prepared) -> None:
+    async def ask_for(self, place: Place, tool: AnyTool, prepared: Prepared) -> Prepared:
         """Find out whether a call may run; asks the user where that is not clear.
+
+        Returns:
+            The call, whose access says whether it was let run since it only reads.
 
         Raises:
             PermissionRefusedError: it may not; the message is for the model.
             StoreError: the journal could not be written.
         """
         host, call = self._host, place.call
-        verdict = self.judge(prepared)
+        verdict = await self.judge(prepared)
         if isinstance(verdict, Ask):
             await place.next_to_ask()
-            verdict = self.judge(prepared)  # what was answered meanwhile may have been for good
+            verdict = await self.judge(
+                prepared
+            )  # what was answered meanwhile may have been for good
         if self.end_turn:
             raise PermissionRefusedError(NOT_BEGUN)
         match verdict:
@@ -58,6 +72,8 @@ class CallPermissions:
                             call=call.call, allowed=True, by=verdict.by, why=verdict.why
                         )
                     )
+                if verdict.only_reads and isinstance(prepared.access, CommandAccess):
+                    return replace(prepared, access=replace(prepared.access, only_reads=True))
             case Refuse():
                 await host.emit(
                     PermissionDecided(call=call.call, allowed=False, by=verdict.by, why=verdict.why)
@@ -65,6 +81,7 @@ class CallPermissions:
                 raise PermissionRefusedError(verdict.why)
             case Ask():
                 await self._ask(call, tool, prepared, verdict)
+        return prepared
 
     async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
         host = self._host

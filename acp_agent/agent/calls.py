@@ -119,7 +119,7 @@ class CallRunner:
                 if isinstance(part, DiffPart):
                     await asyncio.to_thread(refuse_hidden, part, self._host.secrets)
             await self._show(call, prepared)
-            await self._permissions.ask_for(place, tool, prepared)
+            prepared = await self._permissions.ask_for(place, tool, prepared)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
@@ -152,7 +152,7 @@ class CallRunner:
 
     async def _is_trusted(self, tool: AnyTool, params: BaseModel) -> bool:
         """Whether the user has allowed the tool for good."""
-        verdict = self._permissions.judge(await tool.prepare(params))
+        verdict = await self._permissions.judge(await tool.prepare(params))
         return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
@@ -173,11 +173,13 @@ class CallRunner:
             await self._run(call, prepared)
 
     async def _run(self, call: ProposedCall, prepared: Prepared) -> None:
-        cwd = prepared.access.cwd if isinstance(prepared.access, CommandAccess) else None
+        access = prepared.access if isinstance(prepared.access, CommandAccess) else None
+        cwd = None if access is None else access.cwd
         stop = None if cwd is None else self._host.open_calls.has_command(call.call)
         await self._host.keep_files(prepared.access)
         await self._host.emit(ToolStarted(call=call.call, cwd=cwd))
-        progress = CallProgress(self._host, call.call, stop)
+        only_reads = access is not None and access.only_reads
+        progress = CallProgress(self._host, call.call, stop, only_reads=only_reads)
         try:
             outcome = await prepared.run(progress)
             await progress.flush()

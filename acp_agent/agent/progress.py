@@ -29,10 +29,25 @@ from acp_agent.workspace.scrub import scrub
 class CallProgress:
     """The `Progress` of one call. What it shows has no secret in it."""
 
-    def __init__(self, host: TurnHost, call: CallId, stop: asyncio.Event | None = None) -> None:
-        """Args: stop: set when the user stops the command of the call, if it runs one."""
+    def __init__(
+        self,
+        host: TurnHost,
+        call: CallId,
+        stop: asyncio.Event | None = None,
+        *,
+        only_reads: bool = False,
+    ) -> None:
+        """Starts with nothing shown.
+
+        Args:
+            host: what the turn works with.
+            call: the call's id.
+            stop: set when the user stops the command of the call, if it runs one.
+            only_reads: whether the command runs unasked since it only reads.
+        """
         self._host = host
         self._call = call
+        self.only_reads = only_reads
         self.stop = stop or asyncio.Event()
         self._goes_on: BackgroundCommandChanged | None = None  # what was said when it went on
         self._held = ""  # the end of the output, while it may be the beginning of a secret

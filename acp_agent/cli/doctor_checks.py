@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.report import list_problems
 from acp_agent.errors import AcpAgentError
 from acp_agent.platform.posix import is_private, own_only
+from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
     from acp_agent.session.store.check import Checked
@@ -188,7 +188,7 @@ def _recognition() -> Finding:
 
 def _version_of(program: str, search_path: str | None) -> str | None:
     """The first line of `program --version`, or None where it does not run."""
-    found = shutil.which(program, path=search_path)
+    found = find_program(program, search_path)
     if found is None:
         return None
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Self
@@ -10,6 +9,7 @@ from typing import Self
 from msgspec import UNSET, Struct
 
 from acp_agent.cli.child import EXIT_SECONDS, START_SECONDS, AgentChild
+from acp_agent.platform.programs import own_process
 from protocol.jsonrpc.call import Call
 from protocol.v1 import methods, types as acp
 
@@ -58,7 +58,7 @@ class AgentClient:
         """
         client = cls(on_update=on_update, on_permission=on_permission)
         client._child = await AgentChild.start(
-            [sys.executable, "-m", "acp_agent", "acp", *flags],
+            own_process("acp", *flags),
             {
                 methods.SESSION_UPDATE.name: client._updated,
                 methods.REQUEST_PERMISSION.name: client._asked,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from shlex import quote
+
+from acp_agent.platform.programs import find_program
 
 
 def own_command() -> str:
@@ -15,7 +16,7 @@ def own_command() -> str:
     The path is as short as it can be told.
     """
     here = Path(sys.executable).with_name("acp-agent")
-    if shutil.which("acp-agent") is not None or not here.exists():
+    if find_program("acp-agent") is not None or not here.exists():
         return "acp-agent"
     try:
         from_here = os.path.relpath(here)

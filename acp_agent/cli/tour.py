@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from acp_agent.cli.parser import Parser
 from acp_agent.cli.run import Flags, text_view, turn
 from acp_agent.cli.screen import Screen, painter
 from acp_agent.cli.words import words
+from acp_agent.platform.programs import find_program
+from acp_agent.workspace.git_environment import added_variables
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
@@ -134,7 +137,13 @@ def _project() -> Iterator[Path]:
                 "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=Start",
             ),
         ):  # fmt: skip
-            subprocess.run(["git", *arguments], cwd=folder, check=True, stdin=subprocess.DEVNULL)
+            subprocess.run(
+                [find_program("git") or "git", *arguments],
+                cwd=folder,
+                env=os.environ | added_variables(os.environ, only_reads=True),
+                check=True,
+                stdin=subprocess.DEVNULL,
+            )
         yield folder
 
 

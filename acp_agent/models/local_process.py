@@ -54,7 +54,7 @@ class LocalProcess:
         words = command or (sys.executable, "-P", "-m", "acp_agent.models.local_server")
         # A folder with a module of that name must not be what is run.
         environ = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        environ["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, sys.path))
         try:
             process = await asyncio.create_subprocess_exec(
                 *words,

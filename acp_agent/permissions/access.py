@@ -22,12 +22,14 @@ class WriteAccess(Struct, frozen=True):
 class CommandAccess(Struct, frozen=True):
     """Runs a shell command line in a folder; `roots` are the session's folders, all resolved.
 
-    Without `roots` only the working folder counts as the project's.
+    Without `roots` only the working folder counts as the project's. `only_reads` is set once the
+    gate has let it run for that.
     """
 
     command: str
     cwd: str
     roots: tuple[str, ...] = ()
+    only_reads: bool = False
 
 
 class FetchAccess(Struct, frozen=True):

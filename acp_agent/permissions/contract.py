@@ -35,10 +35,11 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 class Allow(Struct, frozen=True, kw_only=True):
-    """The call may run without a question."""
+    """The call may run without a question; `only_reads` where it is a command that only reads."""
 
     by: Literal["mode", "grant", "rule"]
     why: str = ""
+    only_reads: bool = False
 
 
 class Refuse(Struct, frozen=True, kw_only=True):
@@ -66,7 +67,10 @@ class Gate(Protocol):
     """Decides what may happen."""
 
     def judge(self, access: Access, *, mode: Mode, project: str) -> Verdict:
-        """Judge a call of a session in `mode` whose working folder is `project`."""
+        """Judge a call of a session in `mode` whose working folder is `project`.
+
+        Git is asked about the repositories of a command: judge commands in a thread.
+        """
         ...
 
     def remember(self, choice: Choice) -> None:

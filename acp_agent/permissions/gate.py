@@ -60,7 +60,7 @@ _PLAN = (
 
 
 class PolicyGate(Gate):
-    """The one gate. `judge` reads a small file at most and is quick enough for the event loop."""
+    """The one gate. `judge` is quick enough for the event loop but where it judges a command."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class PolicyGate(Gate):
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
         if classified.tier == "read_only":
-            return Allow(by="mode", why="the command only reads")
+            return Allow(by="mode", why="the command only reads", only_reads=True)
         if mode == "plan":
             return Refuse(by="mode", why=_PLAN)
         grants = [grant for grant in self._grants.of(project) if grant.kind == "command"]

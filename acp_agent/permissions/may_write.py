@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from acp_agent.permissions.access import Access, CommandAccess, McpAccess, WriteAccess
-from acp_agent.permissions.classify import classify
-from acp_agent.permissions.paths import Place
 
 
 def may_write(access: Access) -> bool:
@@ -15,9 +11,6 @@ def may_write(access: Access) -> bool:
         case WriteAccess() | McpAccess():
             return True
         case CommandAccess():
-            place = Place(
-                cwd=access.cwd, roots=access.roots or (access.cwd,), home=str(Path.home())
-            )
-            return classify(access.command, place).tier != "read_only"
+            return not access.only_reads
         case _:
             return False

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.permissions.rules import shell_rules
 from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.workspace.git_repositories import GitRepositories
 
 _ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
 _LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
@@ -21,6 +22,7 @@ class Place(Struct, frozen=True, kw_only=True):
     """Where a command runs; absolute, resolved paths. `roots` are the session's folders.
 
     `own` are our own files and folders, for a session in `project`.
+    `repositories` are read when they are needed, and once for all that is judged at this place.
     """
 
     cwd: str
@@ -28,6 +30,7 @@ class Place(Struct, frozen=True, kw_only=True):
     home: str
     own: tuple[str, ...] = ()
     project: str = ""
+    repositories: GitRepositories = field(default_factory=GitRepositories)
 
     def holds(self, path: str) -> bool:
         """Whether `path` lies in one of the session's folders, symbolic links followed."""

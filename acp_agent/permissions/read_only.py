@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
+from acp_agent.permissions.git_reads import runs_no_program, subcommand
 from acp_agent.permissions.paths import Place, stays_inside
 from acp_agent.permissions.rules import Reader, has_option, operands, read_only_rules
 from acp_agent.permissions.shell_syntax import Assignment, Command, Redirect
@@ -162,37 +162,16 @@ def _tests(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
 
 
 def _git_reads(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
-    rest = list(words)
-    where = list(folders)
-    while rest and rest[0].text.startswith("-"):
-        option = rest.pop(0).text
-        if option == "-C" and rest:
-            target = rest.pop(0)
-            if target.pattern or not stays_inside(target, place, where):
-                return False
-            where = [os.path.join(folder, target.text) for folder in where]  # noqa: PTH118 - text that need not be a path
-        elif option not in {"--no-pager", "--no-optional-locks", "--literal-pathspecs"}:
-            return False
-    if not rest or any(_is_bare_repository_above(folder, place) for folder in where):
+    found = subcommand(words, place, folders)
+    if found is None:
         return False
+    rest, where = found
     commands = read_only_rules().commands
     texts = [word.text for word in rest]
     for length in (2, 1):
         reader = commands.get("git " + " ".join(texts[:length]))
         if reader is not None and len(texts) >= length:
-            return _reads(reader, rest[length:], place, where)
-    return False
-
-
-def _is_bare_repository_above(folder: str, place: Place) -> bool:
-    """Whether git would take its settings, and with them programs, from plain project files.
-
-    A folder with HEAD, objects and refs is a repository to git wherever it lies.
-    """
-    path = Path(os.path.realpath(folder))
-    for each in (path, *path.parents):
-        if (each / "HEAD").is_file() and (each / "refs").is_dir():
-            return True
-        if (each / ".git").exists() or str(each) in place.roots:
-            return False
+            return _reads(reader, rest[length:], place, where) and all(
+                runs_no_program(folder, place) for folder in where
+            )
     return False

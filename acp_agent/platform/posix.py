@@ -7,6 +7,8 @@ import os
 import signal
 from pathlib import Path
 
+from acp_agent.platform.programs import find_program
+
 _PROC = Path("/proc")  # Linux
 
 
@@ -57,9 +59,7 @@ def find_shell(search_path: str | None) -> str:
     Args:
         search_path: the PATH variable to look in; None takes the process's own.
     """
-    import shutil  # noqa: PLC0415 - not at start
-
-    return shutil.which("bash", path=search_path) or "/bin/sh"
+    return find_program("bash", search_path) or "/bin/sh"
 
 
 def signal_name(number: int) -> str:

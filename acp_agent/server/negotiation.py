@@ -8,10 +8,10 @@ are in the language of the locale.
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from acp_agent import __version__
+from acp_agent.platform.programs import own_process
 
 SUPPORTED_VERSIONS = (1, 2)
 
@@ -146,11 +146,12 @@ def auth_methods(
             "env": {},
         }
         if by_meta:
+            program, *arguments = own_process("login")
             login["_meta"] = {
                 "terminal-auth": {
                     "label": "acp-agent login",
-                    "command": sys.executable,
-                    "args": ["-m", "acp_agent", "login"],
+                    "command": program,
+                    "args": arguments,
                     "env": {},
                 }
             }

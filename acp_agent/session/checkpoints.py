@@ -17,6 +17,7 @@ from acp_agent.errors import (
 )
 from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
 from acp_agent.ids import SessionId, new_checkpoint_id
+from acp_agent.permissions.may_write import may_write
 from acp_agent.session.files_back import FilesBack, LeftAlone, NotKept, gaps, named, told_of
 from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.contract import Deadline, Rules, Snapshot
@@ -77,8 +78,6 @@ class Checkpoints:
         Where they cannot be kept the user is told, once, and the call runs all the same.
         """
         if self._before is None:
-            from acp_agent.permissions.may_write import may_write  # noqa: PLC0415 - its rules take time
-
             if not may_write(access):
                 return
             self._before = self._run(self._keep_before(self._turns))

@@ -103,6 +103,11 @@ class Progress(Protocol):
         """Set when the user stops the command that the call runs; the call ends by itself then."""
         ...
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether the command that the call runs was not asked about since it only reads."""
+        ...
+
     async def output(self, text: str) -> None:
         """Show a further piece of a command's output."""
         ...

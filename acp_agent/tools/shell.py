@@ -94,6 +94,7 @@ class ShellTool(Tool[ShellParams]):
                     timeout=timeout,
                     on_output=progress.output,
                     stop=progress.stop,
+                    only_reads=progress.only_reads,
                 )
         finally:
             self.workspace.files.commands_ran()
@@ -126,6 +127,7 @@ class ShellTool(Tool[ShellParams]):
                 workspace.processes,
                 workspace.cwd,
                 timeout=params.timeout,
+                only_reads=progress.only_reads,
                 on_output=progress.output,
                 on_end=ended,
             )
@@ -151,6 +153,7 @@ class ShellTool(Tool[ShellParams]):
             self.workspace.cwd,
             limit_bytes=TERMINAL_BYTES,
             timeout=timeout,
+            only_reads=progress.only_reads,
             on_start=show,
         )
 

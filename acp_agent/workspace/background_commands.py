@@ -146,6 +146,7 @@ class BackgroundCommand:
         cwd: Path,
         *,
         timeout: float | None,
+        only_reads: bool = False,
         on_output: Callable[[str], Awaitable[None]],
         on_end: Callable[[BackgroundCommand], Awaitable[None]],
     ) -> None:
@@ -164,6 +165,7 @@ class BackgroundCommand:
                     on_output=on_output,
                     stop=self._stop,
                     watcher=self,
+                    only_reads=only_reads,
                 )
             except AcpAgentError as error:
                 self.failure = str(error)

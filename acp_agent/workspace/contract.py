@@ -48,9 +48,13 @@ class EditorTerminals(Protocol):
         *,
         limit_bytes: int,
         timeout: float,
+        only_reads: bool,
         on_start: Callable[[str], Awaitable[None]],
     ) -> CommandResult:
-        """Run a command line; `on_start` gets the terminal's id to show it in the call."""
+        """Run a command line; `on_start` gets the terminal's id to show it in the call.
+
+        `only_reads` is as in `Processes.run`.
+        """
         ...
 
 
@@ -193,11 +197,13 @@ class Processes(Protocol):
         on_output: Callable[[str], Awaitable[None]],
         stop: asyncio.Event | None = None,
         watcher: CommandWatcher | None = None,
+        only_reads: bool = False,
     ) -> CommandResult:
         """Run a shell command line. Cancelling the call, or `stop`, ends the whole group.
 
         After `stop` the result is there as after an end of its own. `on_output` gets what the user
-        is to see, `watcher` all that comes.
+        is to see, `watcher` all that comes. `only_reads` is true for what nobody was asked about:
+        its git runs no hooks.
         """
         ...
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from acp_agent.config.secret_names import is_secret_name
+from acp_agent.workspace.git_environment import added_variables
 
 # Nothing may wait for a person: no pager, no editor, no question on a terminal. `true` as git's
 # editor keeps a message that is there already and lets a commit without one fail at once.
@@ -45,4 +46,4 @@ def command_environ(
         and name not in hide
         and (name in keep or not is_secret_name(name))
     }
-    return passed | QUIET
+    return passed | QUIET | added_variables(environ, only_reads=False)

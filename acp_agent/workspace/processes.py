@@ -19,6 +19,7 @@ from acp_agent.workspace.child_output import ChildOutput, within
 from acp_agent.workspace.contract import CommandResult, CommandWatcher, Processes
 from acp_agent.workspace.death_watch import DeathWatch
 from acp_agent.workspace.environment import command_environ
+from acp_agent.workspace.git_environment import added_variables
 from acp_agent.workspace.live import LiveOutput
 from acp_agent.workspace.output import CommandOutput
 from acp_agent.workspace.started_command import (
@@ -54,6 +55,7 @@ class LocalProcesses(Processes):
         self._clean = clean
         self._outputs = outputs
         self._environ = command_environ(environ, keep=keep, hide=hide)
+        self._reading = self._environ | added_variables(self._environ, only_reads=True)
         self._shell = posix.find_shell(environ.get("PATH"))
         self._mark = uuid.uuid4().hex + "."
         self._watch = DeathWatch(f"{MARK}={self._mark}")
@@ -71,6 +73,7 @@ class LocalProcesses(Processes):
         on_output: Callable[[str], Awaitable[None]],
         stop: asyncio.Event | None = None,
         watcher: CommandWatcher | None = None,
+        only_reads: bool = False,
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
@@ -81,7 +84,8 @@ class LocalProcesses(Processes):
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
         """
-        started = await self._start(command, cwd)
+        environ = self._reading if only_reads else self._environ
+        started = await self._start(command, cwd, environ)
         watched = watcher is not None
         output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
         if watcher is not None:
@@ -128,13 +132,13 @@ class LocalProcesses(Processes):
             await asyncio.to_thread(end_marked, self._mark)
         await self._watch.aclose()
 
-    async def _start(self, command: str, cwd: Path) -> StartedCommand:
+    async def _start(self, command: str, cwd: Path, environ: Mapping[str, str]) -> StartedCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
         await self._watch.start()
         self._started += 1
         mark = f"{self._mark}{self._started}."
-        starting = asyncio.ensure_future(self._spawn(command, cwd, mark))
+        starting = asyncio.ensure_future(self._spawn(command, cwd, {**environ, MARK: mark}, mark))
         try:
             started = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -153,7 +157,9 @@ class LocalProcesses(Processes):
         self._running.add(started)
         return started
 
-    async def _spawn(self, command: str, cwd: Path, mark: str) -> StartedCommand:
+    async def _spawn(
+        self, command: str, cwd: Path, environ: dict[str, str], mark: str
+    ) -> StartedCommand:
         transport, reader = await asyncio.get_running_loop().subprocess_exec(
             ChildOutput,
             self._shell,
@@ -163,7 +169,7 @@ class LocalProcesses(Processes):
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             cwd=cwd,
-            env=self._environ | {MARK: mark, "PWD": str(cwd)},
+            env=environ | {"PWD": str(cwd)},
             start_new_session=True,
         )
         return StartedCommand(transport, reader, mark)

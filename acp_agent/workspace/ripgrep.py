@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.posix import end_group
+from acp_agent.platform.programs import find_program
 
 TIME_LIMIT = 20.0  # seconds for one search
 _RECORD_LIMIT = 4_000_000  # bytes; a longer record (a line of a minified file) is left out
@@ -38,7 +38,7 @@ def find_ripgrep() -> str:
         WorkspaceError: there is none.
     """
     beside = Path(sys.executable).parent  # of the virtual environment: no symlink is followed
-    found = shutil.which("rg", path=str(beside)) or shutil.which("rg")
+    found = find_program("rg", str(beside)) or find_program("rg")
     if found is None:
         raise WorkspaceError(
             "ripgrep (rg) is missing: install acp-agent-server again, or ripgrep itself"

@@ -176,8 +176,10 @@ def test_a_command_may_read_in_every_folder_of_the_session(room: Room, tmp_path:
 def test_git_is_asked_about_in_a_folder_that_poses_as_a_repository(room: Room) -> None:
     trap = room.project / "src"
     assert isinstance(room.command("git status", cwd=trap), Allow)
-    (trap / "refs").mkdir()
+    for name in ("refs", "objects"):
+        (trap / name).mkdir()
     (trap / "HEAD").write_text("ref: refs/heads/main\n")
+    (trap / "config").write_text("[core]\nfsmonitor = ./x\n")
     assert isinstance(room.command("git status", cwd=trap), Ask)
     assert isinstance(room.command("cd src && git status"), Ask)
     assert isinstance(room.command("git -C src/deep status"), Ask)

@@ -27,6 +27,7 @@ class RecordedProgress:
     def __init__(self, answer: Answer | None = None) -> None:
         self.call = "call_1"
         self.stop = asyncio.Event()
+        self.only_reads = False
         self._answer = answer
         self.behind: list[str] = []  # the names of commands that went on
         self.ended: list[CommandEnd] = []

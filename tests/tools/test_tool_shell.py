@@ -222,6 +222,7 @@ class Terminals(EditorTerminals):
         *,
         limit_bytes: int,
         timeout: float,
+        only_reads: bool,
         on_start: Callable[[str], Awaitable[None]],
     ) -> CommandResult:
         async def ignore(text: str) -> None:

@@ -23,7 +23,7 @@ async def server() -> AsyncIterator[Server]:
 def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Which of the two keeps the files."""
     if request.param == "dulwich":
-        monkeypatch.setattr(shutil, "which", lambda name: None)
+        monkeypatch.setattr(shutil, "which", lambda name, path: None)
     return str(request.param)
 
 

@@ -282,7 +282,7 @@ def test_a_checkpoint_that_is_kept_no_more_is_told(kept: Checkpoints, root: Path
 def test_without_git_and_dulwich_it_is_told_what_to_install(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name, path: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(WorkspaceError, match="install it"):
         Checkpoints(tmp_path, root).keep()
@@ -294,7 +294,7 @@ def test_with_git_there_again_the_same_checkpoints_are_there(
     put(root, {"a": "1", "sub/b": "1"})
     before = picture(root)
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "which", lambda name: None)
+        patch.setattr(shutil, "which", lambda name, path: None)
         checkpoint = Checkpoints(tmp_path, root).keep()
     put(root, {"a": "2", "c": "2"})
     kept = Checkpoints(tmp_path, root)
@@ -330,7 +330,7 @@ def test_any_state_comes_back_from_any_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if without:
-        monkeypatch.setattr(shutil, "which", lambda name: None)
+        monkeypatch.setattr(shutil, "which", lambda name, path: None)
     base = tmp_path_factory.mktemp("any")
     root = base / "project"
     root.mkdir()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
-from acp_agent.workspace.checkpoints import keeper as keepers, prune
+from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.checkpoints.dulwich_repository import DulwichRepository
 from acp_agent.workspace.checkpoints.git_repository import GitRepository
@@ -30,8 +30,7 @@ def size(folder: Path) -> int:
 @pytest.fixture(params=["git", "dulwich"])
 def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "dulwich":
-        for module in (keepers, prune):
-            monkeypatch.setattr(module.shutil, "which", lambda name: None)
+        monkeypatch.setattr(shutil, "which", lambda name, path: None)
     folder = tmp_path / "project"
     folder.mkdir()
     return folder

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from acp_agent.cli.output import USAGE, complain, guarded
 from acp_agent.cli.parser import Parser, seconds
 from acp_agent.cli.words import words
+from acp_agent.platform.programs import own_process
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.history import PromptHistory
@@ -80,7 +81,7 @@ def _command(agent: str | None, model: str | None) -> list[str]:
     """What starts the agent: our own, or the one that is named."""
     if agent is None:
         flags = [] if model is None else ["--model", model]
-        return [sys.executable, "-m", "acp_agent", "acp", *flags]
+        return own_process("acp", *flags)
     import shlex  # noqa: PLC0415 - then only
 
     try:

@@ -11,7 +11,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import struct
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from msgspec import Struct
 from acp_agent.cli.chat.calls import last_of_rewritten
 from acp_agent.cli.child import end_rest_of_group
 from acp_agent.platform import posix
+from acp_agent.platform.programs import find_program
 from acp_agent.workspace.output import PlainText
 
 KEPT = 32_000  # characters of the output that are kept, from its end
@@ -147,7 +147,7 @@ class UserCommand:
         return process.returncode
 
     def _in_shell(self) -> list[str]:
-        shell = shutil.which(os.environ.get("SHELL", "")) or posix.find_shell(None)
+        shell = find_program(os.environ.get("SHELL", "")) or posix.find_shell(None)
         return [shell, "-c", self._command]
 
     def _pass_on(self, process: subprocess.Popen[bytes], ours: int) -> None:

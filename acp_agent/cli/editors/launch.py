@@ -7,12 +7,13 @@ unless the program lies in one of those.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+
+from acp_agent.platform.programs import find_program, own_process
 
 PROGRAM = "acp-agent"
 DISTRIBUTION = "acp-agent-server"
@@ -85,17 +86,17 @@ def launch_command(
     """
     program = _running(started_as)
     if program is None:
-        return [sys.executable, "-m", "acp_agent"]
+        return own_process()
     resolved = f"{program.resolve()}"
     for mark, runner, arguments in _RUNNERS:
-        found = shutil.which(runner, path=environ.get("PATH"))
+        found = find_program(runner, environ.get("PATH"))
         if mark in resolved and found is not None:
             return [str(Path(found).absolute()), *arguments]
-    known = shutil.which(PROGRAM, path=_desktop_path(platform))
+    known = find_program(PROGRAM, _desktop_path(platform))
     if known is not None and Path(known).samefile(program):
         return [PROGRAM]
     # The name that the shell finds may be a link that outlives an upgrade, as pipx and uv make it.
-    named = shutil.which(PROGRAM, path=environ.get("PATH"))
+    named = find_program(PROGRAM, environ.get("PATH"))
     if named is not None and Path(named).samefile(program):
         program = Path(named)
     return [str(program.absolute())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_agent.config.secret_names import is_secret_name
+from acp_agent.platform.programs import absolute_folders
 
 MARK = "ACP_AGENT_MCP_SERVER"  # the variable that tells whose a process is
 
@@ -57,4 +58,6 @@ def server_environ(
             or (name.upper() in _PROXIES and "@" not in value)
         )
     }
+    if "PATH" in passed:  # the program is looked up in the project's folder
+        passed["PATH"] = absolute_folders(passed["PATH"])
     return passed | {"TERM": "dumb", "NO_COLOR": "1"} | dict(given) | {MARK: mark}

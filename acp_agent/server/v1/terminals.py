@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
 from acp_agent.server.session_requests import Requester
 from acp_agent.workspace.contract import CommandResult
+from acp_agent.workspace.git_environment import added_variables
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import (
@@ -44,6 +46,7 @@ class ClientTerminals:
         *,
         limit_bytes: int,
         timeout: float,
+        only_reads: bool,
         on_start: Callable[[str], Awaitable[None]],
     ) -> CommandResult:
         """Run a command line in a terminal of the editor's.
@@ -56,7 +59,8 @@ class ClientTerminals:
         """
         session = self._session()
         try:
-            terminal = await self._create(session, command, cwd, limit_bytes)
+            environ = added_variables(os.environ, only_reads=only_reads)
+            terminal = await self._create(session, command, cwd, limit_bytes, environ)
             try:
                 await on_start(terminal)
                 timed_out = await self._wait(session, terminal, timeout)
@@ -68,12 +72,20 @@ class ClientTerminals:
         except (TimeoutError, ConnectionError):
             raise WorkspaceError("the editor's terminal does not answer") from None
 
-    async def _create(self, session: SessionId, command: str, cwd: Path, limit_bytes: int) -> str:
+    async def _create(
+        self,
+        session: SessionId,
+        command: str,
+        cwd: Path,
+        limit_bytes: int,
+        environ: Mapping[str, str],
+    ) -> str:
         request = acp.CreateTerminalRequest(
             session_id=session,
             command="bash",
             args=["-c", command],
             cwd=str(cwd),
+            env=[acp.EnvVariable(name=name, value=value) for name, value in environ.items()],
             output_byte_limit=limit_bytes,
         )
         response = await self._connection.request(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.platform.programs import find_program
 from acp_agent.workspace.checkpoints.contract import (
     EMPTY_TREE,
     Change,
@@ -83,7 +83,7 @@ class Keeper:
         self._folder = folder
         self._session = session
         self._rules = rules
-        self._program = program or shutil.which("git")
+        self._program = program or find_program("git")
         self._open: dict[Path, tuple[Shadow, Repository]] = {}
         self.roots = tuple(dict.fromkeys(roots))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Collection
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.programs import find_program
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.checkpoints.keeper import open_repository
 from acp_agent.workspace.checkpoints.shadow import Shadow, remove_leftovers, shadows
@@ -52,7 +52,7 @@ def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
         CheckpointTooSlowError: the time is up.
         WorkspaceError: a repository cannot be read.
     """
-    program = shutil.which("git")
+    program = find_program("git")
     failure: WorkspaceError | None = None
     for shadow in shadows(folder):
         if session not in shadow.sessions():
@@ -90,7 +90,7 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
         WorkspaceError: a repository cannot be read.
     """
     remove_leftovers(folder)
-    program = shutil.which("git")
+    program = find_program("git")
     failure: WorkspaceError | None = None
     for shadow in shadows(folder):
         try:

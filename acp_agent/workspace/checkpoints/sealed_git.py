@@ -13,20 +13,19 @@ from pathlib import Path
 from typing import IO
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.programs import absolute_folders
 from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.git_environment import INERT, NO_FETCH, with_settings
 
 # Beside what the repository's own settings say (`shadow.py`), for whatever may come before them.
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.autocrlf=false",
-    "core.excludesFile=/dev/null",
-    "core.attributesFile=/dev/null",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "protocol.allow=never",
-    "safe.bareRepository=all",
-)
+_SETTINGS = {
+    **INERT,
+    "core.autocrlf": "false",
+    "core.excludesFile": os.devnull,
+    "core.attributesFile": os.devnull,
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
 _END_SECONDS = 5.0
 _PIECE = 1 << 16  # bytes that are read at once
 
@@ -57,17 +56,12 @@ class SealedGit:
         self._index = index
         self._lock = lock
 
-    def command(self, *arguments: str | bytes) -> list[str | bytes]:
-        """A command line."""
-        settings = [word for one in _SETTINGS for word in ("-c", one)]
-        return [self._program, *settings, *arguments]
-
     def environ(
         self, command: str | bytes, work_tree: bytes | None = None, index: Path | None = None
     ) -> dict[str, str]:
         """The whole environment of a subcommand's process."""
         return {
-            "PATH": os.environ.get("PATH", os.defpath),
+            "PATH": absolute_folders(os.environ.get("PATH", os.defpath)),
             "HOME": str(self._git_dir),
             "XDG_CONFIG_HOME": str(self._git_dir),
             "LC_ALL": "C",
@@ -80,6 +74,8 @@ class SealedGit:
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_TERMINAL_PROMPT": "0",
+            **NO_FETCH,
+            **with_settings(_SETTINGS, {}),
             # A path is a path, whatever is in it. This one command knows no other way than "./".
             "GIT_LITERAL_PATHSPECS": "0" if command == "check-ignore" else "1",
         }
@@ -163,7 +159,7 @@ class SealedGit:
             folder = self._git_dir  # it was deleted; what was kept can still be looked at
         try:
             return subprocess.Popen(
-                self.command(*arguments),
+                [self._program, *arguments],
                 cwd=folder,
                 env=self.environ(arguments[0], work_tree, index),
                 stdin=stdin,

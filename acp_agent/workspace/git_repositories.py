@@ -1,0 +1,186 @@
+"""Reads which repositories a git command in a folder would use, and what they set.
+
+Git itself is asked, since nobody else reads its files exactly as it does. It runs with settings
+under which it starts no program of the repository's, and for a few seconds at most.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from acp_agent.platform.posix import end_group
+from acp_agent.platform.programs import find_program
+from acp_agent.workspace.git_environment import added_variables, with_settings
+
+_SECONDS = 10.0  # for all that is read of one folder
+_REPOSITORY_LIMIT = 100  # a repository and its submodules
+_SETTING_LIMIT = 10_000
+_RECORD_LIMIT = 1_000_000  # bytes of one setting or path
+_PIECE = 65_536
+_USERS = frozenset({b"system", b"global", b"command"})  # the scopes that no project has a say in
+_GITLINK = b"160000 "
+# Git gives its submodules none of its variables, but those that say where the user's settings are.
+_KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+
+
+class Repository(Struct, frozen=True, kw_only=True):
+    """A repository: its folders, resolved, and its own settings, not those of the user."""
+
+    work_tree: str
+    git_dir: str
+    common_dir: str
+    settings: tuple[tuple[str, str], ...]
+
+
+class _UnreadableError(Exception):
+    """Git did not answer in time, or failed."""
+
+
+class GitRepositories:
+    """What is known of the repositories of folders. It is read once: keep it for one question only.
+
+    Args:
+        environ: the environment of the git commands; None takes the process's.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        environ = os.environ if environ is None else environ
+        # A bare repository is read here, where there is one, so that what it sets is known.
+        self._environ = {
+            name: value for name, value in environ.items() if name != "GIT_CONFIG"
+        } | added_variables(environ, only_reads=True)
+        self._environ |= with_settings({"safe.bareRepository": "all"}, self._environ)
+        self._environ |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+        self._program = find_program("git")
+        self._known: dict[str, tuple[Repository, ...] | None] = {}
+
+    def used_in(self, folder: str) -> tuple[Repository, ...] | None:
+        """Return the repository that git would use there, and its submodules; None: not known.
+
+        Nothing is used where there is no repository, no folder or no git. Starts processes: call it
+        in a thread.
+        """
+        if folder not in self._known:
+            try:
+                found = tuple(self._look(folder, time.monotonic() + _SECONDS))
+            except (_UnreadableError, OSError, ValueError):
+                self._known[folder] = None
+            else:
+                self._known[folder] = found
+        return self._known[folder]
+
+    def _look(self, folder: str, deadline: float) -> Iterator[Repository]:
+        if self._program is None:
+            return
+        pending = [(folder, self._environ)]
+        inside = {
+            name: value
+            for name, value in self._environ.items()
+            if not name.startswith("GIT_") or name in _KEPT
+        }
+        inside |= added_variables(inside, only_reads=True) | {"GIT_DIR": ".git"}
+        seen = 0
+        while pending:
+            where, environ = pending.pop()
+            seen += 1
+            if seen > _REPOSITORY_LIMIT:
+                raise _UnreadableError
+            if not os.path.isdir(where):  # noqa: PTH112 - a name of any characters
+                continue
+            found = self._read(where, environ, deadline)
+            if found is None:
+                continue
+            yield found
+            submodules = self._submodules(found, environ, deadline)
+            pending += [(submodule, inside) for submodule in submodules]
+
+    def _read(self, folder: str, environ: Mapping[str, str], deadline: float) -> Repository | None:
+        settings = self._settings(folder, environ, deadline)
+        asked = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir")
+        try:
+            lines = b"".join(
+                self._records((*asked, "--git-common-dir"), folder, environ, deadline)
+            ).splitlines()
+        except _UnreadableError:
+            if settings:
+                raise
+            return None  # there is none, or none that git would use
+        work_tree, git_dir, common_dir = (os.path.realpath(os.fsdecode(line)) for line in lines)
+        return Repository(
+            work_tree=work_tree, git_dir=git_dir, common_dir=common_dir, settings=settings
+        )
+
+    def _settings(
+        self, folder: str, environ: Mapping[str, str], deadline: float
+    ) -> tuple[tuple[str, str], ...]:
+        arguments = ("config", "--list", "-z", "--show-scope", "--includes")
+        found: list[tuple[str, str]] = []
+        records = self._records(arguments, folder, environ, deadline)
+        for scope, setting in zip(records, records, strict=True):
+            if scope in _USERS:
+                continue
+            name, _, value = setting.decode("utf-8", "replace").partition("\n")
+            found.append((name, value))
+            if len(found) > _SETTING_LIMIT:
+                raise _UnreadableError
+        return tuple(found)
+
+    def _submodules(
+        self, repository: Repository, environ: Mapping[str, str], deadline: float
+    ) -> Iterator[str]:
+        """The folders of submodules that are checked out; some git commands go into them."""
+        folders = (f"--git-dir={repository.git_dir}", f"--work-tree={repository.work_tree}")
+        arguments = (*folders, "ls-files", "--stage", "-z")
+        for record in self._records(arguments, repository.work_tree, environ, deadline):
+            if record.startswith(_GITLINK):
+                path = os.fsdecode(record.partition(b"\t")[2])
+                folder = os.path.join(repository.work_tree, path)  # noqa: PTH118 - likewise
+                if os.path.lexists(f"{folder}/.git"):
+                    yield folder
+
+    def _records(
+        self, arguments: tuple[str, ...], folder: str, environ: Mapping[str, str], deadline: float
+    ) -> Iterator[bytes]:
+        """What git prints, each record without the NUL at its end; it has ended after the last."""
+        process = subprocess.Popen(
+            [self._program or "git", *arguments],
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        rest = b""
+        try:
+            while data := _next(process.stdout.fileno(), deadline):
+                *records, rest = (rest + data).split(b"\0")
+                yield from records
+                if len(rest) > _RECORD_LIMIT:
+                    raise _UnreadableError
+            if process.wait(max(0.0, deadline - time.monotonic())):
+                raise _UnreadableError
+        except subprocess.TimeoutExpired:
+            raise _UnreadableError from None
+        finally:
+            if process.poll() is None:
+                end_group(process.pid, at_once=True)
+            process.stdout.close()
+            process.wait()
+        if rest:
+            yield rest
+
+
+def _next(descriptor: int, deadline: float) -> bytes:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        raise _UnreadableError
+    return os.read(descriptor, _PIECE)
