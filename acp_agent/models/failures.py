@@ -28,6 +28,8 @@ RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
 )
 
+EMPTY_ADVICE = " Ask again, or choose another model."
+
 _SHORTEST_SECRET = 8  # characters; shorter ones are found in ordinary words
 _DETAIL_LIMIT = 300  # characters of the provider's own words
 
@@ -152,9 +154,10 @@ def cut(provider: str) -> Failed:
     )
 
 
-def empty(provider: Provider, model: str) -> Failed:
+def empty(provider: str, model: str) -> Failed:
     """The model said nothing and called nothing."""
-    return Failed(kind="empty", message=f"{provider.name} sent an empty answer from {model}.")
+    message = f"{provider} sent an empty answer from {model}.{EMPTY_ADVICE}"
+    return Failed(kind="empty", message=message)
 
 
 def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
