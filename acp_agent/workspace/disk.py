@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from acp_agent.errors import MissingFileError, WorkspaceError
+from acp_agent.platform.open_files import limit_reached
 
 # Absent where the system has no such flag. Without O_NONBLOCK opening a FIFO waits for a writer.
 _READ_FLAGS = (
@@ -48,7 +49,8 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
         return moved(shown)
     message = _MESSAGES.get(number)
     if message is None:
-        return WorkspaceError(f"{shown} cannot be {doing}: {os.strerror(number).lower()}")
+        why = limit_reached(error) or os.strerror(number).lower()
+        return WorkspaceError(f"{shown} cannot be {doing}: {why}")
     return WorkspaceError(message.format(shown=shown, doing=doing))
 
 

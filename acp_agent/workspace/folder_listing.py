@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.search import list_files
 
 _HIDDEN = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -59,7 +60,7 @@ def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderLis
     try:
         walk.visit("", 0)
     except OSError as error:
-        reason = (error.strerror or "unknown error").lower()
+        reason = limit_reached(error) or (error.strerror or "unknown error").lower()
         raise WorkspaceError(f"{folder} cannot be listed: {reason}") from error
     entries = tuple(walk.entries[:limit])
     return FolderListing(entries=entries, ignored=walk.ignored, more=len(walk.entries) > limit)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from acp_agent.errors import ConfigError
+from acp_agent.platform.open_files import reason
 
 FILE_NAME = "SKILL.md"
 LARGEST = 100_000  # bytes of a file
@@ -90,4 +91,4 @@ def _there(path: Path) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+    return reason(error)

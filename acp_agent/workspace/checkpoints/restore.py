@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.checkpoints.contract import (
     EXECUTABLE,
     LINK,
@@ -88,7 +89,7 @@ class Restorer:
         try:
             why = self._change(change, data)
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
+            why = limit_reached(error) or (error.strerror or type(error).__name__).lower()
         if why is None:
             self.done.append(change)
         else:
