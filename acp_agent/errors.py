@@ -123,6 +123,14 @@ class MissingFileError(WorkspaceError):
     """There is no such file."""
 
 
+class NoEditorFileError(WorkspaceError):
+    """The editor has no such file, or left: the file on disk is the only one."""
+
+
+class NoEditorMethodError(NoEditorFileError):
+    """The editor does not have the method that it advertised."""
+
+
 class CheckpointTooSlowError(WorkspaceError):
     """Keeping a folder's files, or putting them back, takes too long, or was given up."""
 

@@ -41,7 +41,7 @@ async def linked_files(
         try:
             file = await workspace.files.read_text(workspace.files.resolve(path))
         except WorkspaceError as error:
-            found.append(f"[The linked file {path} was not attached: {error}]")
+            found.append(f"[The linked file {path} was not attached: {scrub(str(error), secrets)}]")
             continue
         workspace.files.seen(file)
         clean = scrub(file.text, secrets)

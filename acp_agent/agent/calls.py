@@ -36,6 +36,7 @@ from acp_agent.events import (
 )
 from acp_agent.permissions.access import CommandAccess, NoAccess
 from acp_agent.permissions.contract import Allow
+from acp_agent.platform.open_files import limit_reached
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
 from acp_agent.tools.bounds import bounded
 from acp_agent.tools.changes import refuse_hidden
@@ -217,8 +218,9 @@ class CallRunner:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise asyncio.CancelledError from error
-        if isinstance(error, AcpAgentError):
-            await self._fail(call, str(error))
+        limited = limit_reached(error)
+        if isinstance(error, AcpAgentError) or limited is not None:
+            await self._fail(call, limited or str(error))
             return
         # The model and the user are told that it broke; the details are for the log.
         _log.error("tool %s broke in call %s", call.name, call.call, exc_info=error)

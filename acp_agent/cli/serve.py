@@ -47,6 +47,9 @@ def serve(argv: list[str]) -> int:
         if opening.ended and not opening.unread.strip():
             return 0
 
+    from acp_agent.platform.open_files import raise_limit  # noqa: PLC0415 - after the first answer
+
+    raise_limit()
     from acp_agent.cli.session_log import recording  # noqa: PLC0415 - after the first answer
     from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
     from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise

@@ -25,7 +25,13 @@ from acp_agent.errors import (
 )
 from acp_agent.session.store.failures import store_error
 from acp_agent.session.store.lease import any_held
-from acp_agent.session.store.opening import is_of_another_program, open_database
+from acp_agent.session.store.newest import accept_loss
+from acp_agent.session.store.opening import (
+    has_log,
+    is_missing,
+    is_of_another_program,
+    open_database,
+)
 from acp_agent.session.store.rescue import Rescued, rescue
 from acp_agent.session.store.store import Store
 
@@ -55,11 +61,15 @@ def repair(options: argparse.Namespace) -> int:
     if given is not None and not (file.exists() and given.exists() and given.samefile(file)):
         _tell(_taken_out(given, file), given)
         return 0
-    if not file.exists():
+    missing = is_missing(file) and has_log(file, "-wal")
+    if not missing and not file.exists():
         say(words("There are no sessions."))
         return 0
-    if asyncio.run(_is_sound(file)):
-        say(words("{file} is sound; there is nothing to repair", file=file))
+    if not missing and asyncio.run(_is_sound(file)):
+        if asyncio.run(_accept_loss(file)):
+            say(words("{file} is sound; what it lacks is no longer reported", file=file))
+        else:
+            say(words("{file} is sound; there is nothing to repair", file=file))
         return 0
     if any_held(file.parent / "locks"):
         raise SessionBusyError(
@@ -73,12 +83,28 @@ def repair(options: argparse.Namespace) -> int:
             asyncio.run(Store.open(file))  # says what it is
         aside = _put_aside(file)
         fresh.rename(file)
+        accept_loss(file)
     finally:
         for end in ("", *_BESIDE):
             fresh.with_name(fresh.name + end).unlink(missing_ok=True)
     _tell(rescued, file)
-    say(words("The damaged journal is kept as {file}.", file=aside))
+    if missing:
+        say(words("The log is saved as {file}.", file=f"{aside}-wal"))
+    else:
+        say(words("The damaged journal is saved as {file}.", file=aside))
     return 0
+
+
+async def _accept_loss(file: Path) -> bool:
+    """Forget what the journal is known to lack; whether there was anything."""
+    store = await Store.open(file)
+    try:
+        lost = bool(await store.lost_writes())
+    finally:
+        await store.close()
+    if lost:
+        accept_loss(file)
+    return lost
 
 
 async def _is_sound(file: Path) -> bool:
@@ -140,12 +166,11 @@ def _put_aside(file: Path) -> Path:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     aside = file.with_name(f"{file.name}.damaged-{stamp}")
     number = 1
-    while aside.exists():
+    while any(aside.with_name(aside.name + end).exists() for end in ("", *_BESIDE)):
         number += 1
         aside = file.with_name(f"{file.name}.damaged-{stamp}-{number}")
     try:
-        file.rename(aside)
-        for end in _BESIDE:
+        for end in ("", *_BESIDE):
             with contextlib.suppress(FileNotFoundError):
                 file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
     except OSError as error:

@@ -12,6 +12,7 @@ import msgspec
 
 from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
+from acp_agent.platform import open_files
 
 SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
 
@@ -85,7 +86,7 @@ def read_text(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
-        reason = error.strerror or type(error).__name__
+        reason = open_files.reason(error)
         raise ConfigError(f"cannot read {path} ({reason}); check who may read it") from None
     line = 1
     if b"\0" not in raw[:2]:  # UTF-16 without a mark, which can be UTF-8 by chance

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from acp_agent.config.private_file import make_private_folder, write_private
 from acp_agent.errors import ConfigError
+from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import is_private, own_only, try_lock
 
 LOCK_SECONDS = 5.0
@@ -108,4 +109,4 @@ def changing_stored_keys(path: Path) -> Iterator[StoredKeys]:
 
 
 def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+    return reason(error)

@@ -170,7 +170,7 @@ class AnthropicDecoder:
             self._end_block(index, events)
         stop = _STOPS.get(self._stop, "end_turn")
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
-            return [*events, failures.empty(self._provider, self._model)]
+            return [*events, failures.empty(self._provider.name, self._model)]
         for call in self._calls:
             text = "".join(call.pieces)
             if not text and call.input:

@@ -23,10 +23,13 @@ from acp_agent.models.problems import (
 )
 from acp_agent.models.providers import Provider
 from acp_agent.models.sse import BadStreamError
+from acp_agent.platform.open_files import limit_reached
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
 )
+
+EMPTY_ADVICE = " Ask again, or choose another model."
 
 _SHORTEST_SECRET = 8  # characters; shorter ones are found in ordinary words
 _DETAIL_LIMIT = 300  # characters of the provider's own words
@@ -101,6 +104,10 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
     """
     import httpx2  # noqa: PLC0415 - loaded with the SDK, never before
 
+    limited = limit_reached(error)
+    if limited is not None:  # to ask again, or somebody else, takes descriptors as well
+        message = f"{provider.name} cannot be asked: {limited}."
+        return Failed(kind="bad_request", message=message)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, httpx2.TimeoutException):
@@ -152,9 +159,10 @@ def cut(provider: str) -> Failed:
     )
 
 
-def empty(provider: Provider, model: str) -> Failed:
+def empty(provider: str, model: str) -> Failed:
     """The model said nothing and called nothing."""
-    return Failed(kind="empty", message=f"{provider.name} sent an empty answer from {model}.")
+    message = f"{provider} sent an empty answer from {model}.{EMPTY_ADVICE}"
+    return Failed(kind="empty", message=message)
 
 
 def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:

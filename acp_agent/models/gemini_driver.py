@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from acp_agent.config.certificates import trust_for
 from acp_agent.config.loopback import past_proxies
 from acp_agent.models import gemini_request
 from acp_agent.models.base import ModelRequest, StreamEvent
@@ -46,6 +47,7 @@ class GeminiDriver:
             timeout=httpx2.Timeout(None, connect=15.0, pool=15.0),  # the rest is `retrying`'s
             follow_redirects=False,
             mounts=past_proxies(provider.base_url),
+            verify=trust_for(provider.base_url),
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:

@@ -141,7 +141,7 @@ class GeminiDecoder:
             return [failures.malformed(self._provider, what)]
         stop = self._stop()
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
-            return [failures.empty(self._provider, self._model)]
+            return [failures.empty(self._provider.name, self._model)]
         why = f"{self._finish or self._blocked or 'refusal'}. {self._detail}"
         finished = Finished(
             stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._usage

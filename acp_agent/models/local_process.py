@@ -15,6 +15,7 @@ from msgspec import Struct
 from acp_agent.errors import ModelError
 from acp_agent.models.local import served_models
 from acp_agent.platform import posix
+from acp_agent.platform.open_files import reason
 
 START_LIMIT = 60.0  # seconds; loading takes one to three, more on a busy machine
 _END_LIMIT = 2.0  # seconds for the server to end by itself
@@ -67,7 +68,7 @@ class LocalProcess:
                 env=environ,
             )
         except OSError as error:
-            raise _failed(f"cannot be started: {error.strerror or error}") from None
+            raise _failed(f"cannot be started: {reason(error)}") from None
         started = cls(process, "")
         try:
             async with asyncio.timeout(limit):

@@ -181,7 +181,7 @@ class OpenAIDecoder:
         stop = self._stop()
         called = any(call.name for call in self._calls)
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not called:
-            return [*events, failures.empty(self._provider, self._model)]
+            return [*events, failures.empty(self._provider.name, self._model)]
         for call in self._calls:
             text = "".join(call.pieces)
             if not call.name or (stop == "max_tokens" and not is_object(text or "{}")):

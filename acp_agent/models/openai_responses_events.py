@@ -173,7 +173,7 @@ class OpenAIResponsesDecoder:
             return [failures.cut(self._provider.name)]
         stop = self._stop()
         if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
-            return [failures.empty(self._provider, self._model)]
+            return [failures.empty(self._provider.name, self._model)]
         events: list[StreamEvent] = []
         for call in self._calls:
             text = "".join(call.pieces) or "{}"

@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, cast
 
+from acp_agent.config.certificates import trust_for
 from acp_agent.config.loopback import past_proxies
 
 if TYPE_CHECKING:
@@ -59,14 +60,18 @@ def http_client(
 ) -> AsyncClient | None:
     """The HTTP client to give to a client class of a package for the service at `base_url`.
 
-    None, for which the package makes its own, but where no proxy must be asked.
+    None, for which the package makes its own, but where no proxy must be asked, or no certificate
+    can be.
+
+    Raises:
+        ConfigError: a variable names certificates that cannot be used.
     """
-    direct = past_proxies(base_url)
-    if not direct:
+    direct, trust = past_proxies(base_url), trust_for(base_url)
+    if not direct and trust is True:
         return None
     (openai_client if package == "openai" else anthropic_client)()  # the short import comes first
     own = cast("type[AsyncClient]", importlib.import_module(package).DefaultAsyncHttpxClient)
-    return own(mounts=direct, timeout=timeout)
+    return own(mounts=direct, timeout=timeout, verify=trust)
 
 
 def _client(package: str, name: str) -> type:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from acp_agent.errors import AcpAgentError
 from acp_agent.ids import SessionId
+from acp_agent.platform.open_files import limit_reached
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.errors import to_rpc_error
@@ -78,9 +79,12 @@ class ClientLink:
         """A child session of one that this client has is about to be shown to it."""
 
     def map_error(self, error: Exception) -> RpcError | None:
-        """The error response for an exception of ours; None for any other."""
+        """The error response for an exception of ours, or a limit of the system's; else None."""
         if not isinstance(error, AcpAgentError):
-            return None
+            limited = limit_reached(error)
+            if limited is None:
+                return None
+            error = AcpAgentError(f"the system refuses this: {limited}")
         return to_rpc_error(error, self.handshake.auth_methods(), self.core.words)
 
     def _speak(self, version: int) -> None:

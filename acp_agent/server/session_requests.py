@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, structs
 
 from acp_agent.errors import EditorFailedError, EditorGoneError
+from acp_agent.tools.quoting import one_line
+from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import InvalidResultError, RpcError
 from protocol.jsonrpc.method import Method
 
 if TYPE_CHECKING:
     from acp_agent.server.trace_context import TraceContext
+
+REASON_LIMIT = 500  # characters of a client's reason
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -44,6 +48,19 @@ class SessionRequests:
         if trace is not None and isinstance(params, Struct):
             params = structs.replace(params, meta=trace.meta)
         return await self._connection.request(method, params, timeout=timeout, late=late)
+
+
+def reason_of(error: RpcError, secrets: Iterable[str]) -> str:
+    """Return why the client refused a request: one short line without secrets.
+
+    The detail that libraries put beside a general "Internal error" is part of it.
+    """
+    data = error.data
+    details = (data.get("details") or data.get("reason")) if isinstance(data, dict) else data
+    text = error.message
+    if isinstance(details, str) and details.strip() and details not in text:
+        text = f"{text}: {' '.join(details.split())}" if text else details
+    return one_line(scrub(text, secrets), REASON_LIMIT) or f"error {error.code}"
 
 
 # What sends requests to the client, in a session's name or outside of any.

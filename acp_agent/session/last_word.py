@@ -1,8 +1,8 @@
 """What the user is told where the model stopped without an answer, or in the middle of one.
 
-The protocol has a reason for the client, `stopReason`, which not every client shows, and none for
-an answer with nothing in it. So the agent says it by itself, as it does of a limit of requests, of
-a budget and of a model that goes round in circles: once, where it happened, and never to the model.
+The protocol has a reason for the client, `stopReason`, which not every client shows. So the agent
+says it by itself, as it does of a limit of requests, of a budget and of a model that goes round in
+circles: once, where it happened, and never to the model.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ def _told(stop: StopReason, context: Context, words: Words) -> str | None:
                 "The model came to no answer: it reached the limit of tokens for one answer while "
                 "it thought, or wrote a call. Ask for less at once, or choose another model."
             )
-        case "end_turn", False:
-            return words("The model gave an empty answer. Ask again, or choose another model.")
         case _:
             return None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from acp_agent.errors import SessionNotFoundError
+from acp_agent.errors import SessionNotFoundError, StoreError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.session import making
@@ -234,6 +235,8 @@ class SessionManager:
         """Close a session, or wait until it is closed. Cancelled, it stays known as closing."""
         try:
             await session.close()
+            with suppress(StoreError):  # the log has it all, and is looked at with the next start
+                await self._services.store.checkpoint()
         finally:
             if session.closed and self._open.get(session.session) is session:
                 del self._open[session.session]

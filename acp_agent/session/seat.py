@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from acp_agent.content import JsonObject
-from acp_agent.errors import EditorGoneError, WorkspaceError
+from acp_agent.errors import EditorGoneError, NoEditorFileError, WorkspaceError
 from acp_agent.events import AnyEvent
 from acp_agent.ids import CallId, SessionId
 from acp_agent.session.editor import Editor
@@ -198,13 +198,19 @@ class _SeatBuffers:
         now = self._now()
         return now is not None and now.can_write
 
-    async def read_text(self, path: Path) -> str:
-        """The whole text of a file as the editor sees it."""
-        return await self._there().read_text(path)
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
+        """Return a file's text as the editor sees it, or only its first `lines`."""
+        now = self._now()
+        if now is None:
+            raise NoEditorFileError(f"the editor is gone and cannot read {path}")
+        return await now.read_text(path, lines=lines)
 
     async def write_text(self, path: Path, text: str) -> None:
         """Let the editor change and save a file."""
-        await self._there().write_text(path, text)
+        now = self._now()
+        if now is None:
+            raise WorkspaceError("the editor is gone; the file was not touched")
+        await now.write_text(path, text)
 
     def _now(self) -> EditorBuffers | None:
         editor = self._seat.taken_by
@@ -212,9 +218,3 @@ class _SeatBuffers:
             self._of = editor
             self._known = None if editor is None else editor.buffers(self._session)
         return self._known
-
-    def _there(self) -> EditorBuffers:
-        now = self._now()
-        if now is None:
-            raise WorkspaceError("the editor is gone; the file was not touched")
-        return now

@@ -21,6 +21,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, new_turn_id
+from acp_agent.platform.open_files import limit_reached
 
 if TYPE_CHECKING:
     from acp_agent.session.children.assignment import Assignment
@@ -159,8 +160,11 @@ class Turn:
                 error = failure
             except Exception as failure:  # noqa: BLE001 - told to the user, and logged
                 _log.exception("turn %s broke", self._id)
+                limited = limit_reached(failure)
                 error = AcpAgentError(
-                    f"the turn broke by a fault of the agent's ({type(failure).__name__}); "
+                    f"the turn cannot go on: {limited}"
+                    if limited is not None
+                    else f"the turn broke by a fault of the agent's ({type(failure).__name__}); "
                     f"the log has the details under {self._id}"
                 )
             self._closing = True

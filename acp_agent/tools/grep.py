@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+from msgspec import structs
 from pydantic import Field
 
 from acp_agent.content import JsonObject, Location, text_part
@@ -24,6 +26,7 @@ from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 LINES_SHOWN = 400
 FILES_SHOWN = 300
 LOCATIONS_SHOWN = 10
+REFUSED_NAMED = 20  # files that the editor refused, with its reasons
 LINE_WIDTH = 400  # characters
 SHOWN_LIMIT = 10_000  # characters that the user is shown
 
@@ -71,6 +74,8 @@ class GrepTool(Tool[GrepParams]):
         glob = relative_pattern(params.glob, folder) if params.glob else None
 
         async def run(_: Progress) -> Outcome:
+            if kind == "file" and (refused := await self._refused([place])):
+                raise ToolError(refused[place])
             if params.mode == "files":
                 return await self._files(place, folder, params, glob)
             return await self._lines(place, folder, params, glob)
@@ -93,7 +98,10 @@ class GrepTool(Tool[GrepParams]):
             limit=LINES_SHOWN,
             width=LINE_WIDTH,
         )
-        notes = []
+        refused = await self._refused([folder / line.name for line in found.lines])
+        kept = tuple(line for line in found.lines if folder / line.name not in refused)
+        found = structs.replace(found, lines=kept)
+        notes = self._left_out(refused)
         if found.more:
             notes.append(f"[more than {LINES_SHOWN} lines: narrow the search]")
         if found.left_out:
@@ -138,10 +146,31 @@ class GrepTool(Tool[GrepParams]):
             ignore_case=params.ignore_case,
             limit=FILES_SHOWN,
         )
+        refused = await self._refused([folder / name for name, _ in found.counts])
         cwd = self.workspace.files.roots[0]
-        rows = [f"{display_path(folder / name, cwd)}: {count}" for name, count in found.counts]
-        notes = [f"[more than {FILES_SHOWN} files: narrow the search]"] if found.more else []
+        rows = [
+            f"{display_path(folder / name, cwd)}: {count}"
+            for name, count in found.counts
+            if folder / name not in refused
+        ]
+        notes = self._left_out(refused)
+        if found.more:
+            notes.append(f"[more than {FILES_SHOWN} files: narrow the search]")
         return _outcome(rows, notes, timed_out=found.timed_out)
+
+    async def _refused(self, paths: Iterable[Path]) -> dict[Path, str]:
+        """The files among these that the editor does not let the agent read, with the reasons."""
+        return await self.workspace.files.refused_reads(tuple(dict.fromkeys(paths)))
+
+    def _left_out(self, refused: Mapping[Path, str]) -> list[str]:
+        cwd = self.workspace.files.roots[0]
+        notes = [
+            f"[left out: {display_path(path, cwd)}; {why}]"
+            for path, why in itertools.islice(refused.items(), REFUSED_NAMED)
+        ]
+        if len(refused) > REFUSED_NAMED:
+            notes.append(f"[left out as well: {len(refused) - REFUSED_NAMED} more files]")
+        return notes
 
 
 def _outcome(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,8 @@ from acp_agent.workspace.background_commands import BackgroundCommands
 class EditorBuffers(Protocol):
     """The editor's view of files, unsaved changes included. Implemented by the server's surface.
 
-    Both raise `acp_agent.errors.WorkspaceError` where the editor answers with an error.
+    Both raise `NoEditorMethodError` where the editor lacks the method, reading also
+    `NoEditorFileError` where it has no such file, and `WorkspaceError` for every other error.
     """
 
     @property
@@ -29,8 +30,8 @@ class EditorBuffers(Protocol):
         """Whether the editor offers to write."""
         ...
 
-    async def read_text(self, path: Path) -> str:
-        """The whole text of a file as the editor sees it."""
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
+        """Return a file's text as the editor sees it, or only its first `lines`."""
         ...
 
     async def write_text(self, path: Path, text: str) -> None:
@@ -126,8 +127,13 @@ class Files(Protocol):
 
         Raises:
             MissingFileError: there is no such file, neither on disk nor in the editor.
-            WorkspaceError: a folder, unreadable, binary, not UTF-8, or over the limit.
+            WorkspaceError: a folder, unreadable, binary, not UTF-8, over the limit, or refused by
+                the editor.
         """
+        ...
+
+    async def refused_reads(self, paths: Sequence[Path]) -> dict[Path, str]:
+        """Return which of these files the editor does not let the agent read, with the reasons."""
         ...
 
     async def read_bytes(self, path: Path, *, limit: int) -> bytes:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from acp_agent.errors import MissingFileError, WorkspaceError
 from acp_agent.platform.nofollow import open_last, opened_folder
+from acp_agent.platform.open_files import limit_reached
 
 _FULL = "{shown} cannot be {doing}: the disk or the quota is full; free some space and try again"
 _DENIED = "{shown} cannot be {doing}: permission denied; ask the user"
@@ -46,7 +47,8 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
         return moved(shown)
     message = _MESSAGES.get(number)
     if message is None:
-        return WorkspaceError(f"{shown} cannot be {doing}: {os.strerror(number).lower()}")
+        why = limit_reached(error) or os.strerror(number).lower()
+        return WorkspaceError(f"{shown} cannot be {doing}: {why}")
     return WorkspaceError(message.format(shown=shown, doing=doing))
 
 

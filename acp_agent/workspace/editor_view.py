@@ -3,8 +3,8 @@
 An editor has unsaved changes that the disk lacks; the disk has changes, made by commands, that an
 editor has not loaded yet. Which of the two a read gives:
 
-1. The editor answers with an error: the disk. It is not one of the editor's files, so a later
-   write goes to disk as well.
+1. The editor has no such file: the disk, and a later write goes to disk as well. It has no such
+   method: the disk. It refuses for any other reason: nobody, the read fails with that reason.
 2. The editor answers "" and there is no file: the file is missing.
 3. Both have the same text, but for line endings, a byte order mark, or a last newline that only
    the disk has (editors drop it): the disk.
@@ -22,13 +22,19 @@ the byte order mark puts them back by itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from acp_agent.errors import WorkspaceError
+from acp_agent.errors import (
+    MissingFileError,
+    NoEditorFileError,
+    NoEditorMethodError,
+    WorkspaceError,
+)
 from acp_agent.workspace.contract import EditorBuffers, TextFile
 from acp_agent.workspace.text import (
     BYTE_ORDER_MARK,
@@ -40,6 +46,8 @@ from acp_agent.workspace.text import (
 )
 
 _CATCH_UP = (0.05, 0.15, 0.3)  # seconds between the looks of rule 5
+_ASKED_AT_ONCE = 16
+_REFUSALS_SECONDS = 20.0  # for all the files of one search
 
 
 class _Look(Struct, frozen=True):
@@ -97,7 +105,8 @@ class EditorView:
             read_disk: gives the file on disk, None where it is missing.
 
         Raises:
-            WorkspaceError: from `read_disk`, or the editor shows a file that is not text.
+            MissingFileError: it is not on disk, and the editor refuses.
+            WorkspaceError: from `read_disk`, the editor refuses, or what it shows is not text.
         """
         disk = await read_disk()
         shown = await self._ask(path, disk)
@@ -125,12 +134,38 @@ class EditorView:
             encoding=disk.encoding,
         )
 
+    async def refused(self, paths: Sequence[Path]) -> dict[Path, str]:
+        """Return which of these files the editor refuses to read, with the reasons.
+
+        One that it has not answered for in time counts as refused.
+        """
+        reasons = dict.fromkeys(paths, "the editor did not answer in time")
+        asking = asyncio.Semaphore(_ASKED_AT_ONCE)
+
+        async def ask(path: Path) -> None:
+            async with asking:
+                try:
+                    await self._buffers.read_text(self._as_opened(path), lines=1)
+                except NoEditorFileError:
+                    del reasons[path]
+                except WorkspaceError as error:
+                    reasons[path] = str(error)
+                else:
+                    del reasons[path]
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REFUSALS_SECONDS), asyncio.TaskGroup() as group:
+                for path in paths:
+                    group.create_task(ask(path))
+        return reasons
+
     async def write(
         self, path: Path, text: str, *, newline: str, encoding: str, before: TextFile | None
     ) -> None:
         """Let the editor write; `before` is the file on disk as it was until now.
 
         Raises:
+            NoEditorMethodError: it cannot write after all; nothing was written.
             WorkspaceError: the editor refused or failed.
         """
         style = self._styles.get(path)
@@ -146,10 +181,16 @@ class EditorView:
     async def _ask(self, path: Path, disk: TextFile | None) -> TextFile | None:
         try:
             text = await self._buffers.read_text(self._as_opened(path))
-        except WorkspaceError:
+        except NoEditorMethodError:
+            return None
+        except NoEditorFileError:
             if disk is not None:
                 self._foreign.add(path)
             return None
+        except WorkspaceError as error:
+            if disk is None:  # many editors have no code of their own for a missing file
+                raise MissingFileError(f"no such file: {path.name}; {error}") from error
+            raise
         self._foreign.discard(path)
         if not text and disk is None:
             return None

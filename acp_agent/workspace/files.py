@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from acp_agent.errors import MissingFileError, OutsideWorkspaceError, WorkspaceError
+from acp_agent.errors import (
+    MissingFileError,
+    NoEditorMethodError,
+    OutsideWorkspaceError,
+    WorkspaceError,
+)
 from acp_agent.platform.nofollow import listed_folder, real_path
 from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
 from acp_agent.workspace.disk import kind_of, make_parents, read_regular, replace_file
@@ -102,7 +107,8 @@ class WorkspaceFiles(Files):
 
         Raises:
             MissingFileError: there is no such file, neither on disk nor in the editor.
-            WorkspaceError: a folder, unreadable, binary, not UTF-8, or over `TEXT_LIMIT`.
+            WorkspaceError: a folder, unreadable, binary, not UTF-8, over `TEXT_LIMIT`, or refused
+                by the editor.
         """
         self._check_inside(path, to_read=True)
 
@@ -116,6 +122,13 @@ class WorkspaceFiles(Files):
         if file is None:
             raise await asyncio.to_thread(self._missing, path)
         return file
+
+    async def refused_reads(self, paths: Sequence[Path]) -> dict[Path, str]:
+        """Return which of these files the editor does not let the agent read, with the reasons."""
+        ours = [path for path in paths if self._is_ours(path) and is_utf8(str(path))]
+        if self._editor is None or not self._editor.can_read or not ours:
+            return {}
+        return await self._editor.refused(ours)
 
     async def read_bytes(self, path: Path, *, limit: int) -> bytes:
         """A file's bytes from disk.
@@ -158,8 +171,10 @@ class WorkspaceFiles(Files):
         await asyncio.to_thread(make_parents, path, shown=shown)
         try:
             await self._editor.write(path, text, newline=newline, encoding=encoding, before=before)
+        except NoEditorMethodError:
+            await _to_its_end(asyncio.to_thread(replace_file, path, data, shown=shown))
         except WorkspaceError as error:
-            raise WorkspaceError(f"the editor did not write {shown}: {error}") from error
+            raise WorkspaceError(f"{shown} was not written: {error}") from error
 
     def seen(self, file: TextFile) -> None:
         """Remember that the model has seen the file as it is."""

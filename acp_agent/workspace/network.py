@@ -6,6 +6,8 @@ import ssl
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from acp_agent.config.certificates import certificate_problem, no_trust
+from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.background import in_daemon_thread
 from acp_agent.workspace.contract import Network, Page
 from acp_agent.workspace.resolver import Resolve, system_resolve
@@ -35,6 +37,7 @@ class GuardedNetwork(Network):
         self._allow = frozenset(allow)
         self._tls = tls
         self._reader: PageReader | None = None
+        self._problem: str | None = None  # with the certificates, which only https needs
 
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
         """Get a page; `limit` is in characters of its text, `timeout` in seconds for all of it.
@@ -49,6 +52,8 @@ class GuardedNetwork(Network):
         if self._reader is None:
             # An HTTP client takes a tenth of a second to import, and most sessions fetch nothing.
             self._reader = await in_daemon_thread(self._load)
+        if self._problem is not None and url.lower().startswith("https:"):
+            raise WorkspaceError(self._problem)
         return await self._reader.fetch(url, limit=limit, timeout=timeout)
 
     def _load(self) -> PageReader:
@@ -56,5 +61,8 @@ class GuardedNetwork(Network):
 
         from acp_agent.workspace.page_reader import PageReader  # noqa: PLC0415 - likewise
 
-        tls = self._tls or httpx2.create_ssl_context()
+        tls = self._tls
+        if tls is None:
+            self._problem = certificate_problem()
+            tls = httpx2.create_ssl_context() if self._problem is None else no_trust()
         return PageReader(resolve=self._resolve, allow=self._allow, tls=tls)

@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from acp_agent.platform.open_files import reason
+
 HEAD_LIMIT = 16_000  # characters kept from the beginning for the model
 TAIL_LIMIT = 32_000  # and from the end: with the tool's own words below 50 KB
 FILE_LIMIT = 64 * 1024 * 1024  # bytes of one output file
@@ -182,7 +184,7 @@ class CommandOutput:
                 self._written += count
                 view = view[count:]
         except OSError as error:
-            self.trouble = f"the rest could not be kept: {error.strerror or error}"
+            self.trouble = f"the rest could not be kept: {reason(error)}"
             self._ended = True
         else:
             if len(data) > room:

@@ -23,6 +23,7 @@ from collections.abc import Collection, Sequence
 import httpx2
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.addresses import check_public, literal_address
 from acp_agent.workspace.background import in_daemon_thread
 from acp_agent.workspace.contract import Page
@@ -112,7 +113,7 @@ class PageReader:
         try:
             found = [str(literal)] if literal else await self._resolve(host, port)
         except OSError as error:
-            reason = error.strerror or "no name server answers"
+            reason = limit_reached(error) or error.strerror or "no name server answers"
             raise WorkspaceError(f"the name {host} cannot be resolved: {reason}") from None
         for address in found:
             if (address, port) not in self._allow:
@@ -201,6 +202,9 @@ def _shown(url: str) -> str:
 
 def _reason(error: httpx2.HTTPError) -> str:
     """What went wrong, in one line."""
+    limited = limit_reached(error)
+    if limited is not None:
+        return limited
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

@@ -15,6 +15,7 @@ from typing import Literal
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
+from acp_agent.platform.open_files import reason
 from acp_agent.workspace.child_output import ChildOutput, within
 from acp_agent.workspace.contract import CommandResult, CommandWatcher, Processes
 from acp_agent.workspace.death_watch import DeathWatch
@@ -267,4 +268,4 @@ def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:
         )
     if not cwd.is_dir():
         return WorkspaceError(f"the folder {cwd} does not exist any more: choose another one")
-    return WorkspaceError(f"the command could not be started: {error.strerror or error}")
+    return WorkspaceError(f"the command could not be started: {reason(error)}")

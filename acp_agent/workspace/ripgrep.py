@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
 
@@ -133,7 +134,7 @@ async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.P
             raise WorkspaceError(
                 "the search is not possible: the pattern is too long; shorten it"
             ) from error
-        raise WorkspaceError(f"ripgrep cannot be started in {folder}: {error.strerror}") from error
+        raise WorkspaceError(f"ripgrep cannot be started in {folder}: {reason(error)}") from error
 
 
 def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:

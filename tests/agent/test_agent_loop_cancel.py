@@ -195,7 +195,7 @@ class HeldBuffers:
         self._count = count
         self.all_reached = asyncio.Event()
 
-    async def read_text(self, path: Path) -> str:
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         self._count -= 1
         if self._count == 0:
             self.all_reached.set()

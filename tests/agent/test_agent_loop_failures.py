@@ -29,7 +29,7 @@ class BrokenBuffers:
     can_read = True
     can_write = False
 
-    async def read_text(self, path: Path) -> str:
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         if path.name == "broken":
             raise KeyError("a fault of the program's")
         return path.read_text()

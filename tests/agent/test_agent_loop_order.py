@@ -26,7 +26,7 @@ class MeetingBuffers:
         self.reached = asyncio.Event()
         self.release = asyncio.Event()
 
-    async def read_text(self, path: Path) -> str:
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         if path.name in self._names:
             assert self._meeting is not None
             async with asyncio.timeout(10):

@@ -39,7 +39,7 @@ class MeetingWrites:
     def __init__(self, parties: int) -> None:
         self._meeting = asyncio.Barrier(parties)
 
-    async def read_text(self, path: Path) -> str:
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         if not path.exists():
             raise WorkspaceError("no such file")
         return path.read_text()

@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from acp_agent.events import SessionStarted
 from acp_agent.ids import new_session_id
 from acp_agent.session.store.store import Store
 from acp_agent.tools.recognition import can_recognise
-from tests.cli.cli_process import CLOSED_PORT, acp_agent, provider
+from tests.cli.cli_process import CLOSED_PORT, acp_agent, environment, provider
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -377,3 +379,34 @@ def test_a_folder_that_cannot_be_written_is_broken(tmp_path: Path) -> None:
     status, parts = doctor(tmp_path, "--offline")
     assert status == 1
     assert "broken" in states(parts["Files"])
+
+
+def test_certificates_that_cannot_be_used_are_broken_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "no-certificates.pem"
+    status, parts = doctor(tmp_path, "--offline", environ={"SSL_CERT_FILE": str(path)})
+    assert status == 1
+    (found,) = [f for f in parts["Program"] if f["state"] == "broken"]
+    assert f"SSL_CERT_FILE names {path}" in found["what"]
+
+
+def test_a_low_limit_of_open_files_is_broken_and_a_limit_that_can_be_raised_is_not(
+    tmp_path: Path,
+) -> None:
+    for soft, hard, state in ((64, 1024, "ok"), (128, 128, "broken")):
+        limits = f"ulimit -Sn {soft} && ulimit -Hn {hard}"
+        program = f"exec {sys.executable} -m acp_agent doctor --offline --json"
+        ran = subprocess.run(
+            ["sh", "-c", f"{limits} && {program}"],
+            env=environment(tmp_path),
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        (found,) = [
+            finding
+            for finding in json.loads(ran.stdout)["findings"]
+            if "files can be open at once" in finding["what"]
+        ]
+        assert found["state"] == state
+        assert str(hard) in found["what"]

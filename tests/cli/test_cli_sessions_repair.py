@@ -150,7 +150,7 @@ async def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_goes_on(
     ran = await acp_agent("sessions", "repair")
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
     kept = aside(tmp_path)
-    assert f"The damaged journal is kept as {kept}." in ran.stdout
+    assert f"The damaged journal is saved as {kept}." in ran.stdout
     assert kept.read_bytes() == damaged
     assert path.stat().st_mode & 0o777 == 0o600
     assert sorted(one.name for one in path.parent.glob("sessions.db*")) == [path.name, kept.name]

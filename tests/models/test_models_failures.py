@@ -1,13 +1,18 @@
 """What is said of a failure, word by word."""
 
+import os
+import resource
+
 import httpx2
 import msgspec
 import pytest
 from msgspec import structs
 
 from acp_agent.models import failures
+from acp_agent.models.base import Failed
 from acp_agent.models.providers import Provider
-from tests.support.model_server import ModelServer
+from tests.support.model_asking import ask, driver_for, gather
+from tests.support.model_server import ModelServer, answer
 
 PROVIDER = Provider(
     id="deepseek",
@@ -329,3 +334,21 @@ def test_an_error_that_nobody_foresaw_is_told_and_not_raised() -> None:
     assert failed.kind == "bad_request"
     assert "KeyError" in failed.message
     assert "plain words" not in failed.message
+
+
+async def test_the_limit_of_open_files_is_no_fault_of_the_network(server: ModelServer) -> None:
+    server.add(answer("Never asked for."))
+    driver = driver_for("openai", server)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+    try:
+        got = await gather(driver.stream(ask()))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        await driver.aclose()
+    assert isinstance(got.last, Failed)
+    assert got.last.kind not in failures.RETRYABLE
+    assert "raise the limit of open files (ulimit -n)" in got.last.message
+    assert "network" not in got.last.message

@@ -171,3 +171,107 @@ async def test_a_missing_file_is_missing_whether_the_editor_says_so_or_answers_w
         (call,) = calls_of(running.updates(session)).values()
         assert call[-1]["status"] == "failed"
         assert "missing.py" in json.dumps(messages(model_server)[-1])
+
+
+def refuses(editor: Editor, method: str, code: int, message: str, data: Any = None) -> None:
+    """Let the editor answer a method with an error."""
+
+    async def refuse(**params: Any) -> Any:
+        (editor.reads if "read" in method else editor.writes).append(params)
+        return Error(code, message) if data is None else Error(code, message, data)
+
+    editor._methods[method] = refuse
+
+
+@pytest.mark.covers("P4", "T7")
+@pytest.mark.parametrize("code", [-32000, -32001, -32602, -32603, -32800, 7])
+async def test_a_read_that_the_editor_refuses_fails_with_its_reason_and_not_from_disk(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, code: int
+) -> None:
+    editor = Editor(offers=BOTH)
+    refuses(editor, "fs/read_text_file", code, "private\x1b[2J by policy; sk-ant-api03-" + "a" * 90)
+    grep = Call("grep", {"pattern": "Hello", "path": "greeting.py"})
+    replace = Call("write", {"path": "greeting.py", "content": "x"})
+    model_server.add(answer(READ, grep, EDIT, replace), answer("I may not."))
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "read")
+    sent = json.dumps(messages(model_server))
+    assert "def greet" not in sent
+    results = [str(one["content"]) for one in messages(model_server) if one["role"] == "tool"]
+    assert len(results) == 4
+    for result in results:
+        assert "by policy" in result
+        assert "\x1b" not in result
+        assert "sk-ant-api03" not in result
+        assert "has not been read" not in result
+    assert editor.writes == []
+    assert "Hello" in (workspace_repo / "greeting.py").read_text()
+
+
+@pytest.mark.covers("P4")
+@pytest.mark.parametrize("code", [-32601, -32002])
+async def test_the_disk_is_read_where_the_editor_has_no_such_file_or_method(
+    opened: OpenSession, model_server: ModelServer, code: int
+) -> None:
+    editor = Editor(offers=BOTH)
+    refuses(editor, "fs/read_text_file", code, "nothing here")
+    model_server.add(answer(READ, Call("grep", {"pattern": "Hello"})), answer("Read."))
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "read")
+    results = [str(one["content"]) for one in messages(model_server) if one["role"] == "tool"]
+    assert all("Hello" in result for result in results)
+
+
+@pytest.mark.covers("P4")
+@pytest.mark.parametrize("mode", ["lines", "files"])
+async def test_a_search_leaves_out_and_names_the_files_that_the_editor_refuses(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path, mode: str
+) -> None:
+    (workspace_repo / "private.py").write_text('print("Hello, nobody")\n')
+    editor = Editor(offers=BOTH)
+    polite = editor._methods["fs/read_text_file"]
+
+    async def read(**params: Any) -> Any:
+        if params["path"].endswith("private.py"):
+            return Error(-32000, "private by policy")
+        return await polite(**params)
+
+    editor._methods["fs/read_text_file"] = read
+    model_server.add(answer(Call("grep", {"pattern": "Hello", "mode": mode})), answer("Found."))
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "search")
+    result = str(messages(model_server)[-1]["content"])
+    assert "greeting.py" in result
+    assert "left out: private.py; the editor refused" in result
+    assert "private by policy" in result
+    assert "nobody" not in result
+    assert result.count("private.py") == 2  # in the note alone
+
+
+@pytest.mark.covers("P4", "T7")
+async def test_a_refused_write_gives_the_reason_that_a_client_library_puts_beside_the_message(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    editor = Editor(offers=BOTH)
+    refuses(editor, "fs/write_text_file", -32603, "Internal error", {"details": "read-only view"})
+    model_server.add(answer(READ), answer(EDIT), answer("I may not."))
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "edit")
+    assert "Internal error: read-only view" in str(messages(model_server)[-1]["content"])
+    assert "Hello" in (workspace_repo / "greeting.py").read_text()
+
+
+@pytest.mark.covers("P4")
+async def test_a_linked_file_that_the_editor_refuses_is_named_with_the_reason(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    editor = Editor(offers=BOTH)
+    refuses(editor, "fs/read_text_file", -32001, "private by policy")
+    model_server.add(answer("I may not."))
+    running, session = await opened(editor=editor)
+    uri = (workspace_repo / "greeting.py").as_uri()
+    link = {"type": "resource_link", "name": "greeting.py", "uri": uri}
+    await running.request("session/prompt", {"sessionId": session, "prompt": [link]})
+    sent = json.dumps(messages(model_server))
+    assert "private by policy" in sent
+    assert "Hello" not in sent

@@ -30,7 +30,6 @@ async def test_why_there_is_no_answer_or_no_more_of_it_is_told_once(
         (answer(Thought("Hm"), stop="length"), "max_tokens", NOTHING),
         (answer("I will not", stop="content_filter"), "refusal", REFUSED),
         (answer(stop="content_filter"), "refusal", REFUSED),
-        (answer(" \n"), "end_turn", "The model gave an empty answer"),
     ]
     for reply, reason, told in cases:
         before = len(client.wire.text(session))
@@ -52,6 +51,18 @@ async def test_a_turn_that_has_its_answer_or_did_something_says_nothing_more(
     model_server.add(answer("Hello."), answer(Call("read", {"path": "greeting.py"})), answer(" "))
     await running.prompt(session, "hi")
     await running.prompt(session, "read it")
+    assert running.text(session).strip() == "Hello."
+
+
+@pytest.mark.covers("P8")
+async def test_nothing_to_add_to_the_results_of_calls_ends_the_turn_at_once(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    running, session = await opened()
+    model_server.add(answer(Call("read", {"path": "greeting.py"})), answer(), answer("Hello."))
+    assert (await running.prompt(session, "read it"))["stopReason"] == "end_turn"
+    assert len(model_server.requests) == 2
+    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
     assert running.text(session).strip() == "Hello."
 
 

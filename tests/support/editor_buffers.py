@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from acp_agent.errors import WorkspaceError
+from acp_agent.errors import NoEditorFileError, WorkspaceError
 from acp_agent.workspace.contract import EditorBuffers
 
 
@@ -44,6 +44,7 @@ class FakeEditor(EditorBuffers):
         self._loads_again = loads_again
         self._buffers: dict[Path, str] = {}
         self._unsaved: set[Path] = set()
+        self.refused: dict[Path, str] = {}  # why each of these files may not be read
         self.reads: list[Path] = []
         self.writes: list[tuple[Path, str]] = []
 
@@ -60,10 +61,12 @@ class FakeEditor(EditorBuffers):
         self._buffers[path] = text
         self._unsaved.add(path)
 
-    async def read_text(self, path: Path) -> str:
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
         self.reads.append(path)
+        if path in self.refused:
+            raise WorkspaceError(self.refused[path])
         if not self._knows(path):
-            raise WorkspaceError("the file is not part of this project")
+            raise NoEditorFileError("the file is not part of this project")
         if self._loads_again is not None and path not in self._unsaved:
             self._loads_again -= 1
             if self._loads_again < 0:
@@ -72,7 +75,7 @@ class FakeEditor(EditorBuffers):
             if not path.exists():
                 if self._missing_is_empty:
                     return ""
-                raise WorkspaceError("no such file")
+                raise NoEditorFileError("no such file")
             self._buffers[path] = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
         text = self._buffers[path]
         return text.removesuffix("\n") if self._drops_last_newline else text

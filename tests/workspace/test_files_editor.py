@@ -98,7 +98,7 @@ async def test_an_editor_that_fails_to_write_is_told_of_and_the_disk_stays(
 ) -> None:
     editor = FakeEditor(can_read=False, knows=lambda path: False)
     files = WorkspaceFiles(root, [], editor)
-    with pytest.raises(WorkspaceError, match=r"the editor did not write f.txt: .*project"):
+    with pytest.raises(WorkspaceError, match=r"f.txt was not written: .*project"):
         await files.write_text(path, "new\n")
     assert path.read_text() == "saved\n"
 
@@ -223,3 +223,15 @@ async def test_text_of_an_editor_that_no_file_can_hold_is_refused(root: Path, pa
         editor.type(path, text)
         with pytest.raises(WorkspaceError, match="not text in the editor"):
             await WorkspaceFiles(root, [], editor).read_text(path)
+
+
+async def test_a_file_that_the_editor_refuses_and_nobody_has_can_still_be_created(
+    root: Path,
+) -> None:
+    editor = FakeEditor()
+    editor.refused[root / "new"] = "cannot open it"
+    files = WorkspaceFiles(root, [], editor)
+    with pytest.raises(MissingFileError, match="cannot open it"):
+        await files.read_text(root / "new")
+    await files.write_text(root / "new", "text\n")
+    assert editor.writes == [(root / "new", "text\n")]

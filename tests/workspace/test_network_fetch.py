@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.errors import WorkspaceError
 from tests.support.web_site import Server, response
-from tests.workspace.fetching import fetch
+from tests.workspace.fetching import fetch, network
 
 
 async def test_text_comes_as_it_is_with_its_status_and_address(server: Server) -> None:
@@ -180,3 +180,15 @@ async def test_a_connection_that_is_cut_is_said_in_one_line(server: Server) -> N
 async def test_a_page_nested_without_end_still_gives_its_text(server: Server) -> None:
     server.pages["/"] = response(b"<div>" * 20_000 + b"deep", "text/html")
     assert "deep" in (await fetch(server, "/")).text
+
+
+async def test_certificates_that_cannot_be_read_are_named_and_http_needs_none(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/certificates.pem")
+    server.pages["/"] = response(b"x")
+    site = network(server)
+    page = await site.fetch(f"http://site.test:{server.port}/", limit=100, timeout=20)
+    assert page.text == "x"
+    with pytest.raises(WorkspaceError, match=r"SSL_CERT_FILE names /nowhere/certificates\.pem"):
+        await site.fetch("https://site.test/", limit=100, timeout=20)

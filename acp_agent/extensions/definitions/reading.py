@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.errors import ConfigError
+from acp_agent.platform.open_files import reason
 from acp_agent.platform.trusted_files import (
     NOT_REGULAR,
     RefusedFileError,
@@ -100,4 +101,4 @@ def _there(path: Path) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+    return reason(error)

@@ -5,6 +5,7 @@ Source: Model Context Protocol, Transports. They are the package's own; here are
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,6 +14,7 @@ from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from acp_agent.config.certificates import trust_for
 from acp_agent.config.loopback import past_proxies
 from acp_agent.extensions.mcp.config import HttpServer
 
@@ -58,6 +60,7 @@ async def http_transport(
         trouble: is told the status of every response.
     """
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS)
+    trust = await asyncio.to_thread(trust_for, server.url)
 
     def client(
         headers: dict[str, str] | None = None,
@@ -69,6 +72,7 @@ async def http_transport(
             timeout=timeout,
             auth=auth,
             mounts=past_proxies(server.url),
+            verify=trust,
             event_hooks={"response": [bounded]},
         )
 

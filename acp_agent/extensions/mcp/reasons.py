@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from acp_agent.platform.open_files import limit_reached
+
 _LONGEST = 300  # characters
 
 
@@ -16,7 +18,10 @@ def reason_of(error: BaseException, clean: Callable[[str], str]) -> str:
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    if isinstance(error, FileNotFoundError):
+    limited = limit_reached(error)
+    if limited is not None:
+        text = limited
+    elif isinstance(error, FileNotFoundError):
         text = f"there is no program {error.filename}" if error.filename else str(error)
     elif isinstance(error, PermissionError) and error.filename:
         text = f"{error.filename} may not be started"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from acp_agent.errors import WorkspaceError
+from acp_agent.errors import NoEditorFileError, NoEditorMethodError, WorkspaceError
 from acp_agent.ids import SessionId
 from acp_agent.server.client import ClientProfile
-from acp_agent.server.session_requests import Requester
-from protocol.jsonrpc.errors import RpcError
+from acp_agent.server.session_requests import Requester, reason_of
+from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 from protocol.v1.methods import FS_READ_TEXT_FILE, FS_WRITE_TEXT_FILE
 
@@ -16,23 +17,40 @@ ANSWER_SECONDS = 30.0  # an editor that takes longer for a file will not answer 
 
 
 class ClientBuffers:
-    """`EditorBuffers` of one session over the connection."""
+    """`EditorBuffers` of one session over the connection.
 
-    def __init__(self, connection: Requester, session: SessionId, client: ClientProfile) -> None:
+    Args:
+        connection: the client's.
+        session: the session whose files these are.
+        client: what the client offers.
+        secrets: gives the values that must not appear in a reason.
+    """
+
+    def __init__(
+        self,
+        connection: Requester,
+        session: SessionId,
+        client: ClientProfile,
+        *,
+        secrets: Callable[[], Sequence[str]],
+    ) -> None:
         self._connection = connection
         self._session = session
+        self._secrets = secrets
         self.can_read = client.reads_files
         self.can_write = client.writes_files
 
-    async def read_text(self, path: Path) -> str:
-        """The whole text of a file as the editor sees it."""
-        request = acp.ReadTextFileRequest(session_id=self._session, path=str(path))
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
+        """Return a file's text as the editor sees it, or only its first `lines`."""
+        request = acp.ReadTextFileRequest(session_id=self._session, path=str(path), limit=lines)
         try:
             response = await self._connection.request(
                 FS_READ_TEXT_FILE, request, timeout=ANSWER_SECONDS
             )
-        except (RpcError, TimeoutError, ConnectionError) as error:
-            raise _failure("read", path, error) from None
+        except (RpcError, TimeoutError) as error:
+            raise self._failure("read", path, error) from None
+        except ConnectionError:
+            raise NoEditorFileError(f"the editor is gone and cannot read {path}") from None
         return response.content
 
     async def write_text(self, path: Path, text: str) -> None:
@@ -40,17 +58,19 @@ class ClientBuffers:
         request = acp.WriteTextFileRequest(session_id=self._session, path=str(path), content=text)
         try:
             await self._connection.request(FS_WRITE_TEXT_FILE, request, timeout=ANSWER_SECONDS)
-        except (RpcError, TimeoutError, ConnectionError) as error:
-            raise _failure("write", path, error) from None
+        except (RpcError, TimeoutError) as error:
+            raise self._failure("write", path, error) from None
+        except ConnectionError:
+            raise WorkspaceError(f"the editor is gone and cannot write {path}") from None
 
-
-def _failure(what: str, path: Path, error: Exception) -> WorkspaceError:
-    match error:
-        case RpcError():
-            return WorkspaceError(f"the editor cannot {what} {path}: {error.message}")
-        case TimeoutError():
+    def _failure(self, what: str, path: Path, error: RpcError | TimeoutError) -> WorkspaceError:
+        if isinstance(error, TimeoutError):
             return WorkspaceError(
                 f"the editor did not {what} {path} within {ANSWER_SECONDS:.0f} seconds"
             )
-        case _:
-            return WorkspaceError(f"the editor is gone and cannot {what} {path}")
+        why = f"the editor refused to {what} {path}: {reason_of(error, self._secrets())}"
+        if error.code == METHOD_NOT_FOUND:
+            return NoEditorMethodError(why)
+        if error.code == RESOURCE_NOT_FOUND and what == "read":
+            return NoEditorFileError(why)
+        return WorkspaceError(why)

@@ -61,7 +61,9 @@ class Editor(ClientEditor):
             return None
         from acp_agent.server.v1.buffers import ClientBuffers  # noqa: PLC0415 - for prompts only
 
-        return ClientBuffers(self.asks(session), session, self.client)
+        return ClientBuffers(
+            self.asks(session), session, self.client, secrets=self.link.core.secrets.values
+        )
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
         """The editor's terminals; None where it offers none or the user did not opt in."""
@@ -73,7 +75,7 @@ class Editor(ClientEditor):
             """A child's calls are its parent's to a client that knows of no child sessions."""
             return session if self.client.subagents else self.parent_of(session) or session
 
-        return ClientTerminals(self.asks(session), place)
+        return ClientTerminals(self.asks(session), place, secrets=self.link.core.secrets.values)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""

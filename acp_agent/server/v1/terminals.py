@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
-from acp_agent.server.session_requests import Requester
+from acp_agent.server.session_requests import Requester, reason_of
 from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.git_environment import added_variables
 from protocol.jsonrpc.errors import RpcError
@@ -32,9 +32,17 @@ class ClientTerminals:
     Args:
         connection: the client's.
         session: gives the session in whose calls the terminals are shown.
+        secrets: gives the values that must not appear in a reason.
     """
 
-    def __init__(self, connection: Requester, session: Callable[[], SessionId]) -> None:
+    def __init__(
+        self,
+        connection: Requester,
+        session: Callable[[], SessionId],
+        *,
+        secrets: Callable[[], Sequence[str]],
+    ) -> None:
+        self._secrets = secrets
         self._connection = connection
         self._session = session
         self._releasing: set[asyncio.Task[None]] = set()
@@ -68,7 +76,8 @@ class ClientTerminals:
             finally:
                 self._give_back(session, terminal)
         except RpcError as error:
-            raise WorkspaceError(f"the editor's terminal failed: {error.message}") from None
+            why = reason_of(error, self._secrets())
+            raise WorkspaceError(f"the editor's terminal failed: {why}") from None
         except (TimeoutError, ConnectionError):
             raise WorkspaceError("the editor's terminal does not answer") from None
 

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from acp_agent.errors import StoreDamagedError, StoreError
+from acp_agent.platform.open_files import limit_reached
 
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
@@ -47,9 +48,12 @@ def damaged(path: Path, why: str) -> StoreDamagedError:
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """What `error` means for the person whose journal is at `path`."""
     code = primary_code(error)
-    if is_damage(error):
+    limited = limit_reached(error)
+    if limited is not None:
+        why = limited
+    elif is_damage(error):
         return damaged(path, str(error))
-    if code in _BUSY:
+    elif code in _BUSY:
         why = f"another process kept it locked for {BUSY_SECONDS:.0f} seconds; try again"
     elif code == sqlite3.SQLITE_FULL:
         why = "the disk is full; free some space and try again"
@@ -66,12 +70,11 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
 
 def system_reason(error: OSError) -> str:
     """What the system says of a file or a folder of ours, and what helps."""
+    limited = limit_reached(error)
+    if limited is not None:
+        return limited
     why = error.strerror or type(error).__name__
     match error.errno:
-        case errno.EMFILE:
-            return f"{why}; close sessions, or raise the limit of open files (ulimit -n)"
-        case errno.ENFILE:
-            return f"{why}; close programs, or raise the system's limit of open files"
         case errno.ENOSPC | errno.EDQUOT:
             return f"{why}; free some space and try again"
         case errno.EROFS:

@@ -89,6 +89,12 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
 
 def _create_file(path: Path) -> None:
     """An empty file that only its owner can read, unless there is a file."""
+    if has_log(path, "-wal") and is_missing(path):
+        raise StoreDamagedError(
+            f"the journal {path} is missing or empty, but its log {path.name}-wal is still there; "
+            "run `acp-agent sessions repair`, which saves the log under another name and recovers "
+            "what is readable, or put the journal back"
+        )
     folder = path.parent
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +129,7 @@ def _examine(path: Path, version: int) -> None:
             if last:
                 raise
         except sqlite3.DatabaseError:
-            if _has_log(path, "-wal", "-journal"):
+            if has_log(path, "-wal", "-journal"):
                 return
             if last:
                 raise
@@ -141,13 +147,26 @@ def is_of_another_program(path: Path) -> bool:
     return sound and not found.empty and found.application_id != APPLICATION_ID
 
 
+def is_missing(path: Path) -> bool:
+    """Whether there is no journal, or only its name: ours is never empty once it has a log."""
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return True
+
+
+def has_traces(path: Path) -> bool:
+    """Whether files beside it tell that there was a journal once."""
+    return has_log(path, "-wal", ".newest", ".lost")
+
+
 def _is_blank(path: Path) -> bool:
     """Whether a file in which SQLite finds nothing may become a journal.
 
     SQLite takes a single byte for an empty file. And tables that are only in a log are another
     program's: ours has its marks in the file itself before it has a log.
     """
-    return path.stat().st_size != 1 and not _has_log(path, "-wal")
+    return path.stat().st_size != 1 and not has_log(path, "-wal")
 
 
 def _check_identity(found: Identity, path: Path, version: int) -> None:
@@ -168,7 +187,7 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
         raise damaged(path, "it has no version")
 
 
-def _has_log(path: Path, *suffixes: str) -> bool:
+def has_log(path: Path, *suffixes: str) -> bool:
     """Whether a file beside it holds what is not in the file itself."""
     for suffix in suffixes:
         try:
@@ -199,12 +218,26 @@ def _open_to_write(path: Path, migrations: tuple[Migration, ...]) -> sqlite3.Con
     return connection
 
 
+def checkpoint(connection: sqlite3.Connection) -> None:
+    """Move the log into the file; where another process reads or writes, as far as that can be.
+
+    Raises:
+        sqlite3.Error: the file cannot be written.
+    """
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    connection.execute("PRAGMA busy_timeout = 0")  # nobody waits for the log to become empty
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+
+
 def _open_to_read(path: Path, version: int) -> sqlite3.Connection:
     """Open without writing; where no log can be made beside the file, as an immutable one."""
     try:
         return _open_checked(path, "mode=ro", version)
     except sqlite3.Error:
-        if _has_log(path, "-wal", "-journal"):
+        if has_log(path, "-wal", "-journal"):
             raise  # what the log holds would be missing
     return _open_checked(path, "mode=ro&immutable=1", version)
 

@@ -34,20 +34,19 @@ class Record(NamedTuple):
 
 
 class Pages:
-    """The pages of a file, read as they are asked for.
+    """The pages of a file, read as they are asked for; of one that is missing, those of its log.
 
     Raises:
         OSError: the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
-        self._data = path.read_bytes()
-        self._size, reserved = _shape(self._data)
-        self._usable = self._size - reserved
-        self._log: dict[int, bytes] = {}
         log = path.with_name(path.name + "-wal")
-        if log.is_file():
-            self._log = _committed(log.read_bytes(), self._size)
+        logged = log.read_bytes() if log.is_file() else b""
+        self._data = path.read_bytes() if path.exists() or not logged else b""
+        self._size, reserved = _shape(self._data, logged)
+        self._usable = self._size - reserved
+        self._log = _committed(logged, self._size)
         self.count = max([-(-len(self._data) // self._size), *self._log])
 
     def records(self) -> Iterator[Record]:
@@ -104,10 +103,11 @@ class Pages:
         return b"".join(pieces)
 
 
-def _shape(data: bytes) -> tuple[int, int]:
+def _shape(data: bytes, log: bytes) -> tuple[int, int]:
     """The size of a page, and the bytes at its end that are not used."""
     if len(data) < 100 or not data.startswith(b"SQLite format 3\x00"):
-        return _USUAL_SIZE, 0
+        size = int.from_bytes(log[8:12])
+        return (size if not data and size in _SIZES else _USUAL_SIZE), 0
     size = int.from_bytes(data[16:18]) or 0
     size = 1 << 16 if size == 1 else size
     return (size, data[20]) if size in _SIZES and data[20] <= 32 else (_USUAL_SIZE, 0)

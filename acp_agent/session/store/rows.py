@@ -14,8 +14,8 @@ LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger one is a d
 LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; what is added must fit in behind it
 
 
-def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
-    """A new session with its first events.
+def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> int:
+    """Make a new session with its first events; return how many it has.
 
     Raises:
         SessionError: there is a session with this id.
@@ -28,6 +28,7 @@ def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
         behind = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
         key = _move(connection, key, behind[0] + 1)
         _insert(connection, key, 0, entry)
+    return len(entry.bodies)
 
 
 def fork(
@@ -36,8 +37,10 @@ def fork(
     source: SessionId,
     last: int,
     entry: Entry,
-) -> None:
-    """A new session: the events of `source` up to place `last`, as they are, then `entry`'s.
+) -> int:
+    """Make a new session: the events of `source` up to place `last`, then `entry`'s.
+
+    Returns how many it has.
 
     Raises:
         SessionNotFoundError: there is no such source.
@@ -52,6 +55,7 @@ def fork(
         (first, key << SEQ_BITS, first, first + last),
     )
     _insert(connection, key, last, entry)
+    return last + len(entry.bodies)
 
 
 def _new_session(
@@ -87,8 +91,8 @@ def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
     return free
 
 
-def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> None:
-    """Further events of a session.
+def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> int:
+    """Add further events to a session; return how many it has then.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -123,6 +127,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
             key,
         ),
     )
+    return last + len(entry.bodies)
 
 
 def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from acp_agent.errors import SessionError
 from acp_agent.events import AnyEvent, SessionStarted
 from acp_agent.ids import SessionId
-from acp_agent.session.store import rows
+from acp_agent.session.store import opening, rows
 from acp_agent.session.store.codec import repaired
 from acp_agent.session.store.entry import Entry
 from acp_agent.session.store.lease import Lease, sweep, take_lease
@@ -32,6 +32,7 @@ from acp_agent.session.store.worker import Chain, Worker
 
 if TYPE_CHECKING:
     from acp_agent.session.store.check import Checked
+    from acp_agent.session.store.newest import Lost
     from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
 T = TypeVar("T")
@@ -320,6 +321,24 @@ class Store:
         """
         return await self._worker.do(rows.check)
 
+    async def lost_writes(self) -> Sequence[Lost]:
+        """Return what was written once and is not there: the log, or a newer file, was lost.
+
+        Raises:
+            StoreError: the file could not be read.
+        """
+        from acp_agent.session.store.newest import lost_writes  # noqa: PLC0415 - rarely needed
+
+        return await self._worker.do(lambda db: lost_writes(self.path, db))
+
+    async def checkpoint(self) -> None:
+        """Move what is in the log into the file itself, as far as nobody has to wait for that.
+
+        Raises:
+            StoreError: the file could not be written.
+        """
+        await self._worker.do(opening.checkpoint)
+
     async def close(self) -> None:
         """Write what is still waiting, and close the file. Closing twice does nothing."""
         await self._worker.stop()
@@ -331,7 +350,9 @@ class Store:
     async def _write(self, session_id: SessionId, run: Callable[[Connection], T]) -> T:
         chain = self._chains.get(session_id)
         if chain is None:
-            chain = self._chains[session_id] = Chain(lambda ended: self._forget(session_id, ended))
+            chain = self._chains[session_id] = Chain(
+                session_id, lambda ended: self._forget(session_id, ended)
+            )
         return await self._worker.do(run, chain)
 
     def _forget(self, session_id: SessionId, chain: Chain) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from acp_agent.errors import StoreDamagedError, StoreError
 from acp_agent.session.store.failures import damaged, primary_code, store_error
+from acp_agent.session.store.newest import NewestWrite, keep_lost
 from acp_agent.session.store.opening import Database, open_database
 
 T = TypeVar("T")
@@ -34,9 +35,10 @@ class Chain:
     chain ends, and `ended` is called with it, when the failure was told or nothing is under way.
     """
 
-    __slots__ = ("broken", "ended", "pending")
+    __slots__ = ("broken", "ended", "pending", "session")
 
-    def __init__(self, ended: Callable[[Chain], None]) -> None:
+    def __init__(self, session: str, ended: Callable[[Chain], None]) -> None:
+        self.session = session
         self.ended = ended
         self.broken: Exception | None = None
         self.pending = 0
@@ -89,6 +91,7 @@ class Worker:
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
         self._database: Database | None = None  # the thread's alone
+        self._newest: NewestWrite | None = None  # likewise
         self._closed = False
         self._ended: asyncio.Future[None] = loop.create_future()
 
@@ -236,11 +239,26 @@ class Worker:
             ):
                 self._database.read_only = True
             raise
+        self._note(jobs)
+
+    def _note(self, jobs: list[AnyJob]) -> None:
+        """Note what was committed last; a number is how many events a session has by now."""
+        if self._newest is None:
+            self._newest = NewestWrite(self.path)
+        for job in jobs:
+            if job.chain is not None and job.result is True:  # deleted
+                self._newest.forget(job.chain.session)
+        for job in reversed(jobs):
+            if job.chain is not None and type(job.result) is int:
+                self._newest.note(job.chain.session, job.result)
+                break
 
     def _connection(self) -> sqlite3.Connection:
         """The open journal; opened again where that failed before."""
         if self._database is None:
             self._database = open_database(self.path)
+            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, StoreError):
+                keep_lost(self.path, self._database.connection)
         return self._database.connection
 
     def _disconnect(self) -> None:
@@ -248,6 +266,9 @@ class Worker:
         if database is not None:
             with contextlib.suppress(sqlite3.Error):  # what is committed the next start finds
                 database.connection.close()
+        if self._newest is not None:
+            self._newest.close()
+            self._newest = None
 
     def _told(self, error: Exception) -> Exception:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.platform.nofollow import open_last, opened_folder
+from acp_agent.platform.open_files import reason
 from acp_agent.workspace.checkpoints.contract import (
     EXECUTABLE,
     LINK,
@@ -92,7 +93,7 @@ class Restorer:
             why = self._change(change, data)
         except OSError as error:
             elsewhere = error.errno in (errno.ELOOP, errno.ENOTDIR)
-            why = _ELSEWHERE if elsewhere else (error.strerror or type(error).__name__).lower()
+            why = _ELSEWHERE if elsewhere else reason(error)
         if why is None:
             self.done.append(change)
         else:

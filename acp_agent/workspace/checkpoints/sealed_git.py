@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.open_files import reason
 from acp_agent.platform.programs import absolute_folders
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.git_environment import INERT, NO_FETCH, with_settings
@@ -140,7 +141,7 @@ class SealedGit:
                 file.seek(0)
                 return self.start(*arguments, work_tree=work_tree, index=index, stdin=file)
         except OSError as error:
-            raise WorkspaceError(f"git can be given nothing: {error.strerror or error}") from None
+            raise WorkspaceError(f"git can be given nothing: {reason(error)}") from None
 
     def start(
         self,
@@ -169,7 +170,7 @@ class SealedGit:
                 pass_fds=self._lock(),
             )
         except OSError as error:
-            raise WorkspaceError(f"git cannot be started: {error.strerror or error}") from None
+            raise WorkspaceError(f"git cannot be started: {reason(error)}") from None
 
 
 def _ended(process: subprocess.Popen[bytes], deadline: Deadline) -> tuple[bytes, bytes]:

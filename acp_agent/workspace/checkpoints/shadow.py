@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.nofollow import opened_folder
+from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import try_lock
 from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, OuterRules, Snapshot
 
@@ -158,8 +159,7 @@ class Shadow:
         failed = Path(os.fsdecode(name))
         is_ours = failed.is_relative_to(self.path) or not failed.is_relative_to(self.root)
         return WorkspaceError(
-            f"{self.path if is_ours else self.root}: {error.strerror or type(error).__name__}; "
-            "check the folder"
+            f"{self.path if is_ours else self.root}: {reason(error)}; check the folder"
         )
 
     def _make(self) -> None:

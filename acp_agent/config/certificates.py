@@ -1,0 +1,67 @@
+"""The certificates that HTTP clients trust, where the environment names them.
+
+SSL_CERT_FILE and, without it, SSL_CERT_DIR take the place of the system's. REQUESTS_CA_BUNDLE is of
+another library and has no meaning here.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+from acp_agent.errors import ConfigError
+from acp_agent.platform.open_files import reason
+
+FILE_VARIABLE = "SSL_CERT_FILE"
+FOLDER_VARIABLE = "SSL_CERT_DIR"
+
+
+def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return what is wrong with the certificates that a variable names; None where nothing is.
+
+    Reads the file: call it in a thread.
+    """
+    if path := environ.get(FILE_VARIABLE):
+        try:
+            ssl.create_default_context(cafile=path)
+        except ssl.SSLError:
+            return (
+                f"{FILE_VARIABLE} names {path}, which has no certificates in PEM form; "
+                "correct the variable or unset it"
+            )
+        except OSError as error:
+            return (
+                f"{FILE_VARIABLE} names {path}, which cannot be read ({reason(error)}); "
+                "correct the variable or unset it"
+            )
+        return None
+    folders = environ.get(FOLDER_VARIABLE, "")
+    if folders and not any(Path(folder).is_dir() for folder in folders.split(os.pathsep)):
+        return (
+            f"{FOLDER_VARIABLE} names {folders}, which is not a folder; "
+            "correct the variable or unset it"
+        )
+    return None
+
+
+def trust_for(url: str) -> ssl.SSLContext | bool:
+    """Return what an HTTP client for one address is to take as `verify`.
+
+    Over http:// no certificate is needed, so those that cannot be read are no obstacle there.
+
+    Raises:
+        ConfigError: a variable names certificates that cannot be used, for an https:// address.
+    """
+    problem = certificate_problem()
+    if problem is None:
+        return True
+    if url.lower().startswith("http://"):
+        return no_trust()
+    raise ConfigError(problem)
+
+
+def no_trust() -> ssl.SSLContext:
+    """Return a context that trusts no certificate at all."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,0 +1,87 @@
+"""The limit of open files: raised at start-up, and named wherever it is reached.
+
+Files, sockets, pipes and processes all take descriptors, and what fails without one often says
+something else: a name cannot be resolved, a database cannot be opened, a module is not found.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import socket
+import sqlite3
+
+ENOUGH = 65_536  # descriptors; programs that close all there may be take long with a million
+SCARCE = 256  # descriptors; a session with a model and an MCP server takes about 40
+
+# What hides the system's own error: the limit is named where no file can be opened at the moment.
+_VAGUE = (socket.gaierror, sqlite3.OperationalError, ImportError)
+
+
+def raise_limit() -> None:
+    """Raise this process's limit as far as the system lets it, up to `ENOUGH`."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = ENOUGH if hard == unlimited else min(hard, ENOUGH)
+    if soft == unlimited or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError):  # a system with another limit behind this one, such as macOS
+        return
+
+
+def limit() -> int | None:
+    """Return how many files this process may have open; None for as many as it likes."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def reason(error: OSError) -> str:
+    """Return why the system refused something, with what helps where files are too many."""
+    return limit_reached(error) or error.strerror or str(error) or type(error).__name__
+
+
+def limit_reached(error: BaseException) -> str | None:
+    """Return what to do where a limit of open files is behind an error; None where none is.
+
+    Args:
+        error: what was raised; its causes and the members of a group count as well.
+    """
+    vague = False
+    left: list[BaseException] = [error]
+    seen: set[int] = set()
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        advice = _advice(one.errno) if isinstance(one, OSError) else None
+        if advice is not None:
+            return advice
+        vague = vague or isinstance(one, _VAGUE)
+        left += [cause for cause in (one.__cause__, one.__context__) if cause is not None]
+        if isinstance(one, BaseExceptionGroup):
+            left += one.exceptions
+    return _advice(_refused_now()) if vague else None
+
+
+def _advice(number: int | None) -> str | None:
+    match number:
+        case errno.EMFILE:
+            remedy = "close sessions, or raise the limit of open files (ulimit -n)"
+        case errno.ENFILE:
+            remedy = "close programs, or raise the system's limit of open files"
+        case _:
+            return None
+    return f"{os.strerror(number)}; {remedy}"
+
+
+def _refused_now() -> int | None:
+    """The error with which the system refuses to open a file at the moment."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno
+    return None
