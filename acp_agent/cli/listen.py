@@ -95,6 +95,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listenin
         )
         if value is not None
     }
+    limits = Limits()._replace(**changed)
     listening = Listening(
         address=address,
         token=token,
@@ -103,7 +104,7 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listenin
         tls=tls,
         secure=tls is not None or options.behind_proxy,
         proxied=options.behind_proxy,
-        limits=Limits()._replace(**changed),
+        limits=limits._replace(sockets=max(limits.sockets, 2 * limits.connections)),
         path=_path(options.path),
         binary=options.binary,
     )
@@ -172,7 +173,7 @@ def _parser() -> Parser:
     add("--behind-proxy", action="store_true", help="a proxy in front does TLS")
     add("--allow-host", action="append", default=[], metavar="NAME", help="answer to this Host too")
     add("--allow-origin", action="append", default=[], metavar="ORIGIN", help="let its pages in")
-    add("--max-connections", type=number(1, _MOST), metavar="N", help="at the same time (64)")
+    add("--max-connections", type=number(1, _MOST), metavar="N", help="at the same time (256)")
     add("--max-sessions", type=number(1, _MOST), metavar="N", help="open in one connection (64)")
     add(
         "--max-message", type=number(1, _MOST), metavar="BYTES", help="size of a message (33554432)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
@@ -153,11 +154,14 @@ class Operations:
     async def list(
         self, cwd: str | None, cursor: str | None, archived: str | None = None
     ) -> SessionPage:
-        """The sessions that have a conversation; see `SessionManager.list`.
+        """The sessions that are in use; see `SessionManager.list`.
 
         Raises:
-            InvalidInputError: `archived` is none of the filters, or the cursor none of ours.
+            InvalidInputError: `archived` is none of the filters, the folder is not absolute, or
+                the cursor belongs to no such list.
         """
+        if cwd is not None and not Path(cwd).is_absolute():
+            raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
         wanted = archive_filter(archived)
         return await self._core.list(cwd, cursor, wanted)
 

@@ -153,10 +153,10 @@ class SessionManager:
     async def list(
         self, cwd: str | None, cursor: str | None, archived: ArchiveFilter = "exclude"
     ) -> SessionPage:
-        """Sessions with at least one turn, newest first, of one folder or of all.
+        """A page of the sessions, newest first, of one folder or of all; see `Store.list`.
 
         Raises:
-            InvalidInputError: the cursor is none of ours.
+            InvalidInputError: the cursor belongs to no such list.
         """
         return await self._services.store.list(
             cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=archived

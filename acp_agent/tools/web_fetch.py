@@ -62,6 +62,7 @@ class WebFetchTool(Tool[WebFetchParams]):
             usable = False
         if not usable:
             raise ToolError("url is not an http or https address: give it with http:// or https://")
+        await self.workspace.network.check(url)  # nobody is asked about what is refused in any case
         return Prepared(
             title=_title(url),
             run=functools.partial(self._run, url),

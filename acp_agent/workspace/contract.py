@@ -221,6 +221,14 @@ class Processes(Protocol):
 class Network(Protocol):
     """The public network, guarded against requests to private addresses."""
 
+    async def check(self, url: str) -> None:
+        """Refuse an address that `fetch` would refuse without looking its name up.
+
+        Raises:
+            WorkspaceError: not http(s), or a private or reserved address.
+        """
+        ...
+
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
         """Get a page.
 

@@ -49,15 +49,29 @@ class GuardedNetwork(Network):
             WorkspaceError: not http(s), a private or reserved address at any step, a kind of page
                 that is not text, or a failure.
         """
+        reader = await self._loaded()
+        if self._problem is not None and url.lower().startswith("https:"):
+            raise WorkspaceError(self._problem)
+        return await reader.fetch(url, limit=limit, timeout=timeout)
+
+    async def check(self, url: str) -> None:
+        """Refuse an address that `fetch` would refuse without looking its name up.
+
+        Nothing leaves this computer: a name server may belong to whoever chose the name.
+
+        Raises:
+            WorkspaceError: not http(s), or a private or reserved address.
+        """
+        (await self._loaded()).check(url)
+
+    async def _loaded(self) -> PageReader:
         if self._reader is None:
             # An HTTP client takes a tenth of a second to import, and most sessions fetch nothing.
             self._reader = await in_daemon_thread(self._load)
-        if self._problem is not None and url.lower().startswith("https:"):
-            raise WorkspaceError(self._problem)
-        return await self._reader.fetch(url, limit=limit, timeout=timeout)
+        return self._reader
 
     def _load(self) -> PageReader:
-        import httpx2  # noqa: PLC0415 - loaded late, as said in `fetch`
+        import httpx2  # noqa: PLC0415 - loaded late, as said in `_loaded`
 
         from acp_agent.workspace.page_reader import PageReader  # noqa: PLC0415 - likewise
 

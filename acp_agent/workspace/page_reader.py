@@ -22,6 +22,7 @@ from collections.abc import Collection, Sequence
 
 import httpx2
 
+from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.addresses import check_public, literal_address
@@ -53,6 +54,14 @@ class PageReader:
         self._resolve = resolve
         self._allow = frozenset(allow)
         self._tls = tls
+
+    def check(self, url: str) -> None:
+        """Refuse an address without looking its name up, as `GuardedNetwork.check` says."""
+        address = check_url(url)
+        host = address.raw_host.decode("ascii")
+        literal = "127.0.0.1" if is_loopback(host) else literal_address(host)
+        if literal is not None:
+            self._check_public(host, str(literal), _port(address))
 
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
         """Get a page, as `GuardedNetwork.fetch` says."""
@@ -89,8 +98,7 @@ class PageReader:
 
     async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL) -> httpx2.Response:
         """Ask the first of the host's checked addresses that takes the connection."""
-        port = url.port or (443 if url.scheme == "https" else 80)
-        addresses = await self._addresses(url.raw_host.decode("ascii"), port)
+        addresses = await self._addresses(url.raw_host.decode("ascii"), _port(url))
         refused: httpx2.HTTPError | None = None
         for address in addresses[:_MAX_ADDRESSES]:
             request = client.build_request(
@@ -116,9 +124,16 @@ class PageReader:
             reason = limit_reached(error) or error.strerror or "no name server answers"
             raise WorkspaceError(f"the name {host} cannot be resolved: {reason}") from None
         for address in found:
-            if (address, port) not in self._allow:
-                check_public(host, address)
+            self._check_public(host, address, port)
         return found
+
+    def _check_public(self, host: str, address: str, port: int) -> None:
+        if (address, port) not in self._allow:
+            check_public(host, address)
+
+
+def _port(url: httpx2.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
 
 
 def check_url(url: str) -> httpx2.URL:

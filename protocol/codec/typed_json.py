@@ -11,6 +11,9 @@ from protocol.codec.open_union import decode_hook, encode_hook
 
 T = TypeVar("T")
 
+_BACKSLASH = ord("\\")
+_HIGH, _LOW = 0xD800, 0xDC00  # the first of each half of a pair (Unicode, section 3.8)
+
 _encoder = msgspec.json.Encoder(enc_hook=encode_hook)
 _encode = _encoder.encode
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}  # made at first use; they never change
@@ -87,26 +90,43 @@ def replace_surrogates(line: bytes) -> bytes:
     msgspec refuses such strings; JSON allows them (RFC 8259, section 8.2) and clients send them
     when they cut a string between the two halves of a character.
 
+    Nothing else changes, so numbers and escapes stay as they were written.
+
     Raises:
-        MalformedJsonError: `line` is no JSON for another reason.
+        MalformedJsonError: there is none in it.
     """
-    if b"\\ud" not in line and b"\\uD" not in line:
-        raise MalformedJsonError("no surrogate in it")
-    import json  # noqa: PLC0415 - rarely needed, and not at start
+    folded = line.replace(b"\\uD", b"\\ud")
+    pieces: list[bytes] = []
+    kept = 0
+    at = folded.find(b"\\ud")
+    while at >= 0:
+        code = _surrogate(folded, at)
+        if code is None:
+            length = 2
+        elif code < _LOW and (_surrogate(folded, at + 6) or 0) >= _LOW:
+            length = 12
+        else:
+            length = 6
+            pieces += line[kept:at], b"\\ufffd"
+            kept = at + length
+        at = folded.find(b"\\ud", at + length)
+    if not pieces:
+        raise MalformedJsonError("no lone surrogate in it")
+    return b"".join((*pieces, line[kept:]))
 
+
+def _surrogate(line: bytes, at: int) -> int | None:
+    """The surrogate whose escape is at a place of `line`; None where there is none."""
+    start = at
+    while start > 0 and line[start - 1] == _BACKSLASH:
+        start -= 1
+    if (at - start) % 2 or not line.startswith(b"\\ud", at):
+        return None  # the backslash is escaped itself
     try:
-        value = json.loads(line.decode(), parse_constant=_refuse_constant)
-        return _without_surrogates(json.dumps(value, ensure_ascii=False)).encode()
-    except RecursionError:
-        raise MalformedJsonError("nested too deeply") from None
-    except UnicodeDecodeError as error:
-        raise MalformedJsonError(reason_of(error)) from None
-    except ValueError as error:
-        raise MalformedJsonError(str(error)) from None
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+        code = int(line[at + 2 : at + 6], 16)
+    except ValueError:
+        return None
+    return code if code >= _HIGH else None
 
 
 def _encode_surrogates(value: object) -> bytes:

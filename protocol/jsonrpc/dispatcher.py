@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
@@ -26,6 +27,13 @@ from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Oversize
 
 P = TypeVar("P")
+
+
+class _Cancellation(Struct):
+    request_id: Raw = msgspec.field(name="requestId")
+
+
+_cancellations = msgspec.json.Decoder(_Cancellation)
 
 Admit = Callable[[str, Raw], None]  # see `Connection`
 
@@ -72,10 +80,14 @@ class Dispatcher:
             log("a message could not be handled", error)
 
     def refuse(self, message: Oversize) -> None:
-        """Answer a message that was too long to be read."""
+        """Answer a message that was too long to be read, or fail the request that it answers."""
+        raw_id = messages.usable_id(message.raw_id)
         reason = f"a message is longer than the limit of {message.limit} bytes"
+        if message.is_response:
+            self._requests.fail(messages.id_value(raw_id), f"its answer cannot be read: {reason}")
+            return
         refusal = RpcError(INVALID_REQUEST, f"invalid request: {reason}")
-        self._outbox.send(messages.failure(messages.NULL_ID, refusal))
+        self._outbox.send(messages.failure(raw_id, refusal))
 
     def _on_message(self, message: messages.Message, line: bytes, answer: Answer) -> None:
         if isinstance(message, messages.Request):
@@ -133,12 +145,12 @@ class Dispatcher:
     def _receive_mended(self, line: bytes, error: Exception, answer: Answer) -> None:
         """Try a message again whose parameters msgspec refused for a lone surrogate."""
         try:
-            mended = messages.replaced_surrogates(line)
+            message, mended = messages.parse_mended(line)
         except typed_json.MalformedJsonError:
             invalid = messages.parse_error(error)
             answer(messages.failure(invalid.raw_id, invalid.error), None)
         else:
-            self._on_message(messages.parse(mended), mended, answer)
+            self._on_message(message, mended, answer)
 
     def _on_notification(self, message: messages.Notification, line: bytes, answer: Answer) -> None:
         if message.method == CANCEL_REQUEST:
@@ -174,13 +186,11 @@ class Dispatcher:
 
     def _cancel(self, params: Raw) -> None:
         try:
-            value = typed_json.decode_any(params)
-        except typed_json.MalformedJsonError:
+            key = messages.id_value(bytes(_cancellations.decode(params).request_id))
+        except ValueError:  # of which msgspec's are
             return
-        key = value.get("requestId") if isinstance(value, dict) else None
-        if not isinstance(key, int | str) or isinstance(key, bool):
-            return
-        self._calls.cancel(key)
+        if key is not None:
+            self._calls.cancel(key)
 
 
 def _decode(params: Raw, method: Method[P, Any]) -> P:

@@ -19,7 +19,10 @@ from protocol.jsonrpc.log import log
 RequestId = int | str | None
 
 NULL_ID: Final = b"null"
-_LONGEST_ID = 1024  # bytes; nobody's id is longer, and Python parses huge integers slowly
+_LONGEST_NUMBER = 1024  # bytes of a number that is parsed: huge ones take Python long
+_EXACT = 1 << 53  # below it every whole number is one float
+_NUMBERS: Final = frozenset(b"-0123456789")
+_REPLACED: Final = b"\\ufffd"  # in place of a lone surrogate
 _NO_PARAMS: Final = Raw(b"{}")
 
 
@@ -32,7 +35,7 @@ class Error(Struct, frozen=True, omit_defaults=True):
 
 
 class Request(Struct, frozen=True):
-    """A request that came in: `raw_id` is its id's JSON, `id` the value of it."""
+    """A request that came in: `raw_id` is its id's JSON, `id` the value that it is known by."""
 
     raw_id: bytes
     id: RequestId
@@ -71,10 +74,6 @@ class Batch(Struct, frozen=True):
 Message = Request | Notification | Response | InvalidMessage | Batch
 
 
-class _IdOnly(Struct):
-    id: Raw = Raw(NULL_ID)
-
-
 class _Envelope(Struct):
     jsonrpc: object = None
     id: Raw | UnsetType = UNSET
@@ -96,18 +95,7 @@ class _OutRequest(Struct, tag_field="jsonrpc", tag="2.0"):
     params: object
 
 
-class _OutResult(Struct, tag_field="jsonrpc", tag="2.0"):
-    id: Raw
-    result: object
-
-
-class _OutError(Struct, tag_field="jsonrpc", tag="2.0"):
-    id: Raw
-    error: Error
-
-
 _envelopes = msgspec.json.Decoder(_Envelope)
-_ids = msgspec.json.Decoder(_IdOnly)
 _raws = msgspec.json.Decoder(Raw)
 
 
@@ -129,7 +117,7 @@ def parse(line: bytes) -> Message:
     if envelope.id is not UNSET:
         raw_id = bytes(envelope.id)
         try:
-            key = _id_of(raw_id)
+            key = id_value(raw_id)
         except ValueError as error:
             # A response with such an id was never asked for, and is not answered either.
             if envelope.method is UNSET and _answers(envelope):
@@ -156,21 +144,34 @@ def _answers(envelope: _Envelope) -> bool:
     return envelope.result is not UNSET or envelope.error is not UNSET
 
 
-def _id_of(raw_id: bytes) -> RequestId:
-    if len(raw_id) > _LONGEST_ID:
-        raise ValueError(f"id must not be longer than {_LONGEST_ID} bytes")
+def id_value(raw_id: bytes) -> RequestId:
+    """The value of an id's JSON; ids that are equal have the same one.
+
+    Raises:
+        ValueError: it is no string, number or null.
+    """
+    if raw_id.isdigit() and len(raw_id) <= _LONGEST_NUMBER:
+        return int(raw_id)
     first = raw_id[:1]
     if first == b'"':
         try:
             return msgspec.json.decode(raw_id, type=str)
-        except UnicodeDecodeError:
-            raise ValueError("id must be valid UTF-8") from None
+        except (msgspec.DecodeError, UnicodeDecodeError):  # a lone surrogate
+            import json  # noqa: PLC0415 - rarely needed
+
+            return str(json.loads(raw_id))
     if raw_id == NULL_ID:
         return None
-    try:
-        return int(raw_id)
-    except ValueError:
-        raise ValueError("id must be a string, an integer or null") from None
+    if not _NUMBERS.issuperset(first):
+        raise ValueError("id must be a string, a number or null")
+    if len(raw_id) <= _LONGEST_NUMBER:
+        try:
+            return int(raw_id)
+        except ValueError:
+            value = float(raw_id)
+        if value.is_integer() and abs(value) < _EXACT:
+            return int(value)
+    return f"\0{raw_id.decode()}"  # which no client names a request
 
 
 def _invalid(reason: str, raw_id: bytes = NULL_ID, code: int = INVALID_REQUEST) -> InvalidMessage:
@@ -193,32 +194,50 @@ def _misshapen(line: bytes) -> Message:
         return Batch(line)
     if first != b"{":
         return NOT_AN_OBJECT
-    raw_id = bytes(_ids.decode(line).id)
+    return _invalid("method must be a string", _id_in(line))
+
+
+def _id_in(line: bytes) -> bytes:
+    """The JSON of the id in an object's line; null where it has none that could be answered."""
+    from protocol.codec.outline import Outline  # noqa: PLC0415 - rarely needed
+
+    outline = Outline(("id",), longest=len(line))
+    outline.feed(line)
+    return usable_id(outline.members.get("id", NULL_ID))
+
+
+def usable_id(raw_id: bytes) -> bytes:
+    """An id's JSON as it can be answered: null in place of what is no id."""
     try:
-        _id_of(raw_id)
+        id_value(raw_id)
     except ValueError:
-        raw_id = NULL_ID
-    return _invalid("method must be a string", raw_id)
+        return NULL_ID
+    return raw_id
 
 
 def _reparse(line: bytes, error: Exception) -> Message:
-    """Parse again without lone surrogates, which JSON allows and msgspec does not."""
     try:
-        return parse(replaced_surrogates(line))
+        return parse_mended(line)[0]
     except typed_json.MalformedJsonError:
         return parse_error(error)
 
 
-def replaced_surrogates(line: bytes) -> bytes:
-    """`line` without lone surrogates.
+def parse_mended(line: bytes) -> tuple[Message, bytes]:
+    """Parse a line without its lone surrogates, which JSON allows and msgspec does not.
+
+    The id alone stays as it came. Also gives the line that was parsed.
 
     Raises:
-        MalformedJsonError: they are not what is wrong with the line.
+        MalformedJsonError: there are none in it.
     """
-    replaced = typed_json.replace_surrogates(line)
-    if replaced == line:
-        raise typed_json.MalformedJsonError("nothing to replace")
-    return replaced
+    mended = typed_json.replace_surrogates(line)
+    message = parse(mended)
+    if isinstance(message, Request) and _REPLACED in message.raw_id:
+        raw_id = _id_in(line)
+        message = Request(raw_id, id_value(raw_id), message.method, message.params)
+    elif isinstance(message, InvalidMessage) and _REPLACED in message.raw_id:
+        message = InvalidMessage(message.error, _id_in(line))
+    return message, mended
 
 
 def parse_error(error: Exception) -> InvalidMessage:
@@ -238,14 +257,20 @@ def request(request_id: int, method: str, params: object) -> bytes:
 
 def result(raw_id: bytes, value: object) -> bytes:
     """The line of a response that brings a result, with its line end."""
-    return typed_json.encode(_OutResult(Raw(raw_id), value)) + b"\n"
+    return _response(raw_id, b"result", value)
 
 
 def failure(raw_id: bytes, error: RpcError) -> bytes:
     """The line of a response that brings an error, with its line end."""
     content = Error(error.code, error.message, error.data)
     try:
-        return typed_json.encode(_OutError(Raw(raw_id), content)) + b"\n"
+        return _response(raw_id, b"error", content)
     except Exception as second:  # noqa: BLE001 - data without a JSON form must not cost the answer
         log("the data of an error could not be encoded", second)
-        return typed_json.encode(_OutError(Raw(raw_id), Error(error.code, error.message))) + b"\n"
+        return _response(raw_id, b"error", Error(error.code, error.message))
+
+
+def _response(raw_id: bytes, member: bytes, value: object) -> bytes:
+    # The id's bytes go out as they came in: whatever encodes them again may change them.
+    encoded = typed_json.encode(value)
+    return b'{"jsonrpc":"2.0","id":%b,"%b":%b}\n' % (raw_id, member, encoded)

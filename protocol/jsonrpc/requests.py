@@ -79,6 +79,14 @@ class Requests:
         except RpcError as error:
             future.set_exception(error)
 
+    def fail(self, answered: messages.RequestId, reason: str) -> None:
+        """Fail the request whose answer came and cannot be read."""
+        own_id = _own_id(answered)
+        self._late.pop(own_id, None)
+        future, method = self._waiting.get(own_id, (None, None))
+        if future is not None and method is not None and not future.done():
+            future.set_exception(InvalidResultError(method.name, reason))
+
     def _answer_late(self, own_id: int, response: messages.Response) -> None:
         late, method = self._late.pop(own_id, (None, None))
         if late is None or method is None or response.error is not None:
@@ -102,7 +110,7 @@ def _own_id(key: messages.RequestId) -> int:
     """The number that we gave out; some clients send it back as a string."""
     if isinstance(key, str):
         return int(key) if key.isascii() and key.isdecimal() and len(key) < 19 else 0
-    return key or 0
+    return key if isinstance(key, int) else 0
 
 
 def _gone(method: Method[Any, Any]) -> ConnectionError:

@@ -3,17 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
+if TYPE_CHECKING:
+    from protocol.codec.outline import Outline
+
 LIMIT: Final = 32 * 1024 * 1024  # bytes a message may have by default
+_LONG: Final = 256 * 1024  # bytes from which the members of a message are looked for
 
 
 class Oversize(Struct, frozen=True):
-    """In place of a message that was longer than `limit` bytes and was thrown away."""
+    """In place of a message that was longer than `limit` bytes and was thrown away.
+
+    `raw_id` is its id's JSON, null where it has none or a long one; `is_response` says that it
+    answers a request of this side.
+    """
 
     limit: int
+    raw_id: bytes = b"null"
+    is_response: bool = False
+
+
+class BoundedText:
+    """Puts one message after the other together, from pieces of any size.
+
+    A message of more than `limit` bytes is not kept: of it an `Oversize` is left.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._text: bytes | bytearray = b""
+        self._size = 0
+        self._outline: Outline | None = None  # of a long message
+
+    def add(self, part: bytes) -> None:
+        """Take a further piece of the message."""
+        self._size += len(part)
+        if self._outline is None and self._size > min(_LONG, self._limit):
+            # Piece by piece from here on: a look at all of it at the limit would take long.
+            self._outline = _new_outline()
+            self._outline.feed(bytes(self._text))
+        if self._outline is not None:
+            self._outline.feed(part)
+        if self._size > self._limit:
+            self._text = b""
+        elif not self._text:
+            self._text = part
+        else:
+            if isinstance(self._text, bytes):
+                self._text = bytearray(self._text)
+            self._text += part
+
+    def take(self) -> bytes | Oversize:
+        """End the message."""
+        text, self._text = self._text, b""
+        outline, self._outline = self._outline, None
+        size, self._size = self._size, 0
+        if size <= self._limit:
+            return bytes(text)
+        members = {} if outline is None else outline.members
+        return Oversize(
+            self._limit,
+            members.get("id", b"null"),
+            "method" not in members and ("result" in members or "error" in members),
+        )
+
+
+def _new_outline() -> Outline:
+    from protocol.codec.outline import Outline  # noqa: PLC0415 - few messages are long
+
+    return Outline(("id", "method", "result", "error"))
 
 
 class Transport(Protocol):

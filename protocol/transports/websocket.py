@@ -17,7 +17,7 @@ from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, ProtocolError
 
-from protocol.transports.base import LIMIT, Oversize
+from protocol.transports.base import LIMIT, BoundedText, Oversize
 from protocol.transports.buffered import BufferedWriter
 
 GOING_AWAY: Final = int(CloseReason.GOING_AWAY)
@@ -55,7 +55,6 @@ class WebSocketTransport(asyncio.Protocol):
     ) -> None:
         self.on_idle: Callable[[], None] | None = None
         self.on_over: Callable[[], None] | None = None
-        self._limit = limit
         self._ping = ping
         self._kept = (TextMessage, BytesMessage) if binary else TextMessage
         self._on_end = on_end
@@ -64,8 +63,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._messages: deque[bytes | Oversize] = deque()
         self._unread = 0  # bytes in `_messages`
         self._paused = False  # whether reading is
-        self._message = bytearray()  # what came of one; it may come in any number of pieces
-        self._size = 0  # bytes of it, thrown away or not
+        self._message = BoundedText(limit)  # one may come in any number of pieces
         self._ended = False  # nothing more is read
         self._parted = False  # a close frame went out or came in
         self._ping_due: bytes | None = None  # a ping that waits to be answered
@@ -216,19 +214,9 @@ class WebSocketTransport(asyncio.Protocol):
         if self._ended:
             return
         part = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
-        self._size += len(part)
-        if self._size <= self._limit:
-            self._message += part
-        else:
-            self._message.clear()
-        if not event.message_finished:
-            return
-        message: bytes | Oversize = Oversize(self._limit)
-        if self._size <= self._limit:
-            message = bytes(self._message)
-        self._message.clear()
-        self._size = 0
-        self._arrived(message)
+        self._message.add(part)
+        if event.message_finished:
+            self._arrived(self._message.take())
 
     def _arrived(self, message: bytes | Oversize) -> None:
         self._messages.append(message)

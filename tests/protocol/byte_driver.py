@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.protocol.byte_fuzz import ByteFuzz
-from tests.protocol.byte_reference import Expected, Reference
+from tests.protocol.byte_reference import Expected, Reference, whole_number
 from tests.protocol.byte_unclear import UnclearLines
 
 WAIT = 20.0  # seconds that any single answer may take
@@ -182,7 +182,7 @@ class FuzzedProcess:
                 raise MismatchError(f"the process ended with status {self.process.wait(WAIT)}")
             *self._lines, self._buffer = (self._buffer + piece).split(b"\n")
         line = self._lines.pop(0)
-        message = json.loads(line.decode())
+        message = json.loads(line.decode(), parse_int=whole_number)
         for one in message if isinstance(message, list) else [message]:
             if one.get("jsonrpc") != "2.0":
                 raise MismatchError(f"no message: {line[:500]!r}")

@@ -35,13 +35,17 @@ class PeerProcess:
 
     async def receive(self) -> dict[str, Any]:
         """The next line, which has to be a message."""
+        message: dict[str, Any] = json.loads(await self.receive_line())
+        assert message["jsonrpc"] == "2.0"
+        return message
+
+    async def receive_line(self) -> bytes:
+        """The next line as it was written."""
         assert self.process.stdout is not None
         line = await asyncio.wait_for(self.process.stdout.readline(), LIMIT)
         assert line.endswith(b"\n"), f"the peer ended; it wrote {line!r}"
         self.lines.append(line)
-        message: dict[str, Any] = json.loads(line)
-        assert message["jsonrpc"] == "2.0"
-        return message
+        return line
 
     async def stderr_line(self) -> str:
         """The next line of the log."""

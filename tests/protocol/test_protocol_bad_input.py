@@ -100,10 +100,8 @@ async def test_a_line_that_is_no_json_is_answered_once_and_the_connection_goes_o
         (b'{"jsonrpc":"2.0","id":6,"method":7}\n', 6),
         (b'{"jsonrpc":"1.0","id":7,"method":"session/prompt"}\n', 7),
         (b'{"id":8,"method":"session/prompt"}\n', 8),
-        (b'{"jsonrpc":"2.0","id":1.5,"method":"session/prompt"}\n', None),
         (b'{"jsonrpc":"2.0","id":true,"method":"session/prompt"}\n', None),
         (b'{"jsonrpc":"2.0","id":{},"method":"session/prompt"}\n', None),
-        (b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"session/prompt"}\n', None),
     ],
 )
 async def test_json_that_is_no_request_is_an_invalid_request(
@@ -128,9 +126,63 @@ async def test_a_line_over_the_limit_is_reported_and_the_next_one_is_read() -> N
         await peer.initialize()
         await peer.send(prompt("say " + "x" * 100_000), prompt("say after", 2))
         answer = await peer.receive()
-        assert (answer["error"]["code"], answer["id"]) == (-32600, None)
+        assert (answer["error"]["code"], answer["id"]) == (-32600, 1)
         assert "a message is longer than the limit of 100000 bytes" in answer["error"]["message"]
         assert text_of(await peer.receive()) == "after"
+
+
+@pytest.mark.covers("T2")
+@pytest.mark.parametrize(
+    "raw_id",
+    [
+        b"1", b"0", b"-0", b"-7", b"1.0", b"1e2", b"1E+2", b"1.5", b"-0.0", b"1e400", b"5e-324",
+        b"123456789012345678901234567890", b"9" * 5000, b"0." + b"1" * 2000, b'""', b'"x"',
+        b'"\\u0041"', b'"\\ud83d\\ude00"', b'"\\ud800"', b'"a\\udfffb\\\\"', b'"\\\\ud800"',
+        '"é 😀 \u2028"'.encode(), b'"' + b"x" * 5000 + b'"', b'"\\u0000"', b'"\\/"', b"null",
+    ],
+    ids=lambda raw: repr(raw[:24]),
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b'"method":"session/prompt","params":{"sessionId":"s","prompt":[]}',
+        b'"method":"nowhere/known"',
+        b'"method":"nowhere/known","params":{"text":"\\ud800"}',
+        b'"method":7',
+    ],
+)
+async def test_an_id_comes_back_as_it_was_written(
+    peer: PeerProcess, raw_id: bytes, rest: bytes
+) -> None:
+    await peer.send(b'{"jsonrpc":"2.0","id":%b,%b}\n' % (raw_id, rest))
+    line = await peer.receive_line()
+    assert line.startswith(b'{"jsonrpc":"2.0","id":%b,' % raw_id)
+
+
+@pytest.mark.covers("T2", "T3")
+async def test_a_request_over_the_limit_is_refused_by_its_id() -> None:
+    async with running_peer("--limit=100000") as peer:
+        await peer.initialize()
+        text = b"x" * 400_000
+        for line in (
+            b'{"jsonrpc":"2.0","id":"mine","method":"m","params":{"text":"%b"}}\n' % text,
+            b'{"jsonrpc":"2.0","method":"m","params":{"text":"%b"},"id":"mine"}\n' % text,
+        ):
+            answer = await peer.ask(line)
+            assert (answer["error"]["code"], answer["id"]) == (-32600, "mine")
+        await assert_alive(peer)
+
+
+@pytest.mark.covers("T3", "T7")
+async def test_an_answer_over_the_limit_fails_the_request_that_waits_for_it() -> None:
+    async with running_peer("--limit=100000") as peer:
+        await peer.initialize()
+        asked = await peer.ask(prompt("ask 30"))
+        answer = {"outcome": {"outcome": "selected", "optionId": "x" * 200_000}}
+        await peer.send({"jsonrpc": "2.0", "id": asked["id"], "result": answer})
+        failed = text_of(await peer.receive())
+        assert failed.startswith("InvalidResultError")
+        assert "longer than the limit of 100000 bytes" in failed
 
 
 @pytest.mark.covers("T3")

@@ -63,7 +63,7 @@ def bodies(path: Path) -> dict[str, dict[int, bytes]]:
     for rowid, values in Pages(path).records():
         if rowid is None:
             continue
-        if len(values) in {9, 10} and values[0] is None and isinstance(values[1], bytes):
+        if len(values) in range(9, 12) and values[0] is None and isinstance(values[1], bytes):
             names[rowid] = values[1].decode("utf-8", "replace")
         elif len(values) == 3 and isinstance(values[2], bytes):
             key, seq = rowid >> SEQ_BITS, rowid & ((1 << SEQ_BITS) - 1)

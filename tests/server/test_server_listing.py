@@ -69,6 +69,32 @@ async def test_pages_follow_each_other_without_a_gap_or_a_double(
 
 
 @pytest.mark.covers("S5", "T4")
+async def test_a_relative_folder_is_refused_by_name(agent: StartAgent) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    for cwd in ("project", "./project", "", "~/project"):
+        with pytest.raises(AnswerError) as caught:
+            await running.request("session/list", {"cwd": cwd})
+        assert caught.value.code == -32602
+        assert caught.value.message.startswith("cwd:"), caught.value.message
+
+
+@pytest.mark.covers("S5")
+async def test_a_session_is_listed_once_an_option_of_it_was_set(
+    agent: StartAgent, workspace_repo: Path
+) -> None:
+    running = await agent(*DEMO)
+    await running.initialize()
+    session = await running.new_session(workspace_repo)
+    await running.new_session(workspace_repo)
+    await running.request(
+        "session/set_config_option", {"sessionId": session, "configId": "mode", "value": "plan"}
+    )
+    listed = (await running.request("session/list", {}))["sessions"]
+    assert [one["sessionId"] for one in listed] == [session]
+
+
+@pytest.mark.covers("S5", "T4")
 async def test_a_cursor_that_is_none_of_ours_is_refused_by_name(agent: StartAgent) -> None:
     running = await agent(*DEMO)
     await running.initialize()

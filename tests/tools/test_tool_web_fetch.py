@@ -36,14 +36,18 @@ def address(site: Server) -> str:
 @pytest.fixture
 def tool(site: Server, tmp_path: Path) -> WebFetchTool:
     names = Names(site_test=["127.0.0.1"])
-    workspace = Workspace(
-        cwd=tmp_path,
-        files=WorkspaceFiles(tmp_path),
-        processes=LocalProcesses(tmp_path, environ=os.environ),
-        network=GuardedNetwork(resolve=names, allow=[("127.0.0.1", site.port)]),
-        outputs=tmp_path,
+    network = GuardedNetwork(resolve=names, allow=[("127.0.0.1", site.port)])
+    return WebFetchTool(workspace_of(tmp_path, network))
+
+
+def workspace_of(folder: Path, network: GuardedNetwork) -> Workspace:
+    return Workspace(
+        cwd=folder,
+        files=WorkspaceFiles(folder),
+        processes=LocalProcesses(folder, environ=os.environ),
+        network=network,
+        outputs=folder,
     )
-    return WebFetchTool(workspace)
 
 
 async def fetch(tool: WebFetchTool, url: str) -> Outcome:
@@ -121,6 +125,29 @@ async def test_a_redirect_to_another_host_is_told_and_needs_a_call_of_its_own(
 async def test_a_private_address_is_refused_in_words_for_the_model(tool: WebFetchTool) -> None:
     with pytest.raises(WorkspaceError, match="only the public network is reached"):
         await fetch(tool, "http://169.254.169.254/latest/meta-data/")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "127.1", "[::1]", "[::ffff:10.0.0.1]", "10.0.0.1", "192.168.1.1:8080",
+        "169.254.169.254", "0.0.0.0", "localhost", "LOCALHOST.:3000", "api.localhost",
+    ],
+)  # fmt: skip
+async def test_an_address_that_is_not_public_is_refused_before_anybody_is_asked(
+    tool: WebFetchTool, host: str
+) -> None:
+    with pytest.raises(WorkspaceError, match=r"only the public network|unusual form"):
+        await tool.prepare(WebFetchParams(url=f"http://{host}/secret"))
+
+
+async def test_no_name_is_looked_up_before_the_user_was_asked(site: Server, tmp_path: Path) -> None:
+    names = Names(site_test=["10.1.2.3"])
+    tool = WebFetchTool(workspace_of(tmp_path, GuardedNetwork(resolve=names)))
+    prepared = await tool.prepare(WebFetchParams(url=address(site)))
+    assert names.asked == []
+    with pytest.raises(WorkspaceError, match=r"site\.test \(10\.1\.2\.3\) is a private"):
+        await prepared.run(NO_PROGRESS)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,17 @@ class MakeLink(Protocol):
 
 
 class FullError(Exception):
-    """There are as many connections as there may be."""
+    """There are as many connections as there may be.
+
+    Args:
+        most: how many that is.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"there are {most} connections, as many as there may be; end one, or start the agent "
+            "with a higher --max-connections"
+        )
 
 
 class RemoteConnection:
@@ -147,7 +157,8 @@ class Connections:
         ]
         since, oldest = min(alone, key=lambda pair: pair[0], default=(now, None))
         if oldest is None or now - since < _SPARED:
-            raise FullError
+            _log.warning("refused a client: --max-connections %d is reached", len(self._all))
+            raise FullError(self._limits.connections)
         self.end(oldest)
 
     def _begin(

@@ -92,7 +92,7 @@ class Endpoint:
 
     def too_large(self) -> Reply:
         """The refusal of a body that is too long."""
-        return refusal(413, f"a message may have {self.limits.message} bytes")
+        return _too_large(self.limits.message)
 
     def upgrade(
         self, request: Request, on_end: Callable[[], None]
@@ -101,8 +101,8 @@ class Endpoint:
         try:
             local = self._guard.is_local(request)
             connection = self._connections.over_websocket(on_end, local=local)
-        except FullError:
-            return refusal(503, "there are too many connections", _BUSY)
+        except FullError as error:
+            return refusal(503, str(error), _BUSY)
         headers: Headers = ((CONNECTION_ID, connection.id), self._cookie)
         if SUBPROTOCOL in subprotocols(request):
             headers = (*headers, ("sec-websocket-protocol", SUBPROTOCOL))
@@ -115,8 +115,8 @@ class Endpoint:
             reply = await self._answer(request, body, open_)
         except BadRequestError as error:
             reply = refusal(400, str(error))
-        except FullError:
-            reply = refusal(503, "there are too many connections", _BUSY)
+        except FullError as error:
+            reply = refusal(503, str(error), _BUSY)
         except Exception:  # noqa: BLE001 - one request's fault must not cost the others
             _log.exception("a request broke")
             reply = refusal(500, "the agent broke by a fault of its own; its log says how")
@@ -158,7 +158,11 @@ class Endpoint:
         session = request.header(SESSION_ID)
         if session is not None and not transport.has_mailbox(session):
             if transport.mailbox_count >= self.limits.sessions:
-                return refusal(429, "this connection has too many streams")
+                return refusal(
+                    429,
+                    f"this connection has streams of {self.limits.sessions} sessions, as many as "
+                    "it may; end one, or start the agent with a higher --max-sessions",
+                )
             if not (transport.knows(session) or await self._knows_session(session)):
                 return refusal(404, f"there is no session with this {SESSION_ID}")
         if transport.gone:
@@ -210,5 +214,11 @@ def _unfit(request: Request, limit: int) -> Reply | None:
         return refusal(415, "the body of a POST is application/json")
     length = request.header("content-length") or "0"
     if not length.isdigit() or int(length) > limit:
-        return refusal(413, f"a message may have {limit} bytes")
+        return _too_large(limit)
     return None
+
+
+def _too_large(limit: int) -> Reply:
+    return refusal(
+        413, f"a message may have {limit} bytes; start the agent with a higher --max-message"
+    )

@@ -25,9 +25,9 @@ class Limits(NamedTuple):
     """
 
     message: int = LIMIT
-    connections: int = 64
+    connections: int = 256
     sessions: int = 64
-    sockets: int = 256
+    sockets: int = 512
     head: float = 10.0
     body: float = 120.0
     keep_alive: float = 75.0

@@ -132,7 +132,8 @@ class _Bounded(Operations):
         held = 0 if manager is None else manager.held_by(self._editor)
         if held + self._opening >= self._most:
             raise InvalidInputError(
-                f"this connection has {self._most} sessions open, as many as it may; close one"
+                f"this connection has {self._most} sessions open, as many as it may; close one, "
+                "or start the agent with a higher --max-sessions"
             )
         self._opening += 1
         try:

@@ -74,7 +74,7 @@ class Posts:
 
     async def _initialize(self, message: messages.Request, body: bytes, *, local: bool) -> Reply:
         if message.id is None:
-            return refusal(400, "initialize needs an id that is a string or an integer")
+            return refusal(400, "initialize needs an id that is a string or a number")
         connection, transport = self._connections.over_http(local=local)
         try:
             async with asyncio.timeout(self._limits.handshake):

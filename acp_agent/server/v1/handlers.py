@@ -188,7 +188,7 @@ class Handlers:
         self._editor.offer_commands(session.session, session.commands)
 
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
-        """List the sessions that have a conversation (Session List)."""
+        """List the sessions that are in use (Session List)."""
         del call
         page = await self._operations.list(request.cwd, request.cursor, request.archived)
         return acp.ListSessionsResponse(

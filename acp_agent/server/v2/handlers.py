@@ -169,7 +169,7 @@ class Handlers:
         )
 
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
-        """List the sessions that have a conversation (Session List)."""
+        """List the sessions that are in use (Session List)."""
         del call
         page = await self._operations.list(request.cwd, request.cursor, request.archived)
         return acp.ListSessionsResponse(

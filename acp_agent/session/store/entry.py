@@ -8,6 +8,7 @@ import msgspec
 
 from acp_agent.events import (
     AnyEvent,
+    ConfigChanged,
     DirectoriesChanged,
     ModelAnswered,
     SessionStarted,
@@ -24,7 +25,7 @@ from acp_agent.session.store.records import UnknownEvent
 class Entry:
     """Events on their way into the journal: their bodies, and what they change in the session."""
 
-    __slots__ = ("at", "bodies", "cwd", "directories", "title", "turns", "usage")
+    __slots__ = ("at", "bodies", "configured", "cwd", "directories", "title", "turns", "usage")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Entry:
         self.directories: str | None = None
         self.title: str | None = None
         self.turns = 0
+        self.configured = False
         self.usage = [
             (repaired(event.model), *_counts(event.usage), event.cost)
             for event in map(of_a_child, events)
@@ -61,6 +63,8 @@ class Entry:
                 self.directories = msgspec.json.encode(folders).decode()
             elif isinstance(event, TitleChanged):
                 self.title = repaired(event.title)
+            elif isinstance(event, ConfigChanged):
+                self.configured = True
             elif isinstance(event, TurnStarted):
                 self.turns += 1
             elif isinstance(event, UserMessage) and event.local and not event.steering:

@@ -23,6 +23,8 @@ BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
 LATEST = 253_402_300_799_999  # ms since 1970: the last moment of the year 9999
 
 _RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
+# What a person looks for in a list: a conversation, or a session that the user named or configured.
+_IN_USE = " AND (turns > 0 OR title IS NOT NULL OR configured)"
 _ARCHIVED: dict[ArchiveFilter, str] = {
     "exclude": " AND NOT archived",
     "include": "",
@@ -106,16 +108,20 @@ def page(
     cwd: str | None,
     before: tuple[int | bytes, str],
     limit: int,
-    min_turns: int,
+    with_empty: bool,
     archived: ArchiveFilter,
 ) -> list[SessionRecord]:
-    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id)."""
+    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id).
+
+    `with_empty` includes those that hold nothing yet.
+    """
     return _records(
         connection,
         f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
-        " WHERE (updated_at, id) < (?, ?) AND turns >= ? AND (? IS NULL OR cwd = ?)"
-        f"{_ARCHIVED[archived]} ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (*before, min_turns, cwd, cwd, limit),
+        " WHERE (updated_at, id) < (?, ?) AND (? IS NULL OR cwd = ?)"
+        f"{'' if with_empty else _IN_USE}{_ARCHIVED[archived]}"
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*before, cwd, cwd, limit),
     )
 
 

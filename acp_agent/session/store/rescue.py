@@ -19,6 +19,7 @@ from acp_agent.session.store.pages import Pages, Record, Value
 from acp_agent.session.store.rows import LARGEST_KEY, LARGEST_SEQ, SEQ_BITS
 
 _ID = re.compile(rb"[A-Za-z0-9_-]{8,100}\Z")
+_SESSION = range(9, 12)  # columns, by the version of the journal
 _USAGE = 10  # columns
 
 
@@ -51,7 +52,7 @@ class _Found:
                 if 0 < key < LARGEST_KEY and 0 < seq < LARGEST_SEQ:
                     time = sound_time(at)
                     self.events.setdefault(key, {})[seq] = time, body
-            case (None, bytes(name), *_) if rowid is not None and len(values) in {9, 10}:
+            case (None, bytes(name), *_) if rowid is not None and len(values) in _SESSION:
                 self.rows[rowid] = values
                 self._name(rowid, name)
             case (int(), bytes(), bytes(), bytes(), *_) if len(values) == _USAGE:
@@ -119,17 +120,18 @@ def _put_session(
         count = turns if isinstance(turns, int) and turns >= 0 else 1
         if isinstance(last_seq, int) and last < last_seq < LARGEST_SEQ:
             last = last_seq  # the last ones are missing
-        archived = int(rest == [1])
+        archived, configured = (int(flag == 1) for flag in (*rest, 0, 0)[:2])
     else:
         entry = _entry(events)
         values = entry.cwd or "", entry.directories or "[]", entry.title
         ats = [at for at, _ in events.values() if at]
         times = min(ats, default=0), max(ats, default=0)
-        count, archived = max(entry.turns, 1), 0  # it may have had turns; it must be listed
+        count = max(entry.turns, 1)  # it may have had turns; it must be listed
+        archived = configured = 0
     key = connection.execute(
         "INSERT INTO sessions (id, cwd, directories, title, created_at, updated_at, turns,"
-        " last_seq, archived) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (name, *values, *times, count, last, archived),
+        " last_seq, archived, configured) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (name, *values, *times, count, last, archived, configured),
     ).lastrowid
     assert key is not None
     connection.executemany(

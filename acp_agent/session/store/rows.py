@@ -116,7 +116,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
     connection.execute(
         "UPDATE sessions SET last_seq = ?, updated_at = max(updated_at, ?), turns = turns + ?,"
         " cwd = coalesce(?, cwd), directories = coalesce(?, directories),"
-        " title = coalesce(?, title) WHERE key = ?",
+        " title = coalesce(?, title), configured = max(configured, ?) WHERE key = ?",
         (
             last + len(entry.bodies),
             entry.at,
@@ -124,6 +124,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
             entry.cwd,
             entry.directories,
             entry.title,
+            entry.configured,
             key,
         ),
     )

@@ -75,6 +75,8 @@ MIGRATIONS: tuple[Migration, ...] = (
             AND json_extract(body, '$.usage') IS NOT NULL
         """,
     ),
+    # Whether the user changed a setting of the session, so that it is listed before its first turn.
+    ("ALTER TABLE sessions ADD COLUMN configured INTEGER NOT NULL DEFAULT 0",),
 )
 
 

@@ -216,7 +216,7 @@ class Store:
             cwd: Only sessions of exactly this folder.
             cursor: `next_cursor` of the page before.
             limit: Sessions on a page, 1 to 1000.
-            with_empty: Also those without a turn.
+            with_empty: Also those without a turn that nobody named or configured.
             archived: Whether those that are archived are left out, among the others, or alone.
 
         Raises:

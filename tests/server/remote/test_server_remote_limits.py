@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +116,12 @@ async def test_there_are_no_more_connections_than_allowed(listening: StartListen
         response = await client.post(agent.url, content=INITIALIZE, headers=JSON)
         assert response.status_code == 503
         assert int(response.headers["retry-after"]) > 0
+        assert "--max-connections" in response.text
         with pytest.raises(websockets.InvalidStatus) as refused:
             async with websocket_client(agent):
                 pass
         assert refused.value.response.status_code == 503
+        assert b"--max-connections" in (refused.value.response.body or b"")
         await client.delete(agent.url, headers=mine)
         mine = await connected(client, agent)
 
@@ -197,3 +200,13 @@ async def test_a_client_that_reads_late_holds_its_turn_back_and_loses_nothing(
         client.may_receive.set()
         assert (await client.result(prompt, timeout=60))["stopReason"] == "end_turn"
         assert client.text(session) == "".join(words)
+
+
+async def test_a_hundred_clients_are_served_at_the_same_time_by_default(
+    listening: StartListening,
+) -> None:
+    agent = listening(*DEMO)
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(100):
+            client = await stack.enter_async_context(websocket_client(agent))
+            await client.initialize()

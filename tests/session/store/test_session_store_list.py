@@ -9,8 +9,15 @@ import pytest
 
 from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import SessionStarted, TitleChanged, TurnStarted, UserMessage
+from acp_agent.events import (
+    ConfigChanged,
+    SessionStarted,
+    TitleChanged,
+    TurnStarted,
+    UserMessage,
+)
 from acp_agent.ids import SessionId, TurnId, new_message_id, new_session_id
+from acp_agent.session.store.records import ArchiveFilter
 from acp_agent.session.store.store import Store
 
 TURN = TurnStarted(turn=TurnId("turn_1"))
@@ -117,6 +124,40 @@ async def test_sessions_without_a_turn_are_listed_only_on_demand(tmp_path: Path)
     assert [record.id for record in usual.sessions] == [used]
     assert {record.id for record in all_of_them.sessions} == {used, empty}
     assert {record.id for record in no_longer_empty.sessions} == {used, empty}
+
+
+async def test_a_session_that_was_named_or_configured_is_listed_before_its_first_turn(
+    tmp_path: Path,
+) -> None:
+    store = await Store.open(tmp_path / "journal.db")
+    began = (SessionStarted(cwd="/project"), ConfigChanged(option="mode", value="ask"))
+    empty, named, configured = new_session_id(), new_session_id(), new_session_id()
+    for session in (empty, named, configured):
+        await store.create(session, began)
+    await store.append(named, [TitleChanged(title="Mine", by="user")])
+    await store.append(configured, [ConfigChanged(option="mode", value="plan")])
+    page = await store.list()
+    await store.close()
+    assert {record.id for record in page.sessions} == {named, configured}
+
+
+@pytest.mark.parametrize(
+    ("cwd", "archived"),
+    [("/there", "exclude"), (None, "exclude"), ("/here", "include"), ("/here/", "exclude")],
+)
+async def test_a_cursor_is_refused_in_a_list_with_other_filters(
+    tmp_path: Path, cwd: str | None, archived: ArchiveFilter
+) -> None:
+    store = await Store.open(tmp_path / "journal.db")
+    for folder in ("/here", "/here", "/there", "/there"):
+        await store.create(new_session_id(), [SessionStarted(cwd=folder), TURN])
+    first = await store.list(cwd="/here", limit=1)
+    with pytest.raises(InvalidInputError, match="another cwd or archived filter") as caught:
+        await store.list(cwd=cwd, cursor=first.next_cursor, archived=archived)
+    rest = await store.list(cwd="/here", cursor=first.next_cursor)
+    await store.close()
+    assert caught.value.field == "cursor"
+    assert len(rest.sessions) == 1
 
 
 async def test_the_list_can_be_of_one_folder(tmp_path: Path) -> None:

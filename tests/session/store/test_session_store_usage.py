@@ -70,6 +70,7 @@ async def test_a_journal_from_before_is_counted_once_without_what_forks_copied(
     await store.close()
     with sqlite3.connect(path) as database:  # as a program of that version left it
         database.execute("DROP TABLE usage")
+        database.execute("ALTER TABLE sessions DROP COLUMN configured")
         database.execute(f"PRAGMA user_version = {BEFORE}")
     database.close()
     open_database(path, migrations=MIGRATIONS).connection.close()
