@@ -11,6 +11,7 @@ from typing import IO, Self
 
 from acp_agent import __version__
 from acp_agent.platform import posix
+from acp_agent.platform.death_watch import DeathWatch
 from protocol.jsonrpc.call import Handler
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.outbox import Trace
@@ -38,11 +39,13 @@ class AgentChild:
         self,
         process: subprocess.Popen[bytes],
         handlers: Mapping[str, Handler],
+        watch: DeathWatch,
         trace: Trace | None = None,
     ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
+        self._watch = watch
         self._last_words = b""
         self._listener: threading.Thread | None = None
         if process.stderr is not None:
@@ -90,7 +93,12 @@ class AgentChild:
             cwd=cwd,
             start_new_session=True,  # Ctrl-C is for us: the turn ends in order, not the process
         )
-        return cls(process, handlers, trace)
+        # Should we be killed, it has time to end by itself when its input ends.
+        watch = DeathWatch("", patience=int(EXIT_SECONDS))
+        child = cls(process, handlers, watch, trace)
+        await watch.start()
+        watch.begins(process.pid)
+        return child
 
     async def initialize(
         self, capabilities: acp.ClientCapabilities, *, timeout: float = START_SECONDS
@@ -135,6 +143,7 @@ class AgentChild:
             await self._close_input(patience)
         finally:
             await asyncio.to_thread(self._reap, max(0.0, deadline - loop.time()))
+        await self._watch.aclose()
         await self._close_input(_GROUP_SECONDS)
 
     async def _close_input(self, patience: float) -> None:

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from acp_agent.platform import posix
+
 
 @contextmanager
 def ending_signals(leave: Callable[[int], None]) -> Iterator[None]:
@@ -15,7 +17,7 @@ def ending_signals(leave: Callable[[int], None]) -> Iterator[None]:
     Without it such a signal would end the program before it could end what it started.
     """
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    numbers = posix.ending_signals()
     for number in numbers:
         loop.add_signal_handler(number, leave, 128 + number)
     try:

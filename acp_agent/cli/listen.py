@@ -12,6 +12,7 @@ from acp_agent.cli.flags import ServeFlags
 from acp_agent.cli.parser import Parser, number, seconds
 from acp_agent.cli.words import told, words
 from acp_agent.errors import AcpAgentError, InvalidInputError
+from acp_agent.platform import posix
 from acp_agent.platform.open_files import raise_limit
 from acp_agent.server.listen import Listening, serve_listen
 from acp_agent.server.remote.address import Address, parse_address
@@ -34,6 +35,7 @@ def listen(argv: list[str]) -> int:
     from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
 
     raise_limit()
+    posix.forbid_inspection()  # the token is in the environment, or on its way into memory
     environ = dict(os.environ)
     given = environ.pop(TOKEN_VARIABLE, None)  # no command of the agent's is to see it
     os.environ.pop(TOKEN_VARIABLE, None)

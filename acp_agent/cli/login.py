@@ -14,6 +14,7 @@ from acp_agent.config.load import placed
 from acp_agent.config.secrets import check_key
 from acp_agent.errors import AuthRequiredError, InvalidInputError
 from acp_agent.models.providers import Provider, canonical, load_providers
+from acp_agent.platform import posix
 
 CHECK_SECONDS = 10.0
 
@@ -30,6 +31,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--keyring", action="store_true", help="keep it in the system's keyring")
     parser.add_argument("--no-check", action="store_true", help="do not try the key")
     options = parser.parse_args(argv)
+    posix.forbid_inspection()
     return guarded(
         lambda: _login(
             options.provider or options.name,

@@ -14,11 +14,12 @@ from msgspec import Struct
 from acp_agent.cli.answers import Answered, Answers
 from acp_agent.cli.child import EXIT_SECONDS
 from acp_agent.cli.editor import AgentClient, Asked, OnUpdate
-from acp_agent.cli.interrupts import interrupts
+from acp_agent.cli.interrupts import ending_signals, interrupts
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.screen import Screen, painter
 from acp_agent.cli.words import words
+from acp_agent.platform import posix
 from protocol.codec import typed_json
 from protocol.jsonrpc.errors import RpcError
 
@@ -61,6 +62,7 @@ def run(argv: list[str]) -> int:
     if not flags.cwd.is_dir():
         complain(words("{folder} is no folder; --cwd takes one", folder=flags.cwd))
         return USAGE
+    posix.forbid_inspection()  # by the commands of the agent, which has our environment
     view = _json_view(sys.stdout) if flags.json else text_view(sys.stdout, cwd=flags.cwd)
     return guarded(lambda: asyncio.run(turn(flags, view)))
 
@@ -74,6 +76,7 @@ async def turn(flags: Flags, view: View) -> int:
     assert me is not None
     client: AgentClient | None = None
     asked_to_stop = False
+    interrupted = INTERRUPTED
     patience = EXIT_SECONDS
 
     def stop() -> None:
@@ -86,8 +89,13 @@ async def turn(flags: Flags, view: View) -> int:
         with contextlib.suppress(OSError):  # nobody reads, which must not stop the stopping
             view.cancelling()
 
+    def leave(status: int) -> None:
+        nonlocal interrupted
+        interrupted = status
+        me.cancel()
+
     try:
-        with interrupts(stop):
+        with interrupts(stop), ending_signals(leave):
             client = await AgentClient.start(
                 model, cwd=flags.cwd, on_update=view.update, on_permission=answers
             )
@@ -102,7 +110,7 @@ async def turn(flags: Flags, view: View) -> int:
             return _STATUS.get(reason, _UNFINISHED)
     except asyncio.CancelledError:
         patience = _HURRY_SECONDS
-        return INTERRUPTED
+        return interrupted
     except RpcError as error:
         view.failed(error.message)
         return FAILED

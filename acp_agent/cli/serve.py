@@ -46,10 +46,12 @@ def serve(argv: list[str]) -> int:
         opening = answer_first_line(input_fd, output_fd)
         if opening.ended and not opening.unread.strip():
             return 0
-
+    # Before a command or a server of anybody's can run, and after the answer.
     from acp_agent.platform.open_files import raise_limit  # noqa: PLC0415 - after the first answer
+    from acp_agent.platform.posix import forbid_inspection  # noqa: PLC0415 - likewise
 
     raise_limit()
+    forbid_inspection()
     from acp_agent.cli.session_log import recording  # noqa: PLC0415 - after the first answer
     from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
     from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
@@ -94,5 +96,7 @@ def _end_quietly_on_signals() -> None:
     """Until there is anything to end, a signal just ends the process, as no failure."""
     import signal  # noqa: PLC0415 - json imports it anyway, a moment later
 
-    for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), lambda *_: os._exit(0))
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        number = getattr(signal, name)
+        if name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` does it
+            signal.signal(number, lambda *_: os._exit(0))

@@ -21,6 +21,7 @@ from acp_agent.cli.parser import Parser
 from acp_agent.cli.run import Flags, text_view, turn
 from acp_agent.cli.screen import Screen, painter
 from acp_agent.cli.words import words
+from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.git_environment import added_variables
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
@@ -43,6 +44,7 @@ def run(argv: list[str]) -> int:
         "--prompt", metavar="TEXT", help="prompt this in the current folder instead"
     )
     prompt: str | None = parser.parse_args(argv).prompt
+    posix.forbid_inspection()  # by the commands of the agent, which has our environment
     return guarded(lambda: asyncio.run(_tour(prompt)))
 
 

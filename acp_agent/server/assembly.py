@@ -71,4 +71,9 @@ def _configured(
 
 async def dismantle(services: Services) -> None:
     """Close what `assemble` opened."""
-    await asyncio.gather(services.models.aclose(), services.store.close(), return_exceptions=True)
+    await asyncio.gather(
+        services.models.aclose(),
+        services.store.close(),
+        services.watch.aclose(),
+        return_exceptions=True,
+    )

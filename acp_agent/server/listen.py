@@ -17,6 +17,7 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
+from acp_agent.platform import posix
 from acp_agent.server.core import Core
 from acp_agent.server.remote.address import Address
 from acp_agent.server.remote.connections import Connections
@@ -222,7 +223,7 @@ def _affinity(path: str, *, secure: bool) -> str:
 
 
 def _on_signals(end: Callable[[], object]) -> None:
-    """Let SIGTERM and SIGINT end the serving."""
+    """Let SIGTERM, SIGHUP and SIGINT end the serving."""
     loop = asyncio.get_running_loop()
-    for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), lambda *_: loop.call_soon_threadsafe(end))
+    for number in (*posix.ending_signals(), signal.SIGINT):
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))

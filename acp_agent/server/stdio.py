@@ -10,6 +10,7 @@ from typing import Literal
 
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
+from acp_agent.platform import posix
 from acp_agent.server.core import Core
 from acp_agent.server.first_line import Opening
 from acp_agent.server.link import ClientLink
@@ -74,12 +75,12 @@ async def _close(core: Core) -> None:
 
 
 def _on_signals(end: Callable[[], None]) -> None:
-    """Let SIGTERM and SIGINT end the serving; where it ends already they change nothing."""
+    """Let SIGTERM, SIGHUP and SIGINT end the serving; where it ends already they change nothing."""
     loop = asyncio.get_running_loop()
 
     def came() -> None:
         _log.info("ended by a signal")
         end()
 
-    for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), lambda *_: loop.call_soon_threadsafe(came))
+    for number in (*posix.ending_signals(), signal.SIGINT):
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(came))

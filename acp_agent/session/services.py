@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -12,8 +13,10 @@ from acp_agent.config.language import choose_language
 from acp_agent.config.types import Config
 from acp_agent.config.words import Words, words_in
 from acp_agent.extensions.definitions.places import Places, places
+from acp_agent.extensions.mcp.environment import MARK
 from acp_agent.models.registry import Models
 from acp_agent.permissions.contract import Gate
+from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.session.account import Account
 from acp_agent.session.slots import Slots
 from acp_agent.session.spending import UnderWay
@@ -28,6 +31,10 @@ class KnowsSecrets(Protocol):
         ...
 
 
+def _server_watch() -> DeathWatch:
+    return DeathWatch(f"{MARK}={os.urandom(16).hex()}.")
+
+
 class Services(Struct, frozen=True, kw_only=True):
     """The parts that sessions are built on, made once and passed in.
 
@@ -35,7 +42,8 @@ class Services(Struct, frozen=True, kw_only=True):
     session keeps outputs too long for the model, `checkpoints` the one of files as they were before
     they were changed; `user_folder` is where the user's own AGENTS.md, skills and agents are.
     `turn_slots` and `call_slots` are what turns and calls of all sessions share, `under_way` the
-    requests that they are making.
+    requests that they are making. `watch` ends the programs of MCP servers where this process is
+    killed.
     """
 
     store: Store
@@ -51,6 +59,7 @@ class Services(Struct, frozen=True, kw_only=True):
     turn_slots: Slots
     call_slots: Slots
     under_way: UnderWay = field(default_factory=UnderWay)
+    watch: DeathWatch = field(default_factory=_server_watch)
 
     @property
     def home(self) -> Path:

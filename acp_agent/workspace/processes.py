@@ -15,10 +15,10 @@ from typing import Literal
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
+from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.platform.open_files import reason
 from acp_agent.workspace.child_output import ChildOutput, within
 from acp_agent.workspace.contract import CommandResult, CommandWatcher, Processes
-from acp_agent.workspace.death_watch import DeathWatch
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.git_environment import added_variables
 from acp_agent.workspace.live import LiveOutput

@@ -7,7 +7,7 @@ What it leaves behind:
   that ended by itself, as build daemons want to. It is ended when its command is cancelled or timed
   out, and when the session closes. It is found by a variable in its environment, which only Linux
   shows, and which a program can erase: there the sandbox has to hold it.
-- When this program itself is killed, another process ends what it left (`death_watch`).
+- When this program itself is killed, another process ends what it left (`platform.death_watch`).
 """
 
 from __future__ import annotations

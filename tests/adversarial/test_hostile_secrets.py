@@ -6,6 +6,7 @@ wrote and in every file below its home.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,16 @@ from tests.support.editor import EVERYTHING, Editor
 from tests.support.hostile import (
     FOREIGN_KEY,
     KEY,
+    MODEL,
     OpenSession,
     assert_goes_on,
+    key_environ,
     leaky,
     one_line,
     outcomes,
 )
 from tests.support.model_server import Call, ModelServer, Raw, answer
+from tests.support.ordinary_user import POWERLESS
 from tests.support.wire_client import AnswerError
 
 # Not looked for by the fixture: what only looks like a key stays in the diff that the user reviews.
@@ -61,6 +65,29 @@ async def test_the_agents_own_key_is_hidden_in_what_commands_print(
     assert told[6].count("[secret]") == 20
     assert_model_never_saw(model_server, KEY)
     await assert_goes_on(agent, session, model_server)
+
+
+@pytest.mark.cold
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing shows it like /proc")
+async def test_a_command_cannot_read_the_agents_environment_or_memory(
+    unharmed: list[AgentProcess], model_server: ModelServer, home: Path, workspace_repo: Path
+) -> None:
+    running = await AgentProcess.start(
+        *MODEL,
+        home=home,
+        environ=key_environ(model_server),
+        editor=Editor(permission="allow_once"),
+        command=(*POWERLESS, sys.executable, "-m", "acp_agent"),
+    )
+    unharmed.append(running)
+    async with running:
+        await running.initialize()
+        session = await running.new_session(workspace_repo)
+        tried = "cat /proc/$PPID/environ; : < /proc/$PPID/mem || echo closed"
+        call = Call("shell", {"command": tried})
+        ((text, _),) = await outcomes(running, session, model_server, call)
+    assert text.count("Permission denied") == 2
+    assert "\nclosed\n" in text
 
 
 async def test_keys_in_files_are_hidden_from_every_tool_that_reads(

@@ -211,6 +211,21 @@ async def test_an_interrupt_cancels_the_turn_and_keeps_what_it_said(
     assert "stop reason: cancelled" in out
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_to_end_stops_the_turn_in_order(
+    home: Path, workspace_repo: Path, model_server: ModelServer, number: signal.Signals
+) -> None:
+    model_server.add(answer("The first words ", Stall(), "never come."))
+    process = await start(home, workspace_repo, "run", "talk", **model_server.environ())
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        await process.stdout.readuntil(b"words")
+    process.send_signal(number)
+    status, _, err = await finish(process)
+    assert status == 128 + number
+    assert "Traceback" not in err
+
+
 # Ctrl-C while a command is still being imported.
 EARLY = """
 import signal, sys

@@ -124,6 +124,39 @@ async def test_no_process_of_a_server_outlives_the_agent(
     await until(lambda: ended(pids))
 
 
+# Ignores the end of its input and every signal that can be ignored.
+STUBBORN = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+open(os.environ["MCP_PIDS"], "a").write(f"{os.getpid()}\\n")
+sys.argv = [sys.argv[1], "echo"]
+try:
+    exec(compile(open(sys.argv[0]).read(), sys.argv[0], "exec"))
+finally:
+    while True:
+        time.sleep(600)
+"""
+
+
+@pytest.mark.cold
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGHUP", "SIGTERM"])
+async def test_a_server_that_ignores_every_request_to_end_does_not_outlive_the_agent(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path, how: str
+) -> None:
+    pids = tmp_path / "pids"
+    server = family(pids)
+    server["args"][1] = STUBBORN
+    running, session = await with_servers(server)
+    await connected(running, model_server, session)
+    (stubborn,) = processes(pids)
+    assert is_alive(stubborn)
+    running.process.send_signal(signal.Signals[how])
+    status = await running.wait()
+    assert status == (-signal.SIGKILL if how == "SIGKILL" else 0)
+    await until(lambda: ended(pids))
+
+
 @pytest.mark.covers("S4")
 @pytest.mark.parametrize("method", ["session/load", "session/resume"])
 async def test_opening_a_session_again_takes_its_servers_anew(

@@ -46,7 +46,7 @@ async def ended_within(running: AgentProcess, seconds: float) -> None:
     assert b"Traceback" not in running.stderr
 
 
-WAYS = ["end of input", "SIGTERM", "SIGINT"]
+WAYS = ["end of input", "SIGTERM", "SIGINT", "SIGHUP"]
 
 
 @pytest.mark.covers("T8")

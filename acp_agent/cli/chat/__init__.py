@@ -39,7 +39,9 @@ def _chat(options: argparse.Namespace, command: list[str], cwd: Path) -> int:
     import logging  # noqa: PLC0415 - only here
 
     from acp_agent.cli.chat.wishes import Wishes  # noqa: PLC0415 - not for --help
+    from acp_agent.platform import posix  # noqa: PLC0415 - likewise
 
+    posix.forbid_inspection()  # by the commands of the agent, which has our environment
     # What goes wrong on the wire is said in the chat where it matters; a log would cover it.
     logging.getLogger().addHandler(logging.NullHandler())
     wanted = {} if options.mode is None else {"mode": options.mode}

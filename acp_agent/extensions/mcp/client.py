@@ -35,6 +35,7 @@ from acp_agent.extensions.mcp.patience import Patience
 from acp_agent.extensions.mcp.program import Program, program_transport
 from acp_agent.extensions.mcp.reasons import reason_of
 from acp_agent.extensions.mcp.watched import watched
+from acp_agent.platform.death_watch import DeathWatch
 
 T = TypeVar("T")
 
@@ -152,6 +153,7 @@ class McpClient:
         label: str,
         cwd: Path,
         environ: Mapping[str, str],
+        watch: DeathWatch,
         clean: Callable[[str], str],
     ) -> AsyncIterator[None]:
         """Be connected; see `program_transport` for the arguments.
@@ -170,6 +172,7 @@ class McpClient:
                         label=label,
                         cwd=cwd,
                         environ=environ,
+                        watch=watch,
                         clean=clean,
                         on_start=self._started,
                     )

@@ -36,6 +36,7 @@ from acp_agent.extensions.mcp.environment import MARK, server_environ
 from acp_agent.extensions.mcp.lines import LongLine, read_lines
 from acp_agent.extensions.mcp.reasons import one_line
 from acp_agent.platform import posix
+from acp_agent.platform.death_watch import DeathWatch
 
 MESSAGE_LIMIT = 16_000_000  # bytes of one message
 _IN_A_THREAD = 500_000  # bytes from which on a message is decoded in a thread
@@ -183,6 +184,7 @@ async def program_transport(
     label: str,
     cwd: Path,
     environ: Mapping[str, str],
+    watch: DeathWatch,
     clean: Callable[[str], str],
     on_start: Callable[[Program], None],
 ) -> AsyncIterator[TransportStreams]:
@@ -193,6 +195,7 @@ async def program_transport(
         label: what it is called in the log.
         cwd: the folder that it is started in.
         environ: the user's environment; see `server_environ` for what of it is passed on.
+        watch: ends it where this process is killed.
         clean: takes secrets out of a text.
         on_start: is given the program, to ask it later how it ended.
 
@@ -200,8 +203,10 @@ async def program_transport(
         OSError: it cannot be started.
         ValueError: the command has a NUL in it.
     """
-    mark = uuid.uuid4().hex
+    mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
+    await watch.start()
     process = await _start(server, cwd, server_environ(environ, server.env, mark))
+    watch.begins(process.pid)
     program = Program(process, label, mark)
     on_start(program)
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -222,6 +227,8 @@ async def program_transport(
         except asyncio.CancelledError:
             program.end_at_once()
             raise
+        finally:
+            watch.ends(process.pid)
 
 
 def _decode(line: bytes) -> JSONRPCMessage:

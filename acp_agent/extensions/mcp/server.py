@@ -15,6 +15,7 @@ from msgspec import Struct
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.config import ServerConfig
+from acp_agent.platform.death_watch import DeathWatch
 
 if TYPE_CHECKING:  # these bring the `mcp` package
     from acp_agent.extensions.mcp.client import McpClient
@@ -52,11 +53,12 @@ class Setting(Struct, frozen=True, kw_only=True):
     """Where and how servers are started; `clean` takes secrets out.
 
     `connect` is how long a server may take, `rest` what it gets before it is started again the
-    first time, both in seconds.
+    first time, both in seconds. `watch` ends programs where this process is killed.
     """
 
     cwd: Path
     environ: Mapping[str, str]
+    watch: DeathWatch
     connect: float
     rest: float
     clean: Callable[[str], str]
@@ -170,6 +172,7 @@ class McpServer:
                             label=self.label,
                             cwd=setting.cwd,
                             environ=setting.environ,
+                            watch=setting.watch,
                             clean=setting.clean,
                         )
                     )

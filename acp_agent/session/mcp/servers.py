@@ -80,6 +80,7 @@ class McpServers:
         setting = Setting(
             cwd=cwd,
             environ=services.environ,
+            watch=services.watch,
             connect=services.config.limits.mcp_connect_seconds,
             rest=services.config.limits.mcp_restart_seconds,
             clean=self.clean,

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -39,13 +39,14 @@ class RemoteAgent:
         environ: Mapping[str, str] | None = None,
         listen: str = "127.0.0.1:0",
         token: str | None = TOKEN,
+        launcher: Sequence[str] = (),
     ) -> None:
         self._mark = uuid.uuid4().hex
         self._lines: list[str] = []
         self._changed = threading.Condition()
         given = {} if token is None else {"ACP_AGENT_LISTEN_TOKEN": token}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "acp_agent", "serve", "--listen", listen, *arguments],
+            [*launcher, sys.executable, "-m", "acp_agent", "serve", "--listen", listen, *arguments],
             env=environment(home, environ) | given | {MARK: self._mark, "PYTHONPATH": str(ROOT)},
             cwd=home,
             stdin=subprocess.DEVNULL,

@@ -12,9 +12,10 @@ import pytest
 import websockets
 
 from tests.server.remote.conftest import StartListening
-from tests.server.remote.remote_agent import DEMO, ROOT
+from tests.server.remote.remote_agent import DEMO, ROOT, RemoteAgent
 from tests.server.remote.remote_clients import websocket_client
 from tests.support.agent_process import environment
+from tests.support.ordinary_user import POWERLESS, may_inspect
 
 
 def refused(home: Path, *words: str, token: str | None = None) -> str:
@@ -109,6 +110,14 @@ def test_a_weak_token_is_refused_and_not_repeated(home: Path, tmp_path: Path) ->
     assert "hunter2" not in said
     missing = str(tmp_path / "missing")
     assert missing in refused(home, "--listen", "127.0.0.1:0", "--token-file", missing)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing shows it like /proc")
+def test_the_token_cannot_be_read_where_the_system_shows_environments(
+    home: Path,
+) -> None:
+    with RemoteAgent(home, *DEMO, launcher=POWERLESS) as agent:
+        assert not may_inspect(agent.process.pid)
 
 
 def test_certificate_and_key_go_together(home: Path, tmp_path: Path) -> None:

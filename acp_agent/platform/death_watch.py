@@ -1,10 +1,10 @@
-"""Ends the commands of a program that was killed, from outside of it.
+"""Ends the children of a program that was killed, from outside of it.
 
 A program that gets SIGKILL can end nothing any more. So a second process, a small script of the
 system's shell, waits at the other end of a pipe: when the pipe is closed, in whichever way, it ends
-at once the process groups that it was told of, and, on Linux, everything with the mark in its
-environment. It works on every POSIX system and for whole groups, which Linux's PR_SET_PDEATHSIG
-does not: that reaches the shell alone, and goes by the thread that started it.
+the process groups that it was given, and, on Linux, everything with the mark in its environment. It
+works on every POSIX system and for whole groups, which Linux's PR_SET_PDEATHSIG does not: that
+reaches the shell alone, and goes by the thread that started it.
 
 It cannot help where it is killed too, and elsewhere than on Linux not for a process that left its
 group.
@@ -15,8 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-
-from acp_agent.workspace.child_output import within
 
 _PATIENCE = 2.0  # seconds for the script to end once its pipe is closed
 
@@ -31,8 +29,16 @@ while read -r what group; do
     done) exit 0 ;;
   esac
 done
+waited=0
+while [ "$groups" != ' ' ] && [ "$waited" -lt "$2" ]; do
+  left=' '
+  for group in $groups; do kill -0 "-$group" 2>/dev/null && left="$left$group "; done
+  groups=$left
+  [ "$groups" = ' ' ] || sleep 1
+  waited=$((waited + 1))
+done
 for group in $groups; do kill -KILL "-$group" 2>/dev/null; done
-if [ -d /proc/self ]; then
+if [ -n "$1" ] && [ -d /proc/self ]; then
   for round in 1 2 3; do
     for place in $(grep -la "$1" /proc/[0-9]*/environ 2>/dev/null); do
       process=${place#/proc/}
@@ -45,22 +51,25 @@ fi
 
 
 class DeathWatch:
-    """The watching process of one owner of commands.
+    """The watching process of one owner of children.
 
     Args:
-        mark: how the variable that all its commands have begins, written `NAME=value`.
+        mark: the beginning of the variable that all the children have, written `NAME=value`; empty
+            where they have none, and only their groups are ended.
+        patience: seconds for the children to end by themselves.
     """
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
+    def __init__(self, mark: str, *, patience: int = 0) -> None:
+        self.mark = mark
+        self._patience = patience
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._tried = False
 
     async def start(self) -> None:
-        """Begin to watch; before the first command, so that none is missed.
+        """Begin to watch; before the first child, so that none is missed.
 
-        Where no process can be started, the commands run all the same.
+        Where no process can be started, the children run all the same.
         """
         async with self._starting:
             if self._tried:
@@ -71,7 +80,8 @@ class DeathWatch:
                     "-c",
                     _SCRIPT,
                     "acp-agent-watch",
-                    self._mark,
+                    self.mark,
+                    str(self._patience),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
@@ -82,11 +92,11 @@ class DeathWatch:
             self._tried = True  # not before: whoever starts it may be cancelled
 
     def begins(self, group: int) -> None:
-        """A command began to run."""
+        """A child began to run."""
         self._say(f"+ {group}")
 
     def ends(self, group: int) -> None:
-        """Nothing of a command is left: its number may be another's soon."""
+        """Nothing of a child is left: its number may be another's soon."""
         self._say(f"- {group}")
 
     async def aclose(self) -> None:
@@ -100,7 +110,10 @@ class DeathWatch:
         with contextlib.suppress(OSError):
             process.stdin.write(b"done\n")
             process.stdin.close()
-        if not await within(process.wait(), _PATIENCE):
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await process.wait()
+        except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
