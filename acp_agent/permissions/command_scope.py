@@ -1,0 +1,328 @@
+"""What an "always" for a command is about, by the tables of command_grants.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, convert
+
+from acp_agent.permissions.arguments import OptionTable, parse_arguments
+from acp_agent.permissions.paths import Place, stays_inside
+from acp_agent.permissions.rules import read_only_rules
+from acp_agent.permissions.shell_syntax import Command
+from acp_agent.permissions.words import Word
+
+_SHOWN_LIMIT = 100  # characters of a command that a button shows in full
+_BOUND = frozenset({"ref", "remote", "target"})
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """What a grant for a command covers.
+
+    `words` are its name with what is bound to it, or all of its words where `exact`.
+    """
+
+    words: tuple[str, ...]
+    exact: bool = False
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """What may be remembered about a command: each of `allow` covers it, the first is offered.
+
+    `refuse` are the words that a "never" is about; empty where none is offered.
+    """
+
+    allow: tuple[Scope, ...] = ()
+    refuse: tuple[str, ...] = ()
+
+
+class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
+    """The arguments that a grant covers; the fields are described in the data file."""
+
+    bound: frozenset[str] = frozenset()
+    operands: tuple[str, ...] = ()
+    tail: GrantTable | None = None
+    mentions: bool = False
+
+    def options(self) -> OptionTable:
+        """Every option, those that are part of the grant among them."""
+        return OptionTable(
+            flags=self.flags,
+            values=self.values | self.bound,
+            paths=self.paths,
+            optional=self.optional,
+            counts=self.counts,
+            choices=self.choices,
+            single_dash=self.single_dash,
+        )
+
+
+class _Names(Struct, frozen=True, forbid_unknown_fields=True):
+    folders: frozenset[str]
+    heads: tuple[tuple[str, ...], ...]
+    fetching_heads: tuple[tuple[str, ...], ...]
+    interpreters: frozenset[str]
+    installs: frozenset[str]
+    never: frozenset[str]
+
+
+class _Grants(Struct, frozen=True, forbid_unknown_fields=True):
+    same: dict[str, str]
+    names: _Names
+    shapes: dict[str, str]
+    tables: dict[str, GrantTable]
+
+
+class _Found(Struct, frozen=True):
+    """How the name of a command is known: by which words, how many of the command's, as what."""
+
+    name: str
+    count: int
+    kind: Literal["table", "installs", "never"]
+
+
+class _Bound(Struct, frozen=True, kw_only=True):
+    """What of a command's arguments becomes part of the grant."""
+
+    operands: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+@cache
+def grant_tables() -> _Grants:
+    """The whole of command_grants.toml."""
+    text = (files(__package__) / "command_grants.toml").read_text("utf-8")
+    return convert(tomllib.loads(text), _Grants)
+
+
+def names_what_it_runs(command: Command) -> bool:
+    """Whether a command that runs another names it in its first words: `uv run pytest`."""
+    return bool(_head(command.words))
+
+
+def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
+    """What may be remembered about a command that runs in one of `folders`."""
+    words = command.words
+    if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
+        return Offer()
+    count, fetched = 0, False
+    while head := _head(words[count:]):
+        count += len(head)
+        if head in grant_tables().names.fetching_heads:
+            fetched = fetched or not _is_installed(words[count].text, place, folders)
+    if fetched:
+        return Offer(refuse=_texts(words[: count + 1]))
+    inner = words[count:]
+    found = _find(inner)
+    if found is None:
+        return _unknown(words, count, place, folders)
+    named = _texts(words[: count + found.count])
+    if found.kind != "table":
+        return Offer(refuse=_subcommand(words, count) if found.kind == "installs" else ())
+    exact = _exact(words, place, folders) if _may_be_exact(found.name) else ()
+    table = grant_tables().tables[found.name]
+    bound = _bound(table, inner[found.count :], place, folders)
+    if bound is None or not _keeps_its_name(found, inner, bound.operands):
+        return Offer(allow=exact, refuse=named)
+    covers = Scope(words=(*named, *bound.operands, *bound.options))
+    script = bound.operands[:1] if table.operands[:1] and "target" in table.operands[0] else ()
+    return Offer(allow=(covers, *exact), refuse=(*named, *script))
+
+
+def _texts(words: Sequence[Word]) -> tuple[str, ...]:
+    return tuple(word.text for word in words)
+
+
+# -- the name of a command
+
+
+def _find(words: Sequence[Word]) -> _Found | None:
+    """The longest name that is known and that the words begin with."""
+    tables = grant_tables()
+    texts, dropped = _canonical(words)
+    program = texts[0] if texts else ""
+    base = _base(program)
+    for count in range(min(4, len(texts)), 0, -1):
+        if not all(word.fixed for word in words[: count + dropped]):
+            continue
+        name = " ".join(texts[:count])
+        if name in tables.tables:
+            return _Found(name, count + dropped, "table")
+        for each in (name, " ".join([base, *texts[1:count]])):
+            if each in tables.names.never or each in read_only_rules().commands:
+                return _Found(each, count + dropped, "never")  # a reader that is asked about
+            if each in tables.names.installs:
+                return _Found(each, count + dropped, "installs")
+    return None
+
+
+def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
+    """The words under the names that the tables know, and how many fewer than written they are."""
+    texts = [word.text for word in words[:4]]
+    folder, _, name = texts[0].rpartition("/") if texts else ("", "", "")
+    if folder in grant_tables().names.folders:
+        texts[0] = name
+    for count in (2, 1):
+        other = grant_tables().same.get(" ".join(texts[:count]))
+        if other is not None:
+            new = other.split()
+            return [*new, *texts[count:]], count - len(new)
+    if texts and "/" not in texts[0]:
+        texts[0] = _base(texts[0])
+    return texts, 0
+
+
+def _base(program: str) -> str:
+    """A program's name without its folder and its version: `/usr/bin/python3.12`."""
+    name = program.rpartition("/")[2]
+    return re.sub(r"(?<=[a-z])-?[\d.]+$", "", name)
+
+
+def _head(words: Sequence[Word]) -> tuple[str, ...]:
+    """The leading words that run the program behind them; empty where there are none."""
+    if not words or not words[0].fixed:
+        return ()
+    names = grant_tables().names
+    texts, _ = _canonical(words)
+    for head in (*names.heads, *names.fetching_heads):
+        following = words[len(head)] if len(words) > len(head) else Word("-")
+        if tuple(texts[: len(head)]) == head and following.fixed:
+            return head if following.text[:1] not in {"-", "+", ""} else ()
+    return ()
+
+
+def _is_installed(program: str, place: Place, folders: Sequence[str]) -> bool:
+    """Whether the project has the program that `npx` and its like would otherwise fetch."""
+    return "/" not in program and all(
+        any(
+            os.path.lexists(parent / "node_modules" / ".bin" / program)
+            for parent in (Path(folder), *Path(folder).parents)
+            if place.holds(str(parent))
+        )
+        for folder in folders
+    )
+
+
+def _keeps_its_name(found: _Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
+    """Whether options hide no longer name: `yarn -s add` is `yarn add`."""
+    again = _find([*words[: found.count], *map(Word, operands)])
+    return again is not None and again.name == found.name
+
+
+# -- all words
+
+
+def _may_be_exact(name: str) -> bool:
+    names = grant_tables().names
+    return name not in names.installs and name.partition(" ")[0] not in names.never
+
+
+def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[str]) -> Offer:
+    """What is offered for a program that no table knows."""
+    program, *others = _texts(words[head : head + 2])
+    following = others[0] if others else ""
+    script = _base(program) in grant_tables().names.interpreters
+    if script and following[:1] in {"-", "+", ""}:
+        return Offer()
+    exact = _exact(words, place, folders)
+    named = _texts(words[: head + 2]) if script else _subcommand(words, head)
+    return Offer(allow=exact, refuse=(named or _texts(words[: head + 1])) if exact else ())
+
+
+def _subcommand(words: Sequence[Word], head: int) -> tuple[str, ...]:
+    """The words up to the one behind the program, where that is a name; else empty."""
+    following = words[head + 1] if len(words) > head + 1 else Word("-")
+    named = following.fixed and re.fullmatch(r"[^\W_][\w:.@-]*", following.text, re.ASCII)
+    return _texts(words[: head + 2]) if named else ()
+
+
+def _exact(words: Sequence[Word], place: Place, folders: Sequence[str]) -> tuple[Scope, ...]:
+    """The grant for exactly these words; none where a button cannot show them, or they lead out."""
+    texts = _texts(words)
+    shown = shlex.join(texts)
+    if len(shown) > _SHOWN_LIMIT or not shown.isprintable() or "`" in shown:
+        return ()
+    if not all(word.fixed and _keeps_inside(word.text, place, folders) for word in words):
+        return ()
+    return (Scope(words=texts, exact=True),)
+
+
+def _keeps_inside(text: str, place: Place, folders: Sequence[str]) -> bool:
+    value = text.partition("=")[2] or text.removeprefix(text[:2] if text[0:1] == "-" else "")
+    if "/" not in value and value != "..":
+        return True
+    return "://" not in value and stays_inside(Word(value), place, folders)
+
+
+# -- the arguments that a table covers
+
+
+def _bound(
+    table: GrantTable, words: Sequence[Word], place: Place, folders: Sequence[str]
+) -> _Bound | None:
+    """The words that become part of the grant; None where the table does not cover all words."""
+    if table.tail is not None:
+        end = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
+        if _bound(table.tail, words[end + 1 :], place, folders) is None:
+            return None
+        words = words[:end]
+    if not table.mentions and any(word.text.startswith("@") for word in words):
+        return None
+    arguments = parse_arguments(words, table.options())
+    if arguments is None or not all(_fits("path", w, place, folders) for w in arguments.paths):
+        return None
+    options: list[str] = []
+    for option in arguments.options:
+        value = option.value
+        if value is not None and value.text.startswith("-"):
+            return None  # some programs would take it for an option
+        if option.name in table.bound:
+            if value is None or not _fits("target", value, place, folders):
+                return None
+            options += [option.name, value.text]
+    kinds = _kinds(table.operands, len(arguments.operands))
+    if kinds is None:
+        return None
+    pairs = list(zip(kinds, arguments.operands, strict=True))
+    if not all(_fits(kind, word, place, folders) for kind, word in pairs):
+        return None
+    return _Bound(
+        operands=tuple(word.text for kind, word in pairs if kind in _BOUND),
+        options=tuple(options),
+    )
+
+
+def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
+    """The kind of each of `count` operands; None where there may not be so many, or few."""
+    kinds: list[str] = []
+    for number, operand in enumerate(operands):
+        kind = operand.rstrip("*+!")
+        if operand != kind and operand[-1] in "+!" and number >= count:
+            return None
+        kinds += [kind] * (count - number if operand[-1] in "*+" else 1)
+    return kinds[:count] if len(kinds) >= count else None
+
+
+def _fits(kind: str, word: Word, place: Place, folders: Sequence[str]) -> bool:
+    """Whether an operand, or the path that is an option's value, is of a kind."""
+    text = word.text
+    shape = grant_tables().shapes[kind]
+    if not re.fullmatch(shape, text, re.ASCII | re.DOTALL):
+        return False
+    if text.startswith("-"):
+        return kind == "path" and text == "-"
+    if kind not in {"path", "selector", "folder"}:
+        return word.fixed
+    if kind == "selector":
+        word = Word(text.partition("::")[0], word.static, word.pattern)
+    if kind == "folder" and not all((Path(folder) / text).is_dir() for folder in folders):
+        return False
+    return stays_inside(word, place, folders)
