@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
-from acp_agent.permissions.arguments import OptionTable, parse_arguments
+from acp_agent.permissions.arguments import parse_arguments
+from acp_agent.permissions.grant_tables import (
+    Found,
+    GrantTable,
+    find_name,
+    grant_tables,
+    leading_head,
+    program_name,
+)
 from acp_agent.permissions.paths import Place, stays_inside
-from acp_agent.permissions.rules import read_only_rules
 from acp_agent.permissions.shell_syntax import Command
 from acp_agent.permissions.words import Word
 
@@ -44,51 +47,6 @@ class Offer(Struct, frozen=True, kw_only=True):
     refuse: tuple[str, ...] = ()
 
 
-class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
-    """The arguments that a grant covers; the fields are described in the data file."""
-
-    bound: frozenset[str] = frozenset()
-    operands: tuple[str, ...] = ()
-    tail: GrantTable | None = None
-    mentions: bool = False
-
-    def options(self) -> OptionTable:
-        """Every option, those that are part of the grant among them."""
-        return OptionTable(
-            flags=self.flags,
-            values=self.values | self.bound,
-            paths=self.paths,
-            optional=self.optional,
-            counts=self.counts,
-            choices=self.choices,
-            single_dash=self.single_dash,
-        )
-
-
-class _Names(Struct, frozen=True, forbid_unknown_fields=True):
-    folders: frozenset[str]
-    heads: tuple[tuple[str, ...], ...]
-    fetching_heads: tuple[tuple[str, ...], ...]
-    interpreters: frozenset[str]
-    installs: frozenset[str]
-    never: frozenset[str]
-
-
-class _Grants(Struct, frozen=True, forbid_unknown_fields=True):
-    same: dict[str, str]
-    names: _Names
-    shapes: dict[str, str]
-    tables: dict[str, GrantTable]
-
-
-class _Found(Struct, frozen=True):
-    """How the name of a command is known: by which words, how many of the command's, as what."""
-
-    name: str
-    count: int
-    kind: Literal["table", "installs", "never"]
-
-
 class _Bound(Struct, frozen=True, kw_only=True):
     """What of a command's arguments becomes part of the grant."""
 
@@ -96,16 +54,9 @@ class _Bound(Struct, frozen=True, kw_only=True):
     options: tuple[str, ...]
 
 
-@cache
-def grant_tables() -> _Grants:
-    """The whole of command_grants.toml."""
-    text = (files(__package__) / "command_grants.toml").read_text("utf-8")
-    return convert(tomllib.loads(text), _Grants)
-
-
 def names_what_it_runs(command: Command) -> bool:
     """Whether a command that runs another names it in its first words: `uv run pytest`."""
-    return bool(_head(command.words))
+    return bool(leading_head(command.words))
 
 
 def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
@@ -113,15 +64,17 @@ def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
     words = command.words
     if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
         return Offer()
+    if _is_elsewhere(words[0].text, place, folders):
+        return Offer()
     count, fetched = 0, False
-    while head := _head(words[count:]):
+    while head := leading_head(words[count:]):
         count += len(head)
         if head in grant_tables().names.fetching_heads:
             fetched = fetched or not _is_installed(words[count].text, place, folders)
     if fetched:
         return Offer(refuse=_texts(words[: count + 1]))
     inner = words[count:]
-    found = _find(inner)
+    found = find_name(inner)
     if found is None:
         return _unknown(words, count, place, folders)
     named = _texts(words[: count + found.count])
@@ -131,7 +84,8 @@ def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
     table = grant_tables().tables[found.name]
     bound = _bound(table, inner[found.count :], place, folders)
     if bound is None or not _keeps_its_name(found, inner, bound.operands):
-        return Offer(allow=exact, refuse=named)
+        installs = found.name in grant_tables().names.installs
+        return Offer(allow=exact, refuse=_subcommand(words, count) if installs else named)
     covers = Scope(words=(*named, *bound.operands, *bound.options))
     script = bound.operands[:1] if table.operands[:1] and "target" in table.operands[0] else ()
     return Offer(allow=(covers, *exact), refuse=(*named, *script))
@@ -141,62 +95,29 @@ def _texts(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(word.text for word in words)
 
 
-# -- the name of a command
+def _is_elsewhere(program: str, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a command may run in another repository, or a program of another folder.
+
+    A clone inside the project has hooks and remotes of its own, and so has a folder its `./run`.
+    """
+    project = place.roots[0]
+    if "/" in program and any(folder != project for folder in folders):
+        return True
+    own = _repository(project)
+    return own is not None and any(_repository(folder) != own for folder in folders)
 
 
-def _find(words: Sequence[Word]) -> _Found | None:
-    """The longest name that is known and that the words begin with."""
-    tables = grant_tables()
-    texts, dropped = _canonical(words)
-    program = texts[0] if texts else ""
-    base = _base(program)
-    for count in range(min(4, len(texts)), 0, -1):
-        if not all(word.fixed for word in words[: count + dropped]):
-            continue
-        name = " ".join(texts[:count])
-        if name in tables.tables:
-            return _Found(name, count + dropped, "table")
-        for each in (name, " ".join([base, *texts[1:count]])):
-            if each in tables.names.never or each in read_only_rules().commands:
-                return _Found(each, count + dropped, "never")  # a reader that is asked about
-            if each in tables.names.installs:
-                return _Found(each, count + dropped, "installs")
+def _repository(folder: str) -> Path | None:
+    """The nearest folder above that git takes for a repository, with a `.git` or bare."""
+    path = Path(os.path.realpath(folder))
+    for each in (path, *path.parents):
+        if os.path.lexists(each / ".git"):
+            return each
+        if os.path.lexists(each / "HEAD") and any(
+            os.path.lexists(each / name) for name in ("refs", "objects", "commondir")
+        ):
+            return each
     return None
-
-
-def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
-    """The words under the names that the tables know, and how many fewer than written they are."""
-    texts = [word.text for word in words[:4]]
-    folder, _, name = texts[0].rpartition("/") if texts else ("", "", "")
-    if folder in grant_tables().names.folders:
-        texts[0] = name
-    for count in (2, 1):
-        other = grant_tables().same.get(" ".join(texts[:count]))
-        if other is not None:
-            new = other.split()
-            return [*new, *texts[count:]], count - len(new)
-    if texts and "/" not in texts[0]:
-        texts[0] = _base(texts[0])
-    return texts, 0
-
-
-def _base(program: str) -> str:
-    """A program's name without its folder and its version: `/usr/bin/python3.12`."""
-    name = program.rpartition("/")[2]
-    return re.sub(r"(?<=[a-z])-?[\d.]+$", "", name)
-
-
-def _head(words: Sequence[Word]) -> tuple[str, ...]:
-    """The leading words that run the program behind them; empty where there are none."""
-    if not words or not words[0].fixed:
-        return ()
-    names = grant_tables().names
-    texts, _ = _canonical(words)
-    for head in (*names.heads, *names.fetching_heads):
-        following = words[len(head)] if len(words) > len(head) else Word("-")
-        if tuple(texts[: len(head)]) == head and following.fixed:
-            return head if following.text[:1] not in {"-", "+", ""} else ()
-    return ()
 
 
 def _is_installed(program: str, place: Place, folders: Sequence[str]) -> bool:
@@ -211,9 +132,9 @@ def _is_installed(program: str, place: Place, folders: Sequence[str]) -> bool:
     )
 
 
-def _keeps_its_name(found: _Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
+def _keeps_its_name(found: Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
     """Whether options hide no longer name: `yarn -s add` is `yarn add`."""
-    again = _find([*words[: found.count], *map(Word, operands)])
+    again = find_name([*words[: found.count], *map(Word, operands)])
     return again is not None and again.name == found.name
 
 
@@ -229,7 +150,7 @@ def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[s
     """What is offered for a program that no table knows."""
     program, *others = _texts(words[head : head + 2])
     following = others[0] if others else ""
-    script = _base(program) in grant_tables().names.interpreters
+    script = program_name(program) in grant_tables().names.interpreters
     if script and following[:1] in {"-", "+", ""}:
         return Offer()
     exact = _exact(words, place, folders)
@@ -250,6 +171,8 @@ def _exact(words: Sequence[Word], place: Place, folders: Sequence[str]) -> tuple
     shown = shlex.join(texts)
     if len(shown) > _SHOWN_LIMIT or not shown.isprintable() or "`" in shown:
         return ()
+    if any(folder != place.roots[0] for folder in folders):
+        return ()  # the same words may do another thing in another folder
     if not all(word.fixed and _keeps_inside(word.text, place, folders) for word in words):
         return ()
     return (Scope(words=texts, exact=True),)

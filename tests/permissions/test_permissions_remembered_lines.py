@@ -83,3 +83,29 @@ def test_what_no_table_knows_is_remembered_word_for_word(line: str, project: Roo
 def test_some_commands_are_never_allowed_for_good(line: str, project: Room) -> None:
     verdict = project.command(spelled(line, project))
     assert isinstance(verdict, Refuse) or "allow_always" not in kinds(verdict)
+
+
+@pytest.mark.parametrize("made", [".git/", "HEAD refs/", "HEAD objects/", "HEAD commondir"])
+def test_an_always_does_not_hold_in_a_repository_within_the_project(
+    made: str, project: Room
+) -> None:
+    """It has hooks and remotes of its own."""
+    for name in made.split():
+        path = project.project / "src" / name
+        path.mkdir() if name.endswith("/") else path.symlink_to("nowhere")
+    for line in ("git commit", "git push origin", "make test"):
+        remember(line, project)
+        assert isinstance(project.command(f"cd docker && {line}"), Allow)
+        for other in (f"cd src && {line}", f"cd src/deep; {line}"):
+            assert kinds(project.command(other)) == ["allow_once", "reject_once"]
+        for folder in ("src", "src/deep"):
+            verdict = project.command(line, cwd=project.project / folder)
+            assert kinds(verdict) == ["allow_once", "reject_once"]
+
+
+def test_a_program_of_the_project_is_allowed_in_its_folder_alone(project: Room) -> None:
+    for line in ("./build.sh all", "./gradlew test", ".venv/bin/pytest", "deployer staging"):
+        project.press(project.command(line), "allow_always")
+        assert isinstance(project.command(line), Allow)
+        assert isinstance(project.command(f"cd src && {line}"), Ask)
+        assert isinstance(project.command(line, cwd=project.project / "src"), Ask)
