@@ -148,11 +148,13 @@ def _may_be_exact(name: str) -> bool:
 
 def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[str]) -> Offer:
     """What is offered for a program that no table knows."""
-    program, *others = _texts(words[head : head + 2])
-    following = others[0] if others else ""
-    script = program_name(program) in grant_tables().names.interpreters
+    program, following, third = (*_texts(words[head : head + 3]), "", "")[:3]
+    names = grant_tables().names
+    script = program_name(program) in names.interpreters
     if script and following[:1] in {"-", "+", ""}:
         return Offer()
+    if names.install_words & {following, third}:
+        return Offer(refuse=_subcommand(words, head))
     exact = _exact(words, place, folders)
     named = _texts(words[: head + 2]) if script else _subcommand(words, head)
     return Offer(allow=exact, refuse=(named or _texts(words[: head + 1])) if exact else ())

@@ -43,6 +43,7 @@ class _Names(Struct, frozen=True, forbid_unknown_fields=True):
     fetching_heads: tuple[tuple[str, ...], ...]
     interpreters: frozenset[str]
     installs: frozenset[str]
+    install_words: frozenset[str]
     never: frozenset[str]
 
 
