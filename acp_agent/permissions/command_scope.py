@@ -181,7 +181,7 @@ def _exact(words: Sequence[Word], place: Place, folders: Sequence[str]) -> tuple
 
 
 def _keeps_inside(text: str, place: Place, folders: Sequence[str]) -> bool:
-    value = text.partition("=")[2] or text.removeprefix(text[:2] if text[0:1] == "-" else "")
+    value = text.partition("=")[2] or (text[2:] if text.startswith("-") else text)
     if "/" not in value and value != "..":
         return True
     return "://" not in value and stays_inside(Word(value), place, folders)
@@ -242,8 +242,6 @@ def _fits(kind: str, word: Word, place: Place, folders: Sequence[str]) -> bool:
     shape = grant_tables().shapes[kind]
     if not re.fullmatch(shape, text, re.ASCII | re.DOTALL):
         return False
-    if text.startswith("-"):
-        return kind == "path" and text == "-"
     if kind not in {"path", "selector", "folder"}:
         return word.fixed
     if kind == "selector":
