@@ -18,18 +18,30 @@ class OptionTable(Struct, frozen=True, forbid_unknown_fields=True):
 
     `flags` take no value. `values` take one, attached or as the next word, that names no file.
     `paths` likewise take the path of a file that is read. `optional` take a value only where it is
-    attached (`--color=auto`). `single_dash` is true for programs whose options are words with one
-    dash (`find -name`): then nothing is a cluster of letters. `numbers` allows `-5`.
-    `stop_at_operand` is true where everything after the first operand is an operand.
+    attached (`--color=auto`). `counts` take a number, attached or as the next word, or nothing
+    (`make -j 4`). `choices` take one of the values that stand behind them. `single_dash` is true
+    for programs whose options are words with one dash (`find -name`): then nothing is a cluster of
+    letters. `numbers` allows `-5`. `stop_at_operand` is true where everything after the first
+    operand is an operand.
     """
 
     flags: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
+    counts: frozenset[str] = frozenset()
+    choices: dict[str, frozenset[str]] = {}
     single_dash: bool = False
     numbers: bool = False
     stop_at_operand: bool = False
+
+    def takes(self, name: str, value: str) -> bool:
+        """Whether an option may have this value attached to it."""
+        if name in self.counts:
+            return value.isdecimal()
+        if name in self.choices:
+            return value in self.choices[name]
+        return name in self.values | self.paths | self.optional
 
 
 class Option(Struct, frozen=True):
@@ -92,14 +104,15 @@ def _options_in(text: str, rest: list[Word], table: OptionTable) -> list[Option]
     if text.startswith("--") or table.single_dash:
         name, mark, value = text.partition("=")
         if mark:
-            known = table.values | table.paths | table.optional
-            return [Option(name, Word(value))] if name in known else None
+            return [Option(name, Word(value))] if table.takes(name, value) else None
         return _option(name, rest, table)
     found: list[Option] = []
     for at in range(1, len(text)):
         name, attached = f"-{text[at]}", text[at + 1 :]
-        if attached and name in table.values | table.paths | table.optional:
+        if attached and table.takes(name, attached):
             return [*found, Option(name, Word(attached))]
+        if attached and name not in table.flags:
+            return None
         one = _option(name, rest, table)
         if one is None:
             return None
@@ -108,8 +121,9 @@ def _options_in(text: str, rest: list[Word], table: OptionTable) -> list[Option]
 
 
 def _option(name: str, rest: list[Word], table: OptionTable) -> list[Option] | None:
-    if name in table.flags or name in table.optional:
+    if name in table.flags | table.optional:
         return [Option(name)]
-    if name in table.values | table.paths and rest and rest[0].fixed:
-        return [Option(name, rest.pop(0))]
-    return None
+    following = rest[0] if rest and rest[0].fixed else None
+    if following is None or not table.takes(name, following.text):
+        return [Option(name)] if name in table.counts else None
+    return [Option(name, rest.pop(0))]

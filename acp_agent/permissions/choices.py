@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -12,6 +13,7 @@ from typing import Literal
 from msgspec import Struct, convert
 
 from acp_agent.permissions.access import McpAccess
+from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.contract import Choice, Grant
 from acp_agent.permissions.mcp_grants import tool_as_it_is, tool_at_all
 
@@ -24,6 +26,8 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     allow_once: str
     reject_once: str
     commands: str
+    exact_commands: str
+    mixed_commands: str
     never_commands: str
     edits: str
     never_edits: str
@@ -56,18 +60,53 @@ def once(texts: Texts) -> tuple[Choice, ...]:
     )
 
 
-def for_commands(texts: Texts, project: str, patterns: Sequence[str]) -> tuple[Choice, ...]:
-    """The buttons of a question about commands that begin with the words of `patterns`."""
+def for_commands(
+    texts: Texts, project: str, *, allow: Sequence[Scope], refuse: Sequence[str]
+) -> tuple[Choice, ...]:
+    """The buttons of a question about commands: an "always" covers `allow`, a "never" `refuse`.
+
+    Where either is empty its button is left out.
+    """
+    choices = list(once(texts))
+    if allow:
+        label = _always_label(texts, allow)
+        allowed = tuple(
+            Grant(
+                project=project,
+                kind="exact_command" if scope.exact else "command",
+                pattern=shlex.join(scope.words),
+            )
+            for scope in allow
+        )
+        choices.insert(
+            1, Choice(id="allow_always", label=label, kind="allow_always", grants=allowed)
+        )
+    if refuse:
+        label = texts.never_commands.format(names=_joined(texts, refuse))
+        refused = tuple(
+            Grant(project=project, kind="command", pattern=pattern, allow=False)
+            for pattern in refuse
+        )
+        choices.append(
+            Choice(id="reject_always", label=label, kind="reject_always", grants=refused)
+        )
+    return tuple(choices)
+
+
+def _always_label(texts: Texts, allow: Sequence[Scope]) -> str:
+    named = [shlex.join(scope.words) for scope in allow if not scope.exact]
+    exact = [shlex.join(scope.words) for scope in allow if scope.exact]
+    if not exact:
+        return texts.commands.format(names=_joined(texts, named))
+    label = texts.mixed_commands if named else texts.exact_commands
+    return label.format(names=_joined(texts, named), exact=_joined(texts, exact))
+
+
+def _joined(texts: Texts, patterns: Sequence[str]) -> str:
     names = [texts.quote.format(pattern) for pattern in patterns]
-    joined = texts.last_separator.join(
-        [texts.separator.join(names[:-1]), names[-1]] if len(names) > 1 else names
-    )
-    return _four(
-        texts,
-        always=texts.commands.format(names=joined),
-        never=texts.never_commands.format(names=joined),
-        grants=tuple(Grant(project=project, kind="command", pattern=p) for p in patterns),
-    )
+    if len(names) < 2:
+        return "".join(names)
+    return texts.last_separator.join([texts.separator.join(names[:-1]), names[-1]])
 
 
 def for_edits(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.choices import Language
-from acp_agent.permissions.command_prefix import names_what_it_runs
+from acp_agent.permissions.command_scope import names_what_it_runs
 from acp_agent.permissions.command_values import command_values
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place, is_below, stays_inside
@@ -40,8 +40,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """A command of the line, its tier, and why it has that.
 
     `words` are the command's, as far as they are known. `leaf` is the command where it runs no
-    other, or only one that its first words name: an "always" may be about it. `within` is true for
-    what such a leaf runs.
+    other, or only one that its first words name: an "always" may be about it. `folders` are those
+    that it may run in. `within` is true for what such a leaf runs.
     """
 
     tier: Tier
@@ -49,6 +49,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     reason: str
     words: tuple[str, ...] = ()
     leaf: Command | None = None
+    folders: tuple[str, ...] = ()
     within: bool = False
 
 
@@ -147,7 +148,14 @@ class _Judge:
             shown = shown[: _SHOWN_LIMIT - 1] + "…"
         words = () if isinstance(command, str) else tuple(word.text for word in command.words)
         self.findings.append(
-            Finding(tier=tier, command=shown, reason=reason, words=words, leaf=leaf)
+            Finding(
+                tier=tier,
+                command=shown,
+                reason=reason,
+                words=words,
+                leaf=leaf,
+                folders=tuple(self.folders),
+            )
         )
 
     def _command(self, command: Command, line: ShellLine, depth: int) -> None:

@@ -3,42 +3,55 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
+
+from msgspec import Struct
 
 from acp_agent.permissions.classify import Classified, Finding
-from acp_agent.permissions.command_prefix import keeps_to_its_name, prefix_of
+from acp_agent.permissions.command_scope import Offer, Scope, offer_for
 from acp_agent.permissions.paths import Place
 from acp_agent.permissions.read_only import is_quiet
-from acp_agent.permissions.rules import operands, shell_rules
+from acp_agent.permissions.rules import operands, read_only_rules, shell_rules
 
 _OFFER_LIMIT = 3  # commands that one button may be about
 
 
-def prefixes_to_offer(classified: Classified, place: Place) -> tuple[tuple[str, ...], ...]:
-    """The commands that an "always" for this line would be about; none where it cannot be."""
-    if not classified.plain or classified.tier != "standard":
-        return ()
-    found: dict[tuple[str, ...], None] = {}
-    for finding in _to_cover(classified):
-        prefix = _prefix(finding, place)
-        if prefix is None:
-            return ()
-        found[prefix] = None
-    return tuple(found) if len(found) <= _OFFER_LIMIT else ()
+class LineOffer(Struct, frozen=True, kw_only=True):
+    """What an "always" and a "never" for a line are about; empty where there can be none."""
+
+    allow: tuple[Scope, ...] = ()
+    refuse: tuple[str, ...] = ()
 
 
-def is_covered(classified: Classified, place: Place, patterns: Iterable[str]) -> bool:
+def offer_for_line(classified: Classified, place: Place) -> LineOffer:
+    """What may be remembered about a line."""
+    if not _may_be_remembered(classified):
+        return LineOffer()
+    offers = [_offer(finding, place) for finding in _to_cover(classified)]
+    allow = dict.fromkeys(scope for offer in offers for scope in offer.allow[:1])
+    refuse = dict.fromkeys(shlex.join(offer.refuse) for offer in offers)
+    return LineOffer(
+        allow=tuple(allow)
+        if all(offer.allow for offer in offers) and len(allow) <= _OFFER_LIMIT
+        else (),
+        refuse=tuple(refuse)
+        if all(offer.refuse for offer in offers) and len(refuse) <= _OFFER_LIMIT
+        else (),
+    )
+
+
+def is_covered(classified: Classified, place: Place, remembered: Collection[Scope]) -> bool:
     """Whether every command of the line only reads or is one of the remembered ones."""
-    if not classified.plain or classified.tier != "standard":
-        return False
-    allowed = [words for words in map(_words, patterns) if words]
-    return all(_is_allowed(finding, place, allowed) for finding in _to_cover(classified))
+    return _may_be_remembered(classified) and all(
+        any(scope in remembered for scope in _offer(finding, place).allow)
+        for finding in _to_cover(classified)
+    )
 
 
 def refused_pattern(classified: Classified, patterns: Iterable[str]) -> str:
     """The first remembered "never" that any command of the line falls under; empty for none."""
     for pattern in patterns:
-        words = _words(pattern)
+        words = words_of(pattern)
         for finding in classified.findings:
             texts = finding.words
             if not words or not texts:
@@ -51,32 +64,30 @@ def refused_pattern(classified: Classified, patterns: Iterable[str]) -> str:
     return ""
 
 
-def pattern_of(prefix: Sequence[str]) -> str:
-    """A command's leading words as a grant keeps them."""
-    return shlex.join(prefix)
-
-
-def _words(pattern: str) -> tuple[str, ...]:
+def words_of(pattern: str) -> tuple[str, ...]:
+    """The words of a grant; none where it is damaged."""
     try:
         return tuple(shlex.split(pattern))
     except ValueError:
         return ()
 
 
+def _may_be_remembered(classified: Classified) -> bool:
+    return classified.plain and classified.tier == "standard"
+
+
 def _to_cover(classified: Classified) -> list[Finding]:
     return [f for f in classified.findings if f.tier != "read_only" and not f.within]
 
 
-def _prefix(finding: Finding, place: Place) -> tuple[str, ...] | None:
+def _offer(finding: Finding, place: Place) -> Offer:
+    """What may be remembered about a command: nothing where its input is not the usual one."""
     command = finding.leaf
-    if command is None or command.stdin is not None or not is_quiet(command, place, [place.cwd]):
-        return None
-    prefix = prefix_of(command)
-    if prefix is None or not keeps_to_its_name(command, prefix):
-        return None
-    return prefix
-
-
-def _is_allowed(finding: Finding, place: Place, allowed: Sequence[tuple[str, ...]]) -> bool:
-    prefix = _prefix(finding, place)
-    return prefix is not None and any(words == prefix[: len(words)] for words in allowed)
+    if command is None or command.stdin is not None or command.piped:
+        return Offer()
+    harmless = read_only_rules().harmless_redirects
+    if any(r.operator == "<" and r.target.text not in harmless for r in command.redirects):
+        return Offer()
+    if not is_quiet(command, place, finding.folders):
+        return Offer()
+    return offer_for(command, place, finding.folders)

@@ -14,13 +14,14 @@ Tier = Literal["read_only", "standard", "destructive", "blocked"]
 class Grant(Struct, frozen=True, kw_only=True):
     """A narrow rule that the user chose to remember, for one project folder.
 
-    `kind` says what `pattern` is: the leading words of a command, a folder below which files may
-    be edited, a host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`).
-    `allow` is false for "never".
+    `kind` says what `pattern` is: a command's name with what is bound to it
+    (`command_grants.toml`), all words of a command, a folder below which files may be edited, a
+    host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`). `allow` is false
+    for "never"; then `pattern` is the leading words of the commands that are refused.
     """
 
     project: str
-    kind: Literal["command", "edit", "fetch", "mcp"]
+    kind: Literal["command", "exact_command", "edit", "fetch", "mcp"]
     pattern: str
     allow: bool = True
 

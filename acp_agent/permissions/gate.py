@@ -30,10 +30,11 @@ from acp_agent.permissions.choices import (
 from acp_agent.permissions.classify import Classified, classify
 from acp_agent.permissions.command_grants import (
     is_covered,
-    pattern_of,
-    prefixes_to_offer,
+    offer_for_line,
     refused_pattern,
+    words_of,
 )
+from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.contract import (
     Allow,
     Ask,
@@ -157,13 +158,18 @@ class PolicyGate(Gate):
             return Allow(by="mode", why="the command only reads", only_reads=True)
         if mode == "plan":
             return Refuse(by="mode", why=_PLAN)
-        grants = [grant for grant in self._grants.of(project) if grant.kind == "command"]
+        grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
         never = refused_pattern(classified, [g.pattern for g in grants if not g.allow])
         if never:
             return Refuse(by="grant", why=f"the user never allows `{never}` commands here")
         if mode == "full":
             return Allow(by="mode", why="full access")
-        if is_covered(classified, place, [g.pattern for g in grants if g.allow]):
+        remembered = {
+            Scope(words=words_of(grant.pattern), exact=grant.kind == "exact_command")
+            for grant in grants
+            if grant.allow
+        }
+        if is_covered(classified, place, remembered):
             return Allow(by="grant", why="these commands are always allowed in this project")
         return self._ask_for(classified, place, project)
 
@@ -172,10 +178,9 @@ class PolicyGate(Gate):
             reason = classified.reason_in(self._language)
             warning = self._texts.warning.format(reason=reason)
             return Ask(choices=once(self._texts), warning=warning, tier="destructive")
-        patterns = [pattern_of(prefix) for prefix in prefixes_to_offer(classified, place)]
-        if not patterns:
-            return Ask(choices=once(self._texts), tier="standard")
-        return Ask(choices=for_commands(self._texts, project, patterns), tier="standard")
+        offer = offer_for_line(classified, place)
+        choices = for_commands(self._texts, project, allow=offer.allow, refuse=offer.refuse)
+        return Ask(choices=choices, tier="standard")
 
     def _place(self, access: CommandAccess, project: str) -> Place:
         cwd = os.path.realpath(access.cwd)

@@ -22,7 +22,8 @@ from acp_agent.errors import StoreError, StoreNewerError
 from acp_agent.permissions.contract import Grant
 from acp_agent.platform.posix import try_lock
 
-_VERSION = 2  # 1 knew no grants about tools of MCP servers
+# 1 knew no grants about tools of MCP servers, 2 none about exact commands.
+_VERSION = 3
 _LOCK_SECONDS = 5.0
 _LOCK_STEP = 0.01  # seconds between two attempts
 _log = logging.getLogger(__name__)

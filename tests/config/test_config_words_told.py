@@ -42,8 +42,13 @@ def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> 
         text = template.replace("{}", "`a`")
         assert CHINESE.search(say(text)), text
         assert say(text).count("`a`") == text.count("`a`")
-    two = "Always allow `git add` and `git commit` commands in this project"
-    assert say(two) == "在此项目中始终允许 `git add`和`git commit` 命令"
+    two = "Never allow `git add` and `git commit` commands in this project"
+    assert say(two) == "在此项目中始终拒绝 `git add`和`git commit` 命令"
+    exact = "Always allow `make test` and exactly `./x y` in this project"
+    assert say(exact) == "在此项目中始终允许 `make test` 以及完整命令 `./x y`"
+    assert say("Always allow exactly `./x y` in this project") == (
+        "在此项目中始终允许完整命令 `./x y`"
+    )
 
 
 @pytest.mark.parametrize("table", ["titles", "texts", "parts"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.permissions.access import CommandAccess, WriteAccess
-from acp_agent.permissions.contract import Ask, Verdict
+from acp_agent.permissions.contract import Ask, Refuse, Verdict
 from acp_agent.permissions.gate import PolicyGate
 from tests.permissions.gate_room import ALL_FOUR, ONCE, Room, kinds
 
@@ -15,11 +15,15 @@ def test_the_buttons_say_exactly_what_always_covers(room: Room) -> None:
         assert isinstance(verdict, Ask)
         return verdict.choices[1].label
 
-    assert label(room.command("npm test -- --watch")) == (
-        "Always allow `npm test` commands in this project"
+    assert label(room.command("npm test")) == "Always allow `npm test` in this project"
+    assert label(room.command("npm run build && make test -j4")) == (
+        "Always allow `npm run build` and `make test` in this project"
     )
-    assert label(room.command("npm run build && make test")) == (
-        "Always allow `npm run build` and `make test` commands in this project"
+    assert label(room.command("git push -u origin main")) == (
+        "Always allow `git push origin main` in this project"
+    )
+    assert label(room.command("make test; npm test -- --watch; ./x 'a b'")) == (
+        "Always allow `make test` and exactly `npm test -- --watch` and `./x 'a b'` in this project"
     )
     assert label(room.write("src/x.py")) == "Always allow edits below src/"
     assert label(room.write("x.py")) == "Always allow edits below the project folder"
@@ -36,7 +40,14 @@ def test_the_buttons_speak_the_user_s_language(room: Room) -> None:
     assert isinstance(verdict, Ask)
     assert [choice.label for choice in verdict.choices][:2] == [
         "允许一次",
-        "在此项目中始终允许 `npm test` 命令",
+        "在此项目中始终允许 `npm test`",
+    ]
+    access = CommandAccess("./x y", str(room.project))
+    verdict = gate.judge(access, mode="ask", project=str(room.project))
+    assert isinstance(verdict, Ask)
+    assert [choice.label for choice in verdict.choices][1::2] == [
+        "在此项目中始终允许完整命令 `./x y`",
+        "在此项目中始终拒绝 `./x y` 命令",
     ]
     for path, label in (
         ("x.py", "始终允许编辑项目文件夹之下的文件"),
@@ -73,10 +84,9 @@ def test_a_standard_command_has_no_warning(room: Room) -> None:
         "python -c 'print(1)'", "node -e 1", "bash -c 'npm test'", "env npm test", "xargs npm test",
         "curl https://example.com", "$CMD test", "npm $X", "npm test $(x)", "npm test > out",
         "npm test `x`", "PATH=. npm test", "X=$(y) npm test", "for x in a; do npm test; done",
-        "f() { npm test; }; f", "cat ~/x", "grep -r x ~", "npm", "make", "git -C x commit",
-        "npm --prefix x test", "go test -exec x", "make test SHELL=./x", "cargo test --config=x",
+        "f() { npm test; }; f", "cat ~/x", "grep -r x ~", "git -C x commit",
         "uv run python -c 1", "uv run --with x pytest", "uv run bash", "npm test <<< x", "bash",
-        "find . -exec npm test \\;", "git config user.name x", "docker run x", "npm test *",
+        "find . -exec npm test \\;", "git config user.name x", "docker run x",
         "npm test\u00a0x", "a x && b x && c x && d x", "export X=1", "X=1", "python", "python -",
         "nohup ssh host ls", "npm test; eval ls", "awk 1 x", "tee x", "npm 'te st'",
         "$'a\\nb' x", "node $'x\\ny'", "go run x.go",
@@ -90,34 +100,29 @@ def test_no_always_is_offered_where_its_words_would_say_too_little(line: str, ro
 @pytest.mark.parametrize(
     ("line", "patterns"),
     [
-        ("npm test", ["npm test"]),
-        ("npm run build:prod -- -x", ["npm run build:prod"]),
         ("pytest tests/x.py -k y", ["pytest"]),
-        ("pytest tests/*.py", ["pytest"]),
-        ("python -m pytest -x", ["python -m pytest"]),
-        ("python manage.py migrate", ["python manage.py"]),
-        ("./build.sh all", ["./build.sh all"]),
-        ("./build.sh --all", ["./build.sh"]),
-        ("uv run pytest -x", ["uv run pytest"]),
         ("uv run python -m pytest", ["uv run python -m pytest"]),
-        ("npx eslint .", ["npx eslint"]),
-        ("git commit -m 'a b'", ["git commit"]),
-        ("cargo build && cargo test", ["cargo build", "cargo test"]),
-        ("cd src && make test | head -5", ["make test"]),
+        ("./build.sh --all", ["./build.sh"]),
+        ("python manage.py migrate --plan", ["python manage.py"]),
+        ("git push origin main", ["git push"]),
+        ("make test lint", ["make test"]),
+        ("npm run build -- -x", ["npm run"]),
         ("npm test || exit 3", ["npm test"]),
-        ("npm test & wait; exit", ["npm test"]),
-        ("timeout 60 npm test", ["npm test"]),
-        ("time CI=1 npm test 2>&1", ["npm test"]),
-        ("npm test > /dev/null", ["npm test"]),
         ("deployer staging --now", ["deployer staging"]),
-        ("bash scripts/x.sh", ["bash scripts/x.sh"]),
-        ("'./my tool' x", ["'./my tool' x"]),
+        ("cargo build && cargo test", ["cargo build", "cargo test"]),
     ],
 )
-def test_an_always_is_about_the_words_that_name_the_command(
+def test_a_never_is_about_the_words_that_name_the_command(
     line: str, patterns: list[str], room: Room
 ) -> None:
     verdict = room.command(line)
     assert kinds(verdict) == ALL_FOUR
     assert isinstance(verdict, Ask)
-    assert [grant.pattern for grant in verdict.choices[1].grants] == patterns
+    assert [grant.pattern for grant in verdict.choices[3].grants] == patterns
+
+
+def test_installing_packages_can_be_refused_for_good_and_not_allowed(room: Room) -> None:
+    verdict = room.command("npm install left-pad")
+    assert kinds(verdict) == ["allow_once", "reject_once", "reject_always"]
+    room.press(verdict, "reject_always")
+    assert isinstance(room.command("npm install other", "full"), Refuse)

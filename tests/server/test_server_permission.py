@@ -54,13 +54,13 @@ async def test_the_question_shows_the_diff_and_its_buttons_say_what_they_cover(
 async def test_the_button_for_a_command_names_the_commands_that_it_covers(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
-    model_server.add(answer(Call("shell", {"command": "npm test -- --watch=no"})), answer("Ran."))
+    model_server.add(answer(Call("shell", {"command": "npm test --silent"})), answer("Ran."))
     editor = Editor(permission="reject_once")
     running, session = await opened(editor=editor)
     await running.prompt(session, "test")
     (asked,) = editor.asked
     assert "`npm test`" in asked["options"][1]["name"]
-    assert "npm test -- --watch=no" in asked["toolCall"]["title"]
+    assert "npm test --silent" in asked["toolCall"]["title"]
 
 
 @pytest.mark.covers("P6")

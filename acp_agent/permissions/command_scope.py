@@ -1,0 +1,251 @@
+"""What an "always" for a command is about, by the tables of command_grants.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.permissions.arguments import parse_arguments
+from acp_agent.permissions.grant_tables import (
+    Found,
+    GrantTable,
+    find_name,
+    grant_tables,
+    leading_head,
+    program_name,
+)
+from acp_agent.permissions.paths import Place, stays_inside
+from acp_agent.permissions.shell_syntax import Command
+from acp_agent.permissions.words import Word
+
+_SHOWN_LIMIT = 100  # characters of a command that a button shows in full
+_BOUND = frozenset({"ref", "remote", "target"})
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """What a grant for a command covers.
+
+    `words` are its name with what is bound to it, or all of its words where `exact`.
+    """
+
+    words: tuple[str, ...]
+    exact: bool = False
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """What may be remembered about a command: each of `allow` covers it, the first is offered.
+
+    `refuse` are the words that a "never" is about; empty where none is offered.
+    """
+
+    allow: tuple[Scope, ...] = ()
+    refuse: tuple[str, ...] = ()
+
+
+class _Bound(Struct, frozen=True, kw_only=True):
+    """What of a command's arguments becomes part of the grant."""
+
+    operands: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+def names_what_it_runs(command: Command) -> bool:
+    """Whether a command that runs another names it in its first words: `uv run pytest`."""
+    return bool(leading_head(command.words))
+
+
+def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
+    """What may be remembered about a command that runs in one of `folders`."""
+    words = command.words
+    if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
+        return Offer()
+    if _is_elsewhere(words[0].text, place, folders):
+        return Offer()
+    count, fetched = 0, False
+    while head := leading_head(words[count:]):
+        count += len(head)
+        if head in grant_tables().names.fetching_heads:
+            fetched = fetched or not _is_installed(words[count].text, place, folders)
+    if fetched:
+        return Offer(refuse=_texts(words[: count + 1]))
+    inner = words[count:]
+    found = find_name(inner)
+    if found is None:
+        return _unknown(words, count, place, folders)
+    named = _texts(words[: count + found.count])
+    if found.kind != "table":
+        return Offer(refuse=_subcommand(words, count) if found.kind == "installs" else ())
+    exact = _exact(words, place, folders) if _may_be_exact(found.name) else ()
+    table = grant_tables().tables[found.name]
+    bound = _bound(table, inner[found.count :], place, folders)
+    if bound is None or not _keeps_its_name(found, inner, bound.operands):
+        installs = found.name in grant_tables().names.installs
+        return Offer(allow=exact, refuse=_subcommand(words, count) if installs else named)
+    covers = Scope(words=(*named, *bound.operands, *bound.options))
+    script = bound.operands[:1] if table.operands[:1] and "target" in table.operands[0] else ()
+    return Offer(allow=(covers, *exact), refuse=(*named, *script))
+
+
+def _texts(words: Sequence[Word]) -> tuple[str, ...]:
+    return tuple(word.text for word in words)
+
+
+def _is_elsewhere(program: str, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a command may run in another repository, or a program of another folder.
+
+    A clone inside the project has hooks and remotes of its own, and so has a folder its `./run`.
+    """
+    project = place.roots[0]
+    if "/" in program and any(folder != project for folder in folders):
+        return True
+    own = _repository(project)
+    return own is not None and any(_repository(folder) != own for folder in folders)
+
+
+def _repository(folder: str) -> Path | None:
+    """The nearest folder above that git takes for a repository, with a `.git` or bare."""
+    path = Path(os.path.realpath(folder))
+    for each in (path, *path.parents):
+        if os.path.lexists(each / ".git"):
+            return each
+        if os.path.lexists(each / "HEAD") and any(
+            os.path.lexists(each / name) for name in ("refs", "objects", "commondir")
+        ):
+            return each
+    return None
+
+
+def _is_installed(program: str, place: Place, folders: Sequence[str]) -> bool:
+    """Whether the project has the program that `npx` and its like would otherwise fetch."""
+    return "/" not in program and all(
+        any(
+            os.path.lexists(parent / "node_modules" / ".bin" / program)
+            for parent in (Path(folder), *Path(folder).parents)
+            if place.holds(str(parent))
+        )
+        for folder in folders
+    )
+
+
+def _keeps_its_name(found: Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
+    """Whether options hide no longer name: `yarn -s add` is `yarn add`."""
+    again = find_name([*words[: found.count], *map(Word, operands)])
+    return again is not None and again.name == found.name
+
+
+# -- all words
+
+
+def _may_be_exact(name: str) -> bool:
+    names = grant_tables().names
+    return name not in names.installs and name.partition(" ")[0] not in names.never
+
+
+def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[str]) -> Offer:
+    """What is offered for a program that no table knows."""
+    program, following, third = (*_texts(words[head : head + 3]), "", "")[:3]
+    names = grant_tables().names
+    script = program_name(program) in names.interpreters
+    if script and following[:1] in {"-", "+", ""}:
+        return Offer()
+    if names.install_words & {following, third}:
+        return Offer(refuse=_subcommand(words, head))
+    exact = _exact(words, place, folders)
+    named = _texts(words[: head + 2]) if script else _subcommand(words, head)
+    return Offer(allow=exact, refuse=(named or _texts(words[: head + 1])) if exact else ())
+
+
+def _subcommand(words: Sequence[Word], head: int) -> tuple[str, ...]:
+    """The words up to the one behind the program, where that is a name; else empty."""
+    following = words[head + 1] if len(words) > head + 1 else Word("-")
+    named = following.fixed and re.fullmatch(r"[^\W_][\w:.@-]*", following.text, re.ASCII)
+    return _texts(words[: head + 2]) if named else ()
+
+
+def _exact(words: Sequence[Word], place: Place, folders: Sequence[str]) -> tuple[Scope, ...]:
+    """The grant for exactly these words; none where a button cannot show them, or they lead out."""
+    texts = _texts(words)
+    shown = shlex.join(texts)
+    if len(shown) > _SHOWN_LIMIT or not shown.isprintable() or "`" in shown:
+        return ()
+    if any(folder != place.roots[0] for folder in folders):
+        return ()  # the same words may do another thing in another folder
+    if not all(word.fixed and _keeps_inside(word.text, place, folders) for word in words):
+        return ()
+    return (Scope(words=texts, exact=True),)
+
+
+def _keeps_inside(text: str, place: Place, folders: Sequence[str]) -> bool:
+    value = text.partition("=")[2] or (text[2:] if text.startswith("-") else text)
+    if "/" not in value and value != "..":
+        return True
+    return "://" not in value and stays_inside(Word(value), place, folders)
+
+
+# -- the arguments that a table covers
+
+
+def _bound(
+    table: GrantTable, words: Sequence[Word], place: Place, folders: Sequence[str]
+) -> _Bound | None:
+    """The words that become part of the grant; None where the table does not cover all words."""
+    if table.tail is not None:
+        end = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
+        if _bound(table.tail, words[end + 1 :], place, folders) is None:
+            return None
+        words = words[:end]
+    if not table.mentions and any(word.text.startswith("@") for word in words):
+        return None
+    arguments = parse_arguments(words, table.options())
+    if arguments is None or not all(_fits("path", w, place, folders) for w in arguments.paths):
+        return None
+    options: list[str] = []
+    for option in arguments.options:
+        value = option.value
+        if value is not None and value.text.startswith("-"):
+            return None  # some programs would take it for an option
+        if option.name in table.bound:
+            if value is None or not _fits("target", value, place, folders):
+                return None
+            options += [option.name, value.text]
+    kinds = _kinds(table.operands, len(arguments.operands))
+    if kinds is None:
+        return None
+    pairs = list(zip(kinds, arguments.operands, strict=True))
+    if not all(_fits(kind, word, place, folders) for kind, word in pairs):
+        return None
+    return _Bound(
+        operands=tuple(word.text for kind, word in pairs if kind in _BOUND),
+        options=tuple(options),
+    )
+
+
+def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
+    """The kind of each of `count` operands; None where there may not be so many, or few."""
+    kinds: list[str] = []
+    for number, operand in enumerate(operands):
+        kind = operand.rstrip("*+!")
+        if operand != kind and operand[-1] in "+!" and number >= count:
+            return None
+        kinds += [kind] * (count - number if operand[-1] in "*+" else 1)
+    return kinds[:count] if len(kinds) >= count else None
+
+
+def _fits(kind: str, word: Word, place: Place, folders: Sequence[str]) -> bool:
+    """Whether an operand, or the path that is an option's value, is of a kind."""
+    text = word.text
+    shape = grant_tables().shapes[kind]
+    if not re.fullmatch(shape, text, re.ASCII | re.DOTALL):
+        return False
+    if kind not in {"path", "selector", "folder"}:
+        return word.fixed
+    if kind == "selector":
+        word = Word(text.partition("::")[0], word.static, word.pattern)
+    if kind == "folder" and not all((Path(folder) / text).is_dir() for folder in folders):
+        return False
+    return stays_inside(word, place, folders)

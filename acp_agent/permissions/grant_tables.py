@@ -1,0 +1,124 @@
+"""The tables of command_grants.toml, and the name under which they know a command."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from msgspec import Struct, convert
+
+from acp_agent.permissions.arguments import OptionTable
+from acp_agent.permissions.rules import read_only_rules
+from acp_agent.permissions.words import Word
+
+
+class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
+    """The arguments that a grant covers; the fields are described in the data file."""
+
+    bound: frozenset[str] = frozenset()
+    operands: tuple[str, ...] = ()
+    tail: GrantTable | None = None
+    mentions: bool = False
+
+    def options(self) -> OptionTable:
+        """Every option, those that are part of the grant among them."""
+        return OptionTable(
+            flags=self.flags,
+            values=self.values | self.bound,
+            paths=self.paths,
+            optional=self.optional,
+            counts=self.counts,
+            choices=self.choices,
+            single_dash=self.single_dash,
+        )
+
+
+class _Names(Struct, frozen=True, forbid_unknown_fields=True):
+    folders: frozenset[str]
+    heads: tuple[tuple[str, ...], ...]
+    fetching_heads: tuple[tuple[str, ...], ...]
+    interpreters: frozenset[str]
+    installs: frozenset[str]
+    install_words: frozenset[str]
+    never: frozenset[str]
+
+
+class _Grants(Struct, frozen=True, forbid_unknown_fields=True):
+    same: dict[str, str]
+    names: _Names
+    shapes: dict[str, str]
+    tables: dict[str, GrantTable]
+
+
+class Found(Struct, frozen=True):
+    """How the name of a command is known: by which words, how many of the command's, as what."""
+
+    name: str
+    count: int
+    kind: Literal["table", "installs", "never"]
+
+
+@cache
+def grant_tables() -> _Grants:
+    """The whole of command_grants.toml."""
+    text = (files(__package__) / "command_grants.toml").read_text("utf-8")
+    return convert(tomllib.loads(text), _Grants)
+
+
+def find_name(words: Sequence[Word]) -> Found | None:
+    """The longest name that is known and that the words begin with."""
+    tables = grant_tables()
+    texts, dropped = _canonical(words)
+    program = texts[0] if texts else ""
+    base = program_name(program)
+    for count in range(min(4, len(texts)), 0, -1):
+        if not all(word.fixed for word in words[: count + dropped]):
+            continue
+        name = " ".join(texts[:count])
+        if name in tables.tables:
+            return Found(name, count + dropped, "table")
+        for each in (name, " ".join([base, *texts[1:count]])):
+            if each in tables.names.never or each in read_only_rules().commands:
+                return Found(each, count + dropped, "never")  # a reader that is asked about
+            if each in tables.names.installs:
+                return Found(each, count + dropped, "installs")
+    return None
+
+
+def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
+    """The words under the names that the tables know, and how many fewer than written they are."""
+    texts = [word.text for word in words[:4]]
+    folder, _, name = texts[0].rpartition("/") if texts else ("", "", "")
+    if folder in grant_tables().names.folders:
+        texts[0] = name
+    for count in (2, 1):
+        other = grant_tables().same.get(" ".join(texts[:count]))
+        if other is not None:
+            new = other.split()
+            return [*new, *texts[count:]], count - len(new)
+    if texts and "/" not in texts[0]:
+        texts[0] = program_name(texts[0])
+    return texts, 0
+
+
+def program_name(program: str) -> str:
+    """A program's name without its folder and its version: `/usr/bin/python3.12`."""
+    name = program.rpartition("/")[2]
+    return re.sub(r"(?<=[a-z])-?[\d.]+$", "", name)
+
+
+def leading_head(words: Sequence[Word]) -> tuple[str, ...]:
+    """The leading words that run the program behind them; empty where there are none."""
+    if not words or not words[0].fixed:
+        return ()
+    names = grant_tables().names
+    texts, _ = _canonical(words)
+    for head in (*names.heads, *names.fetching_heads):
+        following = words[len(head)] if len(words) > len(head) else Word("-")
+        if tuple(texts[: len(head)]) == head and following.fixed:
+            return head if following.text[:1] not in {"-", "+", ""} else ()
+    return ()

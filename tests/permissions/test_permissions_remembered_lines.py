@@ -1,0 +1,111 @@
+"""What an "always" covers, line by line: remembered.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from acp_agent.permissions.contract import Allow, Ask, Refuse
+from tests.permissions.gate_room import Room, kinds
+
+TABLE = tomllib.loads((Path(__file__).parent / "remembered.toml").read_text("utf-8"))
+
+
+def rows(name: str) -> list[tuple[str, str]]:
+    return [(remembered, line) for remembered, lines in TABLE[name].items() for line in lines]
+
+
+@pytest.fixture
+def project(room: Room) -> Room:
+    """A gate with a project that has what the lines name, and a folder beside it."""
+    for folder in ("tests", "docker", "scripts", "node_modules/.bin", ".venv/bin"):
+        (room.project / folder).mkdir(parents=True)
+    for name in ("eslint", "prettier", "playwright"):
+        (room.project / "node_modules" / ".bin" / name).touch()
+    for name in ("tests/a.py", "src/a.py", "message.txt"):
+        (room.project / name).touch()
+    (room.home / "other").mkdir()
+    return room
+
+
+def spelled(line: str, room: Room) -> str:
+    places = {"{project}": room.project, "{outside}": room.home / "other"}
+    for name, place in places.items():
+        line = line.replace(name, str(place))
+    return line
+
+
+def remember(remembered: str, room: Room) -> None:
+    """Press "always" for a line, whose button names exactly it."""
+    # A name that needs more words is offered for a line that has them.
+    line = remembered + {
+        "mkdir": " x",
+        "git switch -c": " x",
+        "git checkout -b": " x",
+        "git tag": " x",
+    }.get(remembered, "")
+    verdict = room.command(line)
+    assert isinstance(verdict, Ask), verdict
+    choice = room.press(verdict, "allow_always")
+    assert choice.label in {
+        f"Always allow `{remembered}` in this project",
+        f"Always allow exactly `{remembered}` in this project",
+    }
+
+
+@pytest.mark.parametrize(("remembered", "line"), rows("covered"))
+def test_an_always_covers_the_harmless_uses_of_its_command(
+    remembered: str, line: str, project: Room
+) -> None:
+    remember(remembered, project)
+    assert isinstance(project.command(spelled(line, project)), Allow)
+
+
+@pytest.mark.parametrize(("remembered", "line"), rows("asked"))
+def test_an_always_covers_nothing_that_its_button_does_not_say(
+    remembered: str, line: str, project: Room
+) -> None:
+    remember(remembered, project)
+    assert not isinstance(project.command(spelled(line, project)), Allow)
+
+
+@pytest.mark.parametrize("line", TABLE["exact"]["lines"])
+def test_what_no_table_knows_is_remembered_word_for_word(line: str, project: Room) -> None:
+    choice = project.press(project.command(line), "allow_always")
+    assert choice.label == f"Always allow exactly `{line}` in this project"
+    assert isinstance(project.command(line), Allow)
+    assert isinstance(project.command(f"{line} more"), Ask)
+
+
+@pytest.mark.parametrize("line", TABLE["never"]["lines"])
+def test_some_commands_are_never_allowed_for_good(line: str, project: Room) -> None:
+    verdict = project.command(spelled(line, project))
+    assert isinstance(verdict, Refuse) or "allow_always" not in kinds(verdict)
+
+
+@pytest.mark.parametrize("made", [".git/", "HEAD refs/", "HEAD objects/", "HEAD commondir"])
+def test_an_always_does_not_hold_in_a_repository_within_the_project(
+    made: str, project: Room
+) -> None:
+    """It has hooks and remotes of its own."""
+    for name in made.split():
+        path = project.project / "src" / name
+        path.mkdir() if name.endswith("/") else path.symlink_to("nowhere")
+    for line in ("git commit", "git push origin", "make test"):
+        remember(line, project)
+        assert isinstance(project.command(f"cd docker && {line}"), Allow)
+        for other in (f"cd src && {line}", f"cd src/deep; {line}"):
+            assert kinds(project.command(other)) == ["allow_once", "reject_once"]
+        for folder in ("src", "src/deep"):
+            verdict = project.command(line, cwd=project.project / folder)
+            assert kinds(verdict) == ["allow_once", "reject_once"]
+
+
+def test_a_program_of_the_project_is_allowed_in_its_folder_alone(project: Room) -> None:
+    for line in ("./build.sh all", "./gradlew test", ".venv/bin/pytest", "deployer staging"):
+        project.press(project.command(line), "allow_always")
+        assert isinstance(project.command(line), Allow)
+        assert isinstance(project.command(f"cd src && {line}"), Ask)
+        assert isinstance(project.command(line, cwd=project.project / "src"), Ask)
