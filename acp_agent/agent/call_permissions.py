@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
 
 from msgspec.structs import replace
 
@@ -19,6 +20,8 @@ from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
 from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse, Verdict
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.background import in_daemon_thread
+
+_STOP_SECONDS = 2.0  # for the judging of a command to end where nobody waits for it any more
 
 
 class CallPermissions:
@@ -38,12 +41,23 @@ class CallPermissions:
     async def judge(self, prepared: Prepared) -> Verdict:
         """What the rules, the mode and the grants say."""
         host, access = self._host, prepared.access
+        stopped = threading.Event()
         judge = functools.partial(
-            host.gate.judge, access, mode=host.mode, project=str(host.workspace.cwd)
+            host.gate.judge,
+            access,
+            mode=host.mode,
+            project=str(host.workspace.cwd),
+            stopped=stopped.is_set,
         )
-        if isinstance(access, CommandAccess):
-            return await in_daemon_thread(judge)
-        return judge()
+        if not isinstance(access, CommandAccess):
+            return judge()
+        judging = asyncio.create_task(in_daemon_thread(judge))
+        try:
+            return await asyncio.shield(judging)
+        except asyncio.CancelledError:
+            stopped.set()
+            await asyncio.wait([judging], timeout=_STOP_SECONDS)
+            raise
 
     async def ask_for(self, place: Place, tool: AnyTool, prepared: Prepared) -> Prepared:
         """Find out whether a call may run; asks the user where that is not clear.

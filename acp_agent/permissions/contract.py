@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -67,10 +68,18 @@ Verdict = Allow | Refuse | Ask
 class Gate(Protocol):
     """Decides what may happen."""
 
-    def judge(self, access: Access, *, mode: Mode, project: str) -> Verdict:
+    def judge(
+        self,
+        access: Access,
+        *,
+        mode: Mode,
+        project: str,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Verdict:
         """Judge a call of a session in `mode` whose working folder is `project`.
 
-        Git is asked about the repositories of a command: judge commands in a thread.
+        Git is asked about the repositories of a command: judge commands in a thread. It is ended
+        once `stopped` says that nobody waits for the verdict any more.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
@@ -49,6 +49,7 @@ from acp_agent.permissions.guarded_files import is_own, own_places, why_it_runs
 from acp_agent.permissions.mcp_grants import covers, is_about
 from acp_agent.permissions.paths import Place, is_below
 from acp_agent.permissions.reasons import reason_in
+from acp_agent.workspace.git_repositories import GitRepositories
 
 _OWN = (
     "this is acp-agent's own configuration or data, which no tool changes in any mode; tell the "
@@ -85,8 +86,18 @@ class PolicyGate(Gate):
         self._texts = texts_in(language)
         self._home = os.path.realpath(home or Path.home())
 
-    def judge(self, access: Access, *, mode: Mode, project: str) -> Verdict:
-        """Judge a call of a session in `mode` whose working folder is `project`."""
+    def judge(
+        self,
+        access: Access,
+        *,
+        mode: Mode,
+        project: str,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Verdict:
+        """Judge a call of a session in `mode` whose working folder is `project`.
+
+        Git's look at the repositories of a command ends once `stopped` says so.
+        """
         folder = os.path.realpath(project)
         match access:
             case NoAccess():
@@ -96,7 +107,7 @@ class PolicyGate(Gate):
             case WriteAccess():
                 return self._edit(access, mode, folder)
             case CommandAccess():
-                return self._command(access, mode, folder)
+                return self._command(access, mode, folder, GitRepositories(stopped))
             case FetchAccess():
                 return self._fetch(access, mode, folder)
             case McpAccess():
@@ -149,8 +160,10 @@ class PolicyGate(Gate):
 
     # -- commands
 
-    def _command(self, access: CommandAccess, mode: Mode, project: str) -> Verdict:
-        place = self._place(access, project)
+    def _command(
+        self, access: CommandAccess, mode: Mode, project: str, repositories: GitRepositories
+    ) -> Verdict:
+        place = self._place(access, project, repositories)
         classified = classify(access.command, place)
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
@@ -182,10 +195,17 @@ class PolicyGate(Gate):
         choices = for_commands(self._texts, project, allow=offer.allow, refuse=offer.refuse)
         return Ask(choices=choices, tier="standard")
 
-    def _place(self, access: CommandAccess, project: str) -> Place:
+    def _place(self, access: CommandAccess, project: str, repositories: GitRepositories) -> Place:
         cwd = os.path.realpath(access.cwd)
         roots = dict.fromkeys([project, cwd, *(os.path.realpath(root) for root in access.roots)])
-        return Place(cwd=cwd, roots=tuple(roots), home=self._home, own=self._own, project=project)
+        return Place(
+            cwd=cwd,
+            roots=tuple(roots),
+            home=self._home,
+            own=self._own,
+            project=project,
+            repositories=repositories,
+        )
 
     # -- the network
 

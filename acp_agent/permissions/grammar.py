@@ -7,17 +7,17 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node
 
 _ASCII_ONLY = b"%%" + bytes(range(2, 128)) + b"%" * 128  # UNKNOWN and NONEMPTY are letters too
 
 
 @cache
-def _parser() -> Parser:
+def _language() -> Language:
     import tree_sitter_bash  # noqa: PLC0415 - only the first command of a session needs it
-    from tree_sitter import Language, Parser  # noqa: PLC0415 - likewise
+    from tree_sitter import Language  # noqa: PLC0415 - likewise
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Language(tree_sitter_bash.language())
 
 
 def parse(raw: bytes) -> Node:
@@ -26,7 +26,10 @@ def parse(raw: bytes) -> Node:
     The grammar's scanner looks characters up in C tables that end at 255, whatever they are, so it
     is shown ASCII only; to the shell all else is a letter like any other.
     """
-    return _parser().parse(_tame(raw.translate(_ASCII_ONLY))).root_node
+    from tree_sitter import Parser  # noqa: PLC0415 - likewise
+
+    # A parser is for one thread: commands are judged side by side.
+    return Parser(_language()).parse(_tame(raw.translate(_ASCII_ONLY))).root_node
 
 
 def is_odd(character: str) -> bool:

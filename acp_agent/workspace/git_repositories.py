@@ -10,7 +10,7 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from acp_agent.platform.programs import find_program
 from acp_agent.workspace.git_environment import added_variables, with_settings
 
 _SECONDS = 10.0  # for all that is read of one folder
+_LOOK_SECONDS = 0.05  # between two looks at whether anybody waits
 _REPOSITORY_LIMIT = 100  # a repository and its submodules
 _SETTING_LIMIT = 10_000
 _RECORD_LIMIT = 1_000_000  # bytes of one setting or path
@@ -46,11 +47,12 @@ class GitRepositories:
     """What is known of the repositories of folders. It is read once: keep it for one question only.
 
     Args:
-        environ: the environment of the git commands; None takes the process's.
+        stopped: says whether nobody waits for an answer any more, from which on none is known.
     """
 
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        environ = os.environ if environ is None else environ
+    def __init__(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        environ = os.environ
+        self._stopped = stopped
         # A bare repository is read here, where there is one, so that what it sets is known.
         self._environ = {
             name: value for name, value in environ.items() if name != "GIT_CONFIG"
@@ -160,7 +162,7 @@ class GitRepositories:
         assert process.stdout is not None
         rest = b""
         try:
-            while data := _next(process.stdout.fileno(), deadline):
+            while data := self._next(process.stdout.fileno(), deadline):
                 *records, rest = (rest + data).split(b"\0")
                 yield from records
                 if len(rest) > _RECORD_LIMIT:
@@ -177,10 +179,10 @@ class GitRepositories:
         if rest:
             yield rest
 
-
-def _next(descriptor: int, deadline: float) -> bytes:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        raise _UnreadableError
-    return os.read(descriptor, _PIECE)
+    def _next(self, descriptor: int, deadline: float) -> bytes:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        while not poll.poll(_LOOK_SECONDS * 1000):
+            if self._stopped() or time.monotonic() > deadline:
+                raise _UnreadableError
+        return os.read(descriptor, _PIECE)

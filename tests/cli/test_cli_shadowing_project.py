@@ -177,6 +177,10 @@ def test_programs_of_the_project_are_not_started_where_the_path_names_the_curren
     path = {"PATH": f"{entries}:{os.environ['PATH']}"}
     said = start(own_process("run", *DEMO, "--allow", "all", "find README.md"), project, path)
     assert "README.md" in said
+    said = start(
+        own_process("run", *DEMO, "--mode", "plan", "$ ls && uname && git status"), project, path
+    )
+    assert "encodings.py" in said
     start(own_process("doctor"), project, path)
     assert nothing_ran(project)
 
