@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from acp_agent.content import ImageBlock
-from acp_agent.errors import ToolError
+from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.tools.images import image_block
-from acp_agent.tools.own_thread import in_own_thread
+from acp_agent.workspace.own_process import in_own_process
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -51,12 +51,21 @@ async def read_pages(data: bytes, first: int, count: int, *, room: int) -> Pages
     Raises:
         ToolError: it cannot be read, or not in time.
     """
+    arguments = {
+        "data": data,
+        "first": first,
+        "count": count,
+        "room": room,
+        "draw": can_draw(),
+    }
     try:
-        return await in_own_thread(
-            lambda: _pages(data, first, count, room), name="pdf", seconds=_SECONDS
+        return await in_own_process(
+            "acp_agent.tools.pdf:pages_of", arguments, Pages, seconds=_SECONDS
         )
     except TimeoutError:
         raise ToolError(f"it could not be read within {_SECONDS:g} seconds") from None
+    except WorkspaceError as error:
+        raise ToolError(str(error)) from None
 
 
 def can_draw() -> bool:
@@ -64,7 +73,8 @@ def can_draw() -> bool:
     return importlib.util.find_spec(_RENDERER) is not None
 
 
-def _pages(data: bytes, first: int, count: int, room: int) -> Pages:
+def pages_of(data: bytes, first: int, count: int, room: int, *, draw: bool) -> Pages:
+    """Read the pages; takes a long time for some files, so call it where it can be ended."""
     from pypdf import PdfReader  # noqa: PLC0415 - a tenth of a second that only PDFs need
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # it tells of every oddity of a file
@@ -75,11 +85,11 @@ def _pages(data: bytes, first: int, count: int, room: int) -> Pages:
     except Exception as error:  # a broken file breaks the reader in any way
         raise ToolError(f"it is no PDF that can be read ({type(error).__name__})") from error
     blank = [number for number, text in texts if not text][:_PICTURES]
-    drawn = _drawn(data, blank) if blank and can_draw() else {}
+    drawn = _drawn(data, blank) if blank and draw else {}
     return Pages(
         pages=[Page(number=number, text=text, picture=drawn.get(number)) for number, text in texts],
         total=total,
-        drawn=can_draw(),
+        drawn=draw,
     )
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from typing import Any
 
+from acp_agent.platform.posix import end_group
+
+_REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead of those who take the output
 
 
@@ -66,3 +70,41 @@ async def within(wait: Awaitable[object], limit: float | None) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Process:
+    """Start a process with a group of its own; it is ended where the call is cancelled meanwhile.
+
+    Args:
+        command: the program and its arguments.
+        options: those of `asyncio.create_subprocess_exec`.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*command, start_new_session=True, **options)
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_kill)  # in case this is cancelled once more
+        await asyncio.wait([starting])
+        if not starting.cancelled() and starting.exception() is None:
+            await end_process(starting.result())
+        raise
+
+
+async def end_process(process: asyncio.subprocess.Process) -> None:
+    """Kill a process with its group, and wait a moment until it is reaped and its pipes closed."""
+    if process.returncode is None:
+        end_group(process.pid, at_once=True)
+    if process.stdin is not None:
+        process.stdin.close()
+    pipes = [pipe.read() for pipe in (process.stdout, process.stderr) if pipe is not None]
+    await within(asyncio.gather(process.wait(), *pipes), _REAP_LIMIT)
+
+
+def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        end_group(starting.result().pid, at_once=True)

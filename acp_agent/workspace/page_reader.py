@@ -16,7 +16,6 @@ of these checks.
 from __future__ import annotations
 
 import asyncio
-import functools
 import ssl
 from collections.abc import Collection, Sequence
 
@@ -26,13 +25,14 @@ from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.addresses import check_public, literal_address
-from acp_agent.workspace.background import in_daemon_thread
 from acp_agent.workspace.contract import Page
 from acp_agent.workspace.media_types import is_text
+from acp_agent.workspace.own_process import in_own_process
 from acp_agent.workspace.resolver import Resolve
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
 MAX_REDIRECTS = 5
+_PARSE_LIMIT = 20.0  # seconds to make text of a body
 _MAX_URL = 8_000  # characters
 _MAX_ADDRESSES = 4  # of a host that are tried
 _CONNECT_LIMIT = 10.0  # seconds for one of them
@@ -179,17 +179,24 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
         body += piece
         if len(body) > BODY_LIMIT:
             break
-    convert = functools.partial(
-        _convert,
-        bytes(body[:BODY_LIMIT]),
-        media_type=media_type,
-        charset=response.charset_encoding,
-        url=str(url),
-    )
+    arguments = {
+        "body": bytes(body[:BODY_LIMIT]),
+        "media_type": media_type,
+        "charset": response.charset_encoding,
+        "url": str(url),
+        "limit": limit + 1,
+    }
+    shown = _shown(str(url))
     try:
-        text = await in_daemon_thread(convert)
-    except ValueError:
-        raise WorkspaceError(f"{_shown(str(url))} cannot be read as text") from None
+        text = await in_own_process(
+            "acp_agent.workspace.pages:page_text", arguments, str, seconds=_PARSE_LIMIT
+        )
+    except TimeoutError:
+        raise WorkspaceError(
+            f"{shown} is too complicated: it cannot be read within {_PARSE_LIMIT:g} seconds"
+        ) from None
+    except WorkspaceError as error:
+        raise WorkspaceError(f"{shown} cannot be read as text: {error}") from None
     return Page(
         url=str(url),
         status=response.status_code,
@@ -197,13 +204,6 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
         text=text[:limit],
         truncated=len(body) > BODY_LIMIT or len(text) > limit,
     )
-
-
-def _convert(body: bytes, *, media_type: str, charset: str | None, url: str) -> str:
-    # The HTML parser takes a tenth of a second to import; this runs in a thread.
-    from acp_agent.workspace.pages import page_text  # noqa: PLC0415 - as the line above says
-
-    return page_text(body, media_type=media_type, charset=charset, url=url)
 
 
 def _shown(url: str) -> str:

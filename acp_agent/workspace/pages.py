@@ -9,26 +9,35 @@ from urllib.parse import urljoin
 from bs4 import BeautifulSoup
 from markdownify import ATX, MarkdownConverter
 
+from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.media_types import HTML
 
 _UNREAD = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
 
 
-def page_text(body: bytes, *, media_type: str, charset: str | None, url: str) -> str:
+def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, limit: int) -> str:
     """The text of a body: HTML as Markdown with absolute links, everything else as it is.
 
-    Takes seconds for megabytes of HTML: call it in a thread.
+    The parser takes seconds for megabytes of ordinary HTML, and hours for some kilobytes of what
+    was made to keep it busy: call it in a process that can be ended.
+
+    Args:
+        body: what was fetched.
+        media_type: from its header, empty where that has none.
+        charset: likewise.
+        url: where it is from.
+        limit: characters of the text to return.
 
     Raises:
-        ValueError: a body without a media type is not text.
+        WorkspaceError: a body without a media type is not text.
     """
     if not media_type:
         if b"\0" in body[:1024]:
-            raise ValueError("no text")
+            raise WorkspaceError("it is no text")
         media_type = "text/html" if _looks_like_html(body) else "text/plain"
     if media_type in HTML:
-        return _markdown(body, charset, url)
-    return body.decode(_known(charset) or "utf-8-sig", "replace")
+        return _markdown(body, charset, url)[:limit]
+    return body.decode(_known(charset) or "utf-8-sig", "replace")[:limit]
 
 
 def _looks_like_html(body: bytes) -> bool:

@@ -15,6 +15,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
+from acp_agent.workspace.child_output import start_process
 
 TIME_LIMIT = 20.0  # seconds for one search
 _RECORD_LIMIT = 4_000_000  # bytes; a longer record (a line of a minified file) is left out
@@ -112,34 +113,21 @@ async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.P
         *arguments,
         *(f"--glob=!{name}" for name in (".git", ".hg", ".svn", ".jj")),
     ]
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
+    try:
+        return await start_process(
             *command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
             limit=_CHUNK,
         )
-    )
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        # It may run already; asyncio would wait for its output's end, or forget it.
-        starting.add_done_callback(_end_unwanted)
-        raise
     except OSError as error:
         if error.errno == errno.E2BIG:
             raise WorkspaceError(
                 "the search is not possible: the pattern is too long; shorten it"
             ) from error
         raise WorkspaceError(f"ripgrep cannot be started in {folder}: {reason(error)}") from error
-
-
-def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
-    if not starting.cancelled() and starting.exception() is None:
-        end_group(starting.result().pid, at_once=True)
 
 
 async def _read_records(

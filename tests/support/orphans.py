@@ -22,3 +22,9 @@ def marked_processes(mark: str) -> dict[int, str]:
             continue
         found[int(folder.name)] = " ".join(words).strip()
     return found
+
+
+def child_processes() -> list[int]:
+    """The processes that this one has started and not reaped, on Linux."""
+    tasks = Path("/proc/self/task").glob("*/children")
+    return [int(word) for task in tasks for word in task.read_text().split()]

@@ -11,6 +11,8 @@ import zlib
 import pytest
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.workspace import page_reader
+from tests.support.orphans import child_processes
 from tests.support.web_site import Server, response
 from tests.workspace.fetching import fetch, network
 
@@ -192,3 +194,50 @@ async def test_certificates_that_cannot_be_read_are_named_and_http_needs_none(
     assert page.text == "x"
     with pytest.raises(WorkspaceError, match=r"SSL_CERT_FILE names /nowhere/certificates\.pem"):
         await site.fetch("https://site.test/", limit=100, timeout=20)
+
+
+# Each takes an HTML parser the square of its length, or keeps it busy in another way.
+TRAPS = {
+    "comments": b"<!--",
+    "tags": b"<a ",
+    "slashes": b"<a /",
+    "quotes": b"<a '",
+    "ends": b"</",
+    "instructions": b"<?",
+    "conditions": b"<![if",
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+async def test_a_page_that_keeps_the_parser_busy_ends_with_the_call(
+    server: Server, trap: str
+) -> None:
+    server.pages["/"] = response(TRAPS[trap] * (2_000_000 // len(TRAPS[trap])), "text/html")
+    before = child_processes()
+    began = time.monotonic()
+    with pytest.raises(WorkspaceError, match="within 2 s"):
+        await fetch(server, "/", timeout=2)
+    assert time.monotonic() - began < 10
+    assert child_processes() == before, "nothing goes on behind the call"
+
+
+async def test_a_page_that_keeps_the_parser_busy_is_given_up(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_reader, "_PARSE_LIMIT", 1.0)
+    server.pages["/"] = response(b"<!--" * 500_000, "text/html")
+    with pytest.raises(WorkspaceError, match="is too complicated"):
+        await fetch(server, "/")
+
+
+async def test_a_cancelled_fetch_ends_the_parser(server: Server) -> None:
+    server.pages["/"] = response(b"<!--" * 500_000, "text/html")
+    before = child_processes()
+    call = asyncio.create_task(fetch(server, "/"))
+    async with asyncio.timeout(10):
+        while child_processes() == before:
+            await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert child_processes() == before

@@ -1,0 +1,123 @@
+"""Runs a function of ours in a process of its own, which is killed when its time is up.
+
+A small input can keep a parser busy for hours, and a thread cannot be ended. The process gets its
+arguments on stdin and answers on stdout, both as MessagePack, and has limits of its own for the
+case that nobody is left to kill it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import math
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import AcpAgentError, WorkspaceError
+from acp_agent.workspace.child_output import end_process, start_process
+
+_MEMORY = 3_000_000_000  # bytes of address space
+_ANSWER = 64_000_000  # bytes
+_PIECE = 1 << 16  # bytes that are read at once
+
+T = TypeVar("T")
+
+
+class _Task(Struct, frozen=True):
+    """What is to be run: a function as `module:name`, its arguments, and CPU seconds for it."""
+
+    function: str
+    arguments: msgspec.Raw
+    seconds: int
+
+
+class _Answer(Struct, frozen=True):
+    result: msgspec.Raw = msgspec.Raw()
+    error: str = ""
+
+
+async def in_own_process(
+    function: str, arguments: Mapping[str, object], kind: type[T], *, seconds: float
+) -> T:
+    """Return what a function returns in a process of its own.
+
+    Args:
+        function: as `module:name`, one of ours.
+        arguments: by their names; of types that MessagePack has.
+        kind: the type of the result.
+        seconds: how long it may take.
+
+    Raises:
+        TimeoutError: it took too long, and was ended.
+        WorkspaceError: it raised an error, took too much memory, or cannot be started.
+    """
+    task = _Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
+    environ = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"}
+    try:
+        process = await start_process(
+            *(sys.executable, "-P", "-m", __name__),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=environ,
+        )
+    except OSError as error:
+        raise WorkspaceError(f"no process can be started: {error.strerror or error}") from None
+    try:
+        async with asyncio.timeout(seconds):
+            raw = await _answered(process, msgspec.msgpack.encode(task))
+    finally:
+        await end_process(process)
+    try:
+        answer = msgspec.msgpack.decode(raw, type=_Answer)
+        if not answer.error:
+            return msgspec.msgpack.decode(answer.result, type=kind)
+    except msgspec.DecodeError:
+        raise WorkspaceError("it takes too much memory, or time") from None
+    raise WorkspaceError(answer.error)
+
+
+async def _answered(process: asyncio.subprocess.Process, task: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended before
+        process.stdin.write(task)
+        await process.stdin.drain()
+    process.stdin.close()
+    answer = bytearray()
+    while len(answer) < _ANSWER and (piece := await process.stdout.read(_PIECE)):
+        answer += piece
+    return bytes(answer)
+
+
+def _limit(seconds: int) -> None:
+    for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, _MEMORY)):
+        with contextlib.suppress(OSError, ValueError):  # a system without it, or a lower one holds
+            resource.setrlimit(limit, (value, value))
+
+
+def _run(raw: bytes) -> _Answer:
+    task = msgspec.msgpack.decode(raw, type=_Task)
+    _limit(task.seconds)
+    module, _, name = task.function.partition(":")
+    try:
+        arguments = msgspec.msgpack.decode(task.arguments)
+        result = getattr(importlib.import_module(module), name)(**arguments)
+        return _Answer(result=msgspec.Raw(msgspec.msgpack.encode(result)))
+    except AcpAgentError as error:
+        return _Answer(error=str(error))
+    except Exception as error:  # noqa: BLE001 - a broken input breaks a parser in any way
+        return _Answer(error=f"it cannot be read ({type(error).__name__})")
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.msgpack.encode(_run(sys.stdin.buffer.read())))
