@@ -128,9 +128,14 @@ class ClientEditor(ABC):
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         """Say which slash commands there are now."""
 
-    def replaced(self, session: SessionId) -> None:
-        """Another connection opened the session; nothing more of it is shown here."""
+    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+        """Another connection opened the session; `left` is shown here, and nothing more of it."""
+        self._leave(session, left)
         self.forget(session)
+
+    @abstractmethod
+    def _leave(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+        """Send what shows the last events of a session that moves away."""
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """The editor's files; None where it offers none."""

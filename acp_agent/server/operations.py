@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.events import SystemPromptGiven
+from acp_agent.events import AnyEvent, SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
@@ -24,6 +25,7 @@ from acp_agent.session.store.records import ArchiveFilter, SessionPage
 if TYPE_CHECKING:
     from acp_agent.server.prompts import Prompts
     from acp_agent.session.fork_point import ForkPoint
+    from acp_agent.session.turn import Turn
 
 
 class Operations:
@@ -38,6 +40,8 @@ class Operations:
         self._core = core
         self._editor = editor
         self._lanes = Lanes()
+        # By session: the turn that has words of this client in it.
+        self._turns: WeakValueDictionary[str, Turn] = WeakValueDictionary()
 
     async def create(
         self,
@@ -80,10 +84,11 @@ class Operations:
             )
 
             async def settle() -> None:
+                left = await self._left_by(session)
                 await then(session)
                 # Last: a question that is open is asked of the editor at once, and must not come
                 # before the call that it is about.
-                session.attach(self._editor)
+                session.attach(self._editor, left)
 
             had = session.editor.taken_by is self._editor
             try:
@@ -96,6 +101,15 @@ class Operations:
                     manager.abandon(session)
                 raise
             return session
+
+    async def _left_by(self, session: Session) -> Sequence[AnyEvent]:
+        """What ends for the client that has a session and is about to lose it to this one."""
+        if session.turn is None or session.editor.taken_by in (None, self._editor):
+            return ()
+        from acp_agent.server.interrupted import MOVED  # noqa: PLC0415 - rare
+        from acp_agent.session.interruption import moved_away  # noqa: PLC0415 - likewise
+
+        return moved_away(await session.history(), self._core.words(MOVED))
 
     async def fork(
         self,
@@ -208,13 +222,28 @@ class Operations:
             yield
 
     def cancel(self, session_id: str) -> None:
-        """Stop the turn of a session, and the prompts that wait to begin one; or a child's work."""
+        """Stop the turn of a session, and the prompts that wait to begin one; or a child's work.
+
+        The session may be another client's by now: a turn that has words of this one in it still
+        owes it an answer, and can be stopped by it.
+        """
         parent = self._editor.parent_of(SessionId(session_id))
         if parent is not None:
             self._core.cancel_child(parent, SessionId(session_id), self._editor)
             return
         self._lanes.cancel(session_id)
         self._core.cancel(SessionId(session_id), self._editor)
+        turn = self._turns.get(session_id)
+        if turn is not None:
+            turn.cancel()
+
+    def takes_part(self, session_id: str, turn: Turn) -> None:
+        """Words of this client are part of a turn."""
+        self._turns[session_id] = turn
+
+    async def moved(self, session: Session) -> None:
+        """Wait until a session is not this client's any more."""
+        await session.editor.moved_from(self._editor)
 
     async def change(
         self, session_id: str, action: Callable[[Session], Awaitable[None]]

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from acp_agent.content import ContentBlock
-from acp_agent.errors import TurnRunsError
+from acp_agent.errors import SessionNotFoundError, TurnRunsError
 from acp_agent.server.lanes import Lane, Lanes
 from acp_agent.server.operations import Operations
 from acp_agent.server.while_running import WhileRunning
@@ -18,6 +18,8 @@ from acp_agent.session.commands import is_answered_at_once
 from acp_agent.session.prompter import Said, check_said
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call
+
+_MOVED = " (another client opened it; the prompt that waited was not said)"
 
 
 class Prompts:
@@ -74,9 +76,11 @@ class Prompts:
             call.on_cancel(lambda: self._operations.cancel(session_id))
             async with lane.lock:
                 session = await self._operations.get(session_id)
-                return await session.prompt(
+                said = await session.prompt(
                     content, cancelled=lambda: lane.cancels != cancels, steers=True
                 )
+                self._operations.takes_part(session_id, said.turn)
+                return said
 
     async def insert(
         self,
@@ -122,8 +126,19 @@ class Prompts:
         """Say the words, at once or when it is their turn.
 
         `hurry` is done where the request is cancelled and does not wait.
+
+        Raises:
+            SessionNotFoundError: the session is not this client's, or went to another client while
+                the words waited.
         """
-        own, waits = asyncio.current_task(), False
+        own, waits, moved = asyncio.current_task(), False, False
+
+        async def say(session: Session, steers: bool | None) -> Said:
+            said = await session.prompt(
+                content, cancelled=cancelled, steers=steers, withdrawable=withdrawable
+            )
+            self._operations.takes_part(session_id, said.turn)
+            return said
 
         def stop() -> None:
             if waits and own is not None:
@@ -139,25 +154,34 @@ class Prompts:
                 check_said(content)  # what can never be said need not wait
             if not (queues and session.queue.waiting):
                 with contextlib.suppress(TurnRunsError):
-                    return await session.prompt(
-                        content,
-                        cancelled=cancelled,
-                        steers=False if queues else None,
-                        withdrawable=withdrawable,
-                    )
+                    return await say(session, False if queues else None)
+
+        async def end_when_moved() -> None:
+            nonlocal moved
+            await self._operations.moved(session)
+            moved = True
+            if waits and own is not None:
+                own.cancel()
+
         waits = True
-        async with session.queue.place():
-            while True:
-                if session.turn is not None:
-                    await session.turn.wait()
-                waits = False
-                async with lane.lock:
-                    session = await self._operations.get(session_id)
-                    with contextlib.suppress(TurnRunsError):
-                        return await session.prompt(
-                            content, cancelled=cancelled, steers=False, withdrawable=withdrawable
-                        )
-                waits = True
+        watcher = asyncio.create_task(end_when_moved())
+        try:
+            async with session.queue.place():
+                while True:
+                    if session.turn is not None:
+                        await session.turn.wait()
+                    waits = False
+                    async with lane.lock:
+                        session = await self._operations.get(session_id)
+                        with contextlib.suppress(TurnRunsError):
+                            return await say(session, steers=False)
+                    waits = True
+        except asyncio.CancelledError:
+            if moved and not call.cancelled:
+                raise SessionNotFoundError(session_id, _MOVED) from None
+            raise
+        finally:
+            watcher.cancel()
 
 
 def _queues(

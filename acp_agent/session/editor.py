@@ -75,6 +75,6 @@ class Editor(Protocol):
         """Say which slash commands there are now."""
         ...
 
-    def replaced(self, session: SessionId) -> None:
-        """Another editor opened the session; this one is shown nothing more of it."""
+    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+        """Another editor opened the session; this one is shown `left` and nothing more of it."""
         ...

@@ -63,6 +63,17 @@ def closing(events: Sequence[Event]) -> list[AnyEvent]:
     ]
 
 
+def moved_away(events: Sequence[Event], reason: str) -> list[AnyEvent]:
+    """The events that close the turn that runs for a client that is shown no more of it."""
+    cut = interruption(events)
+    if cut is None:
+        return []
+    return [
+        *closing(events)[:-1],
+        *(ToolEnded(call=call, failed=True, cancelled=True, result=reason) for call in cut.calls),
+    ]
+
+
 def _closing_child(child: SessionId, work: Sequence[ChildWorked]) -> Iterator[AnyEvent]:
     for event in closing([one.did for one in work]):
         yield ChildWorked(session=child, call=work[-1].call, did=event)

@@ -185,7 +185,7 @@ class SessionManager:
         editor = session.editor.taken_by
         await self._close(session)
         if editor is not None:
-            editor.replaced(session_id)
+            editor.replaced(session_id, ())
 
     async def at_door(self, session_id: SessionId) -> Session | None:
         """A session that is open; None where it is not, or not any more. Behind its door."""

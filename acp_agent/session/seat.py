@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import EditorGoneError, NoEditorFileError, WorkspaceError
@@ -55,6 +55,8 @@ class Seat:
         self._patience = patience
         self._editor: Editor | None = None
         self._change = asyncio.Event()  # set, and another put in its place, when the seat changes
+        self._asking: set[asyncio.Future[Any]] = set()  # the questions that are open
+        self._moving: asyncio.Task[None] | None = None
 
     # -- who sits there ----------------------------------------------------------------------
 
@@ -63,19 +65,38 @@ class Seat:
         """Who sits there."""
         return self._editor
 
-    def take(self, editor: Editor) -> None:
-        """Let an editor sit down; whoever sat there before is told that the session went on."""
+    def take(self, editor: Editor, left: Sequence[AnyEvent] = ()) -> None:
+        """Let an editor sit down; whoever sat there before is told that the session moved.
+
+        Args:
+            editor: who sits down.
+            left: what ends for whoever sat there before; shown once their questions are withdrawn.
+        """
         before = self._editor
         if before is editor:
             return
         self._seat(editor)
-        if before is not None:
-            before.replaced(self._session)
+        if before is not None and self._asking:
+            self._moving = asyncio.create_task(self._move_away(before, left, set(self._asking)))
+        elif before is not None:
+            before.replaced(self._session, left)
+
+    async def _move_away(
+        self, before: Editor, left: Sequence[AnyEvent], asking: set[asyncio.Future[Any]]
+    ) -> None:
+        await asyncio.wait(asking)
+        if self._editor is not before:  # it may be back
+            before.replaced(self._session, left)
 
     def leave(self, editor: Editor) -> None:
         """An editor gets up. Silent when another sits there by now."""
         if self._editor is editor:
             self._seat(None)
+
+    async def moved_from(self, editor: Editor) -> None:
+        """Wait until another editor, or none, sits there."""
+        while self._editor is editor:
+            await self._change.wait()
 
     def _seat(self, editor: Editor | None) -> None:
         self._editor = editor
@@ -133,7 +154,7 @@ class Seat:
         if self._editor is not None:
             self._editor.offer_commands(session, commands)
 
-    def replaced(self, session: SessionId) -> None:
+    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         """A seat is not replaced; who sits there is."""
 
     # -- asking ------------------------------------------------------------------------------
@@ -148,6 +169,8 @@ class Seat:
                 return None
             change = self._change
             answer = asyncio.ensure_future(question(editor))
+            self._asking.add(answer)
+            answer.add_done_callback(self._asking.discard)
             changed = asyncio.create_task(change.wait())
             try:
                 await asyncio.wait([answer, changed], return_when=asyncio.FIRST_COMPLETED)

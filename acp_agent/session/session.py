@@ -225,10 +225,10 @@ class Session:
 
     # -- whom it is shown to -----------------------------------------------------------------
 
-    def attach(self, editor: Editor) -> None:
-        """Show it to this editor from now on, and to no other."""
+    def attach(self, editor: Editor, left: Sequence[AnyEvent] = ()) -> None:
+        """Show it to this editor from now on, and to no other; see `Seat.take`."""
         had_terminals = self.editor.terminals(self.session) is not None
-        self.editor.take(editor)
+        self.editor.take(editor, left)
         if had_terminals or self.editor.terminals(self.session) is not None:
             self.workbench.move()  # for the next turn, with its terminals
 

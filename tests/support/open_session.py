@@ -134,7 +134,7 @@ class RecordingEditor:
     def page_done(self, page: Page) -> None:
         pass
 
-    def replaced(self, session: SessionId) -> None:
+    def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         pass
 
 

@@ -91,6 +91,14 @@ class Editor(ClientEditor):
                 self.update(of, update)
         await self.connection.drain()
 
+    def _leave(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+        """Send what shows the last events of a session that moves away."""
+        family = self._families.get(session)
+        if family is not None:
+            for event in left:
+                for of, update in family.updates(event):
+                    self.update(of, update)
+
     def _family(self, session: SessionId) -> Family[acp.SessionUpdate]:
         family = self._families.get(session)
         return self._begin(session) if family is None else family

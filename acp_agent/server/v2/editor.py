@@ -43,6 +43,14 @@ class Editor(ClientEditor):
         super().forget(session)
         self._families.pop(session, None)
 
+    def _leave(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+        """Send what shows the last events of a session that moves away, and that it does."""
+        family = self._families.get(session)
+        if family is not None:
+            for event in left:
+                self._send(family.updates(event))
+            self._send(family.moved())
+
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
         family = self._family(session)

@@ -50,6 +50,10 @@ class SessionFamily(Family[acp.SessionUpdate]):
         told = activity.answered(call) if answered else activity.asks(call)
         return [(self._session, update) for update in told]
 
+    def moved(self) -> Addressed:
+        """Another client has the session from now on, with what it is doing."""
+        return [(self._session, update) for update in self._projector.activity.moves()]
+
     def announced(self) -> Addressed:
         """What a client that missed the beginning has to know of before it is told a state."""
         own = [(self._session, update) for update in self._projector.announced()]
