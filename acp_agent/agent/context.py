@@ -114,6 +114,12 @@ class Context:
         return self._system_tokens + self._view.tokens
 
     @property
+    def turn_was_answered(self) -> bool:
+        """Whether the model said or called anything in this turn."""
+        began = self._view.entries[self._turn_began_at :]
+        return any(isinstance(entry.message, ModelSide) for entry in began)
+
+    @property
     def is_shortened(self) -> bool:
         """Whether the model is sent less than all that was said."""
         return self._view.is_shortened

@@ -60,7 +60,13 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class TurnHost(Protocol):
-    """The session as the turn sees it."""
+    """The session as the turn sees it.
+
+    Attributes:
+        over_budget: whether a request was not made for lack of a budget, which ends the turn.
+    """
+
+    over_budget: bool
 
     @property
     def session(self) -> SessionId:

@@ -53,8 +53,9 @@ async def run_turn(host: TurnHost) -> StopReason:
     Cancelling the task that runs this closes the model's stream and ends every call first.
 
     Returns:
-        Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` when no
-        further request is made: a limit or budget was reached, or the model went round in circles.
+        Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` when the
+        limit of requests was reached, or the model went round in circles. Where a budget has no
+        room, `refusal` of a prompt with which nothing was done, else `max_tokens`.
 
     Raises:
         ModelError: the model's provider failed, and trying again did not help.
@@ -63,7 +64,7 @@ async def run_turn(host: TurnHost) -> StopReason:
     for _ in range(host.limits.model_requests):
         answer = await _answer(host)
         if answer is None:
-            break
+            return "max_tokens" if host.context.turn_was_answered else "refusal"
         await host.warn_of_budget()
         if answer.stop == "refusal":
             if answer.why:
@@ -82,13 +83,12 @@ async def run_turn(host: TurnHost) -> StopReason:
             ending = await heed_loops(host)
             if ending is not None:
                 return ending
-    else:
-        told = host.words(
-            "The turn ends here: it made {count} requests to the model, as many as it may. Say "
-            "“go on” to have it continued.",
-            count=host.limits.model_requests,
-        )
-        await host.emit(*aside(told))
+    told = host.words(
+        "The turn ends here: it made {count} requests to the model, as many as it may. Say "
+        "“go on” to have it continued.",
+        count=host.limits.model_requests,
+    )
+    await host.emit(*aside(told))
     return "max_turn_requests"
 
 
@@ -104,5 +104,10 @@ async def _answer(host: TurnHost) -> Answer | None:
                 refused = why
         except BudgetSpentError as error:
             refused = str(error)
-    await host.emit(*spoken(host.words.told(refused)))
+    host.over_budget = True
+    told = host.words.told(refused)
+    if not host.context.turn_was_answered:
+        dropped = host.words("Your prompt was not sent; send it again when the budget has room.")
+        told = f"{told} {dropped}"
+    await host.emit(*spoken(told))
     return None

@@ -1,11 +1,40 @@
-"""How amounts of US dollars are written: none that is not zero is shown as zero."""
+"""How amounts of tokens and of US dollars are read, and how those of dollars are written.
+
+No amount of dollars that is not zero is shown as zero.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal
+from typing import Literal
 
 _USUAL = 4  # digits behind the point of an amount below a dollar
 _MOST = 12  # beyond, an amount is written with its power of ten
+
+_AMOUNT = re.compile(
+    r"(?P<dollar>\$)?\s*(?P<number>(?:\d{1,12}|\d{1,3}(?:[,_]\d{3}){1,3})(?:\.\d{1,12})?)\s*"
+    r"(?P<scale>[km])?\s*(?P<unit>\$|usd|tokens?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def read_amount(text: str) -> tuple[Literal["tokens", "cost"], Decimal] | None:
+    """Return an amount as people write it, such as "$2" or "500k", with its unit; else None."""
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None:
+        return None
+    # Exact, as it was written: a number of tokens must be one.
+    number = Decimal(re.sub("[,_]", "", found["number"]))
+    number *= _SCALES[(found["scale"] or "").lower()]
+    unit = (found["unit"] or "").lower()
+    if unit in {"$", "usd"} or (found["dollar"] and not unit):
+        return "cost", number
+    if found["dollar"] or number != number.to_integral_value():
+        return None
+    return "tokens", number
 
 
 def dollars(amount: float) -> str:

@@ -106,13 +106,29 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most people have no configuration file
 
     try:
-        return tomllib.loads(text)
+        return _with_amounts(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         from acp_agent.config.no_toml import syntax_error  # noqa: PLC0415 - only for an error
 
         line, reason = syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: not TOML: {reason}; mend the line") from None
+
+
+def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
+    """The document, in which budgets that are text, such as "$2", are the numbers that they mean.
+
+    What is no amount in the budget's unit stays, and is found wrong later.
+    """
+    budget = table.get("budget")
+    if isinstance(budget, dict) and any(isinstance(value, str) for value in budget.values()):
+        from acp_agent.config.amounts import read_amount  # noqa: PLC0415 - few write text
+
+        for key, value in budget.items():
+            unit, number = (isinstance(value, str) and read_amount(value)) or ("", 0)
+            if unit and key.endswith(f"_{unit}"):
+                budget[key] = int(number) if unit == "tokens" else float(number)
+    return table
 
 
 def _with_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:

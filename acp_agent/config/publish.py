@@ -13,11 +13,20 @@ from acp_agent.config.schema_files import schema_text, write_files
 from acp_agent.config.types import Config
 
 FILE_NAME = "config.schema.json"
+# Amounts that may be text as well (`acp_agent.config.amounts`), which the types do not say.
+_AMOUNTS = {
+    **dict.fromkeys(("turn_tokens", "session_tokens", "day_tokens"), ["500k", "20M"]),
+    **dict.fromkeys(("turn_cost", "session_cost", "day_cost"), ["$2", "0.50 USD"]),
+}
 
 
 def config_schema() -> str:
     """The schema as JSON text, the same for the same types."""
-    return schema_text({"title": "acp-agent configuration", **msgspec.json.schema(Config)})
+    schema = msgspec.json.schema(Config)
+    for name, amount in schema["$defs"]["BudgetConfig"]["properties"].items():
+        if name in _AMOUNTS:
+            amount["anyOf"].insert(1, {"type": "string", "examples": _AMOUNTS[name]})
+    return schema_text({"title": "acp-agent configuration", **schema})
 
 
 def main(arguments: list[str]) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from acp_agent.config.amounts import dollars
+from acp_agent.config.amounts import dollars, read_amount
 from acp_agent.config.words import Words
 from acp_agent.events import ConfigChanged
 from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit
@@ -14,13 +12,6 @@ from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit
 if TYPE_CHECKING:
     from acp_agent.session.session import Session
     from acp_agent.session.spending import Spending
-
-_AMOUNT = re.compile(
-    r"(?P<dollar>\$)?\s*(?P<number>(?:\d{1,12}|\d{1,3}(?:[,_]\d{3}){1,3})(?:\.\d{1,12})?)\s*"
-    r"(?P<scale>[km])?\s*(?P<unit>\$|usd|tokens?)?",
-    re.ASCII | re.IGNORECASE,
-)
-_SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 async def budget_command(session: Session, rest: str) -> str:
@@ -57,18 +48,11 @@ def _changes(amount: str) -> dict[Unit, str] | None:
     """What an amount changes, by the unit; None where it is none."""
     if amount.lower() in {NONE, "off"}:
         return dict.fromkeys(UNITS, NONE)
-    found = _AMOUNT.fullmatch(amount)
+    found = read_amount(amount)
     if found is None:
         return None
-    # Exact, as the user wrote it: a number of tokens must be one.
-    number = Decimal(re.sub("[,_]", "", found["number"]))
-    number *= _SCALES[(found["scale"] or "").lower()]
-    unit = (found["unit"] or "").lower()
-    if unit in {"$", "usd"} or (found["dollar"] and not unit):
-        return {"cost": f"{number:f}"}
-    if found["dollar"] or number != number.to_integral_value():
-        return None
-    return {"tokens": f"{number:.0f}"}
+    unit, number = found
+    return {unit: f"{number:f}" if unit == "cost" else f"{number:.0f}"}
 
 
 async def _shown(session: Session) -> str:

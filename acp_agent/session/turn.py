@@ -233,6 +233,8 @@ class Turn:
             return "cancelled"
         stop = await self._begin()
         while stop in {"end_turn", "max_tokens"} and await self._has_unheard_words():
+            if self._host is not None and self._host.over_budget:
+                break  # another request would be refused like the last one
             stop = await self._ask_model()
         return stop
 
@@ -267,7 +269,8 @@ class Turn:
                     await make_call(host, *assignment.call)
                 stop = await run_turn(host)
         await session.settled()
-        await session.emit(*last_word(stop, session.context, host.words))
+        if not host.over_budget:  # which was told already
+            await session.emit(*last_word(stop, session.context, host.words))
         return stop
 
     async def _has_unheard_words(self) -> bool:

@@ -70,6 +70,7 @@ class SessionHost:
         self.equipment = equipment
         self.limits = _limits(session.services, chosen)
         self.open_calls: OpenCalls = OpenCalls()
+        self.over_budget = False
         self._chosen = chosen
         self._tools = TurnTools(self, chosen)
         self._calls_told_to_wait = False

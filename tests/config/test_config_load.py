@@ -277,3 +277,23 @@ def test_an_unreadable_file_is_told() -> None:
         path.chmod(0)
         with pytest.raises(ConfigError, match="check who may read it"):
             load_config(path, {})
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [('"$2"', 2.0), ('"0.50 USD"', 0.5), ("2", 2.0), ('"$1,000"', 1000.0)]
+)
+def test_a_budget_may_be_written_as_the_command_takes_it(
+    tmp_path: Path, written: str, read: float
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f'[budget]\nturn_cost = {written}\nday_tokens = "500k"\n')
+    budget = load_config(path, {}).budget
+    assert (budget.turn_cost, budget.day_tokens) == (read, 500_000)
+
+
+@pytest.mark.parametrize("wrong", ['turn_cost = "500k"', 'day_tokens = "$2"', 'turn_cost = "two"'])
+def test_an_amount_of_another_unit_is_refused_with_its_line(tmp_path: Path, wrong: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(f"[budget]\n{wrong}\n")
+    with pytest.raises(ConfigError, match=r"config.toml:2: budget\.\w+: expected a"):
+        load_config(path, {})

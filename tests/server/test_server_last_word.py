@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.events import Usage
 from tests.server.either_version import EitherClient
-from tests.server.server_session import OpenSession, messages, say_meanwhile
+from tests.server.server_session import (
+    MODELS,
+    OpenSession,
+    config_file,
+    messages,
+    say_meanwhile,
+)
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Thought, answer
 
@@ -87,3 +94,29 @@ async def test_it_is_told_in_the_users_language(
     model_server.add(answer(stop="length"))
     await running.prompt(session, "说吧")
     assert running.text(session).strip().startswith("*模型没有给出回答")
+
+
+@pytest.mark.covers("P8")
+@pytest.mark.parametrize("version", [1, 2])
+async def test_prompts_that_a_budget_refuses_are_not_sent_later(
+    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, home: Path, version: int
+) -> None:
+    config_file(home, f"{MODELS}\n[budget]\nsession_tokens = 20_000\n")
+    client = await EitherClient.before(agent, version, model_server)
+    session = await client.new(workspace_repo)
+    model_server.add(
+        answer("Yes.", usage=Usage(input=19_999, output=2)), answer("By the new budget.")
+    )
+    assert await client.say(session, "first question") == "end_turn"
+    for number in range(3):
+        assert await client.say(session, f"refused {number}") == "refusal"
+    said = client.wire.text(session)
+    assert said.count("The budget of this session is used up: 20,001 tokens of 20,000 tokens.") == 3
+    assert said.count("Your prompt was not sent") == 3
+    await client.say(session, "/budget session none")
+    assert await client.say(session, "second question") == "end_turn"
+    sent = json.dumps(messages(model_server))
+    assert "first question" in sent
+    assert "second question" in sent
+    assert "refused" not in sent
+    assert "budget" not in sent

@@ -47,7 +47,7 @@ async def test_no_request_is_made_beyond_a_budget_and_the_user_is_told_why(
 ) -> None:
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.otherwise = took(READ, sent=5_000)
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "max_tokens"
         assert len(model_server.requests) == 2
         assert f"budget {word}" in spoken(desk)
         assert "/budget" in spoken(desk)
@@ -57,7 +57,7 @@ async def test_a_request_that_would_exceed_the_budget_is_not_made_at_all(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(turn_tokens=50)) as desk:
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "refusal"
         assert not model_server.requests
         assert "The next request would exceed the budget of this turn" in spoken(desk)
 
@@ -95,7 +95,7 @@ async def test_the_day_counts_what_other_sessions_took_and_deleted_ones(
         await desk.say("Go")
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
         await desk.manager.delete(desk.session.session)
-        assert await _say(desk, other, "Go") == "max_turn_requests"
+        assert await _say(desk, other, "Go") == "refusal"
         assert len(model_server.requests) == 1
 
 
@@ -122,7 +122,7 @@ async def test_requests_without_a_known_price_count_as_tokens_and_the_user_is_to
         model_server.add(took("One.", sent=6_000), took("Two.", sent=6_000))
         assert await desk.say("Go") == "end_turn"
         assert NO_PRICE in notices(desk)
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "refusal"
         assert notices(desk).count(NO_PRICE) == 1
         await desk.say("/budget")
         assert "- This session: 6,100 tokens of 10,000 tokens, ? of $0.0010" in spoken(desk)
@@ -155,7 +155,7 @@ async def test_a_request_whose_price_was_not_kept_counts_at_todays(
         else:
             await desk.manager.create(str(desk.folder), [], desk.editor)
             await desk.services.store.append(desk.session.session, [event])
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "refusal"
         assert not model_server.requests
         assert "is used up: $1.00 of $1.00" in spoken(desk)
 
@@ -191,7 +191,7 @@ async def test_a_turn_whose_summary_took_the_budget_makes_no_further_request(
             took("Beyond the budget."),
         )
         await desk.say("word " * 3_000)
-        assert await desk.say("word " * 3_000) == "max_turn_requests"
+        assert await desk.say("word " * 3_000) == "refusal"
         assert len(model_server.requests) == 2
         assert "The budget of this session is used up: 53,200 tokens" in spoken(desk)
 
@@ -207,7 +207,7 @@ async def test_the_command_shows_what_was_spent_and_changes_what_may_be(
         await desk.say("/budget session 1.5k")
         assert "- This session: 1,100 tokens of 1,500 tokens, $0.0020" in spoken(desk)
         assert spoken(desk).count("- The last turn: 1,100 tokens, $0.0020 of $1.00") == 2
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "refusal"
         await desk.say("/budget session none")
         model_server.add(took("Go on."))
         assert await desk.say("Go") == "end_turn"
@@ -269,7 +269,7 @@ async def test_a_changed_budget_holds_when_the_session_is_opened_again(
         await desk.manager.close(desk.session.session, desk.editor)
         again = await desk.manager.open(desk.session.session, str(desk.folder), [])
         again.attach(desk.editor)
-        assert await _say(desk, again, "Go") == "max_turn_requests"
+        assert await _say(desk, again, "Go") == "refusal"
 
 
 async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(

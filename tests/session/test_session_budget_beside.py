@@ -41,12 +41,12 @@ async def test_agents_side_by_side_do_not_spend_more_than_one_after_the_other(
     most = 12_000
     async with open_desk(tmp_path, model_server, config=budget(turn_tokens=most)) as desk:
         agents_at_work(desk, model_server)
-        assert await desk.say("Go, parent") == "max_turn_requests"
+        assert await desk.say("Go, parent") == "max_tokens"
         assert len(model_server.requests) == 3
         assert desk.session.state.spent.tokens == 1_100 + 2 * EACH
         idle = [one for one in desk.editor.of(SubagentChanged) if one.state == "idle"]
         reasons = sorted(one.stop_reason or "" for one in idle)
-        assert reasons == ["end_turn", "end_turn", "max_turn_requests", "max_turn_requests"]
+        assert reasons == ["end_turn", "end_turn", "refusal", "refusal"]
 
 
 async def test_agents_whose_requests_surely_fit_together_do_not_wait_for_each_other(
@@ -74,7 +74,7 @@ async def test_an_agent_that_is_stopped_makes_room_for_the_next(
         assert desk.session.turns.cancel_child(asks)
         await model_server.arrived(3)
         stall.release()
-        assert await turn.result() == "max_turn_requests"
+        assert await turn.result() == "max_tokens"
         assert len(model_server.requests) == 4
 
 
@@ -90,7 +90,7 @@ async def test_sessions_that_ask_in_the_same_moment_share_what_is_left_of_the_da
             return await said.turn.result()
 
         ends = await asyncio.gather(desk.say("Go"), say())
-        assert sorted(ends) == ["end_turn", "max_turn_requests"]
+        assert sorted(ends) == ["end_turn", "refusal"]
         assert len(model_server.requests) == 1
 
 
@@ -116,7 +116,7 @@ async def test_an_answer_that_becomes_long_leaves_others_less_room(
             await waits.wait()
         stall.release()
         assert await first.result() == "end_turn"
-        assert await said.turn.result() == "max_turn_requests"
+        assert await said.turn.result() == "refusal"
         assert len(model_server.requests) == 1
 
 

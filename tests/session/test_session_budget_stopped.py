@@ -95,7 +95,7 @@ async def test_attempts_that_come_to_nothing_use_a_budget_up(
         for _ in range(2):
             with pytest.raises(Exception, match="broke in the middle"):
                 await desk.say("Go")
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "refusal"
         assert len(model_server.requests) == 2
 
 
@@ -105,12 +105,12 @@ async def test_what_failed_is_not_asked_again_beyond_a_budget(
     config = "[budget]\nturn_tokens = 8_000\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.otherwise = told("Half an ", Cut())
-        assert await desk.say("Go") == "max_turn_requests"
+        assert await desk.say("Go") == "refusal"
         assert len(model_server.requests) == 2
         said = desk.editor.of(AgentText)[-1].text
         assert said.startswith("The budget of this turn is used up: 8,002 tokens of 8,000 tokens.")
         await counted(desk, 2 * TOOK)
-        assert await desk.say("Go") == "max_turn_requests"  # a turn with a budget of its own
+        assert await desk.say("Go") == "refusal"  # a turn with a budget of its own
         assert len(model_server.requests) == 4
 
 

@@ -207,7 +207,7 @@ def stop_reason(reason: str) -> str:
     """Why a turn ended, for people."""
     return {
         "cancelled": words("The turn was cancelled."),
-        "refusal": words("The model refused."),
+        "refusal": words("The prompt was refused."),
         "max_tokens": words("The answer reached the limit of tokens."),
         "max_turn_requests": words("The turn reached the limit of requests."),
     }.get(reason, reason)

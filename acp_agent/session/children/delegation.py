@@ -244,7 +244,7 @@ def _left_running(host: ChildHost) -> Iterator[str]:
 
 
 def _outcome(host: ChildHost, stop: StopReason | None) -> Outcome:
-    cut = _CUT_SHORT.get(stop, "")
+    cut = _CUT_SHORT.get("max_turn_requests" if host.over_budget else stop, "")
     text = "\n\n".join(filter(None, [host.said or NOTHING_SAID, cut, *_left_running(host)]))
     return Outcome(
         text=text,
