@@ -40,7 +40,11 @@ class Repository(Struct, frozen=True, kw_only=True):
 
 
 class _UnreadableError(Exception):
-    """Git did not answer in time, or failed."""
+    """Git did not answer in time, or with too much."""
+
+
+class _FailedError(_UnreadableError):
+    """Git answered with a failure."""
 
 
 class GitRepositories:
@@ -51,15 +55,8 @@ class GitRepositories:
     """
 
     def __init__(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        environ = os.environ
         self._stopped = stopped
-        # A bare repository is read here, where there is one, so that what it sets is known.
-        self._environ = {
-            name: value for name, value in environ.items() if name != "GIT_CONFIG"
-        } | added_variables(environ, only_reads=True)
-        self._environ |= with_settings({"safe.bareRepository": "all"}, self._environ)
-        self._environ |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
-        self._program = find_program("git")
+        self._program = ""
         self._known: dict[str, tuple[Repository, ...] | None] = {}
 
     def used_in(self, folder: str) -> tuple[Repository, ...] | None:
@@ -78,15 +75,21 @@ class GitRepositories:
         return self._known[folder]
 
     def _look(self, folder: str, deadline: float) -> Iterator[Repository]:
-        if self._program is None:
+        self._program = find_program("git") or ""
+        if not self._program:
             return
-        pending = [(folder, self._environ)]
+        environ = {name: value for name, value in os.environ.items() if name != "GIT_CONFIG"}
+        environ |= added_variables(environ, only_reads=True)
+        # A bare repository is read here, where there is one, so that what it sets is known.
+        environ |= with_settings({"safe.bareRepository": "all"}, environ)
+        environ |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
         inside = {
             name: value
-            for name, value in self._environ.items()
+            for name, value in environ.items()
             if not name.startswith("GIT_") or name in _KEPT
         }
         inside |= added_variables(inside, only_reads=True) | {"GIT_DIR": ".git"}
+        pending = [(folder, environ)]
         seen = 0
         while pending:
             where, environ = pending.pop()
@@ -109,7 +112,7 @@ class GitRepositories:
             lines = b"".join(
                 self._records((*asked, "--git-common-dir"), folder, environ, deadline)
             ).splitlines()
-        except _UnreadableError:
+        except _FailedError:
             if settings:
                 raise
             return None  # there is none, or none that git would use
@@ -151,7 +154,7 @@ class GitRepositories:
     ) -> Iterator[bytes]:
         """What git prints, each record without the NUL at its end; it has ended after the last."""
         process = subprocess.Popen(
-            [self._program or "git", *arguments],
+            [self._program, *arguments],
             cwd=folder,
             env=environ,
             stdin=subprocess.DEVNULL,
@@ -168,7 +171,7 @@ class GitRepositories:
                 if len(rest) > _RECORD_LIMIT:
                     raise _UnreadableError
             if process.wait(max(0.0, deadline - time.monotonic())):
-                raise _UnreadableError
+                raise _FailedError
         except subprocess.TimeoutExpired:
             raise _UnreadableError from None
         finally:

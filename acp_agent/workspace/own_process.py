@@ -60,7 +60,7 @@ async def in_own_process(
         WorkspaceError: it raised an error, took too much memory, or cannot be started.
     """
     task = _Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
-    environ = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUTF8": "1"}
+    environ = {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path)), "PYTHONUTF8": "1"}
     try:
         process = await start_process(
             *(sys.executable, "-P", "-m", __name__),
