@@ -106,10 +106,10 @@ class Operations:
         """What ends for the client that has a session and is about to lose it to this one."""
         if session.turn is None or session.editor.taken_by in (None, self._editor):
             return ()
-        from acp_agent.server.interrupted import MOVED  # noqa: PLC0415 - rare
+        from acp_agent.server.interrupted import moved_note  # noqa: PLC0415 - rare
         from acp_agent.session.interruption import moved_away  # noqa: PLC0415 - likewise
 
-        return moved_away(await session.history(), self._core.words(MOVED))
+        return moved_away(await session.history(), moved_note(self._core.words))
 
     async def fork(
         self,

@@ -108,7 +108,13 @@ SHOWN: dict[str, tuple[str | int, ...]] = {
     "Allow": ("why",),
     "Refuse": ("why",),
 }
-NO_BUTTONS = ("changed_tool", "warning", "separator", "quote")  # of what the gate says
+NO_BUTTONS = (
+    "changed_tool",
+    "runs_by_itself",
+    "warning",
+    "separator",
+    "quote",
+)  # of what the gate says
 _PARAMETER = re.compile(r"(?!--)[\w.{}-]+: ")
 _TELLS = ("extensions/", "session/mcp")  # where `tell` is about the user
 # What some texts are said behind: a file's line and a key, and the name of an argument.

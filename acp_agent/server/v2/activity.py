@@ -8,7 +8,7 @@ from typing import Literal
 from acp_agent.config.words import ENGLISH, Words
 from acp_agent.events import TurnEnded
 from acp_agent.server.errors import turn_error
-from acp_agent.server.interrupted import MOVED, interrupted_note
+from acp_agent.server.interrupted import interrupted_note, moved_note
 from acp_agent.server.usage import token_counts
 from protocol.v2 import types as acp
 
@@ -83,7 +83,7 @@ class Activity:
         if self._told == "idle":
             return []
         self._told = "idle"
-        error = turn_error(self._words(MOVED), "")
+        error = turn_error(moved_note(self._words), "")
         return [acp.SessionErrorUpdate(error=error, background=self._background())]
 
     def goes_behind(self, terminal: str) -> Sequence[acp.SessionUpdate]:
