@@ -12,7 +12,10 @@ NEVER = {
     "a note to do something later": r"(#|//|--).*\b(TODO|FIXME|XXX)\b",
     "a blank at the end of a line": r"[ \t]+$",
     "a mark of an unfinished merge": r"^(<{7}|>{7}) ",
-    "a tool that it was written with": r"(?i)claude[ -]code|co-authored-by|chatgpt|(?<![./])copilot(?!-)",
+    # Files that are named so, such as .copilot and copilot-instructions.md, are data.
+    "a tool that it was written with": (
+        r"(?i)claude[ -]code|co-authored-by|chatgpt|(?<![./])copilot(?!-)"
+    ),
 }
 
 
