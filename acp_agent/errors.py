@@ -9,9 +9,19 @@ from typing import ClassVar
 
 
 class AcpAgentError(Exception):
-    """Anything that this program raises on purpose; `kind` names its sort in the journal."""
+    """Anything that this program raises on purpose; `kind` names its sort in the journal.
+
+    Args:
+        message: what was wrong.
+        advice: what a model that reads it is to do about it; users are not shown this.
+        shown: what users are shown in the place of the message.
+    """
 
     kind: ClassVar[str] = "internal"
+
+    def __init__(self, message: str = "", *, advice: str = "", shown: str = "") -> None:
+        super().__init__(f"{message}; {advice}" if advice else message)
+        self.shown = shown or message
 
 
 class InvalidInputError(AcpAgentError):

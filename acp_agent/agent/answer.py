@@ -151,7 +151,7 @@ class _Writer:
     def _fall_back(self, item: FellBack) -> list[AnyEvent]:
         notice = NoticeShown(
             severity="warning",
-            title=f"{item.model.name or item.model.ref} answers instead",
+            title=f"{item.model.ref} answers instead of {self.model.ref}",
             description=scrub(item.reason, self._host.secrets),
         )
         ended = self.cut_off(discarded=True)

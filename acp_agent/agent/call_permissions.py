@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from acp_agent.agent.answer import ProposedCall
 from acp_agent.agent.call_order import Place
 from acp_agent.agent.cleaning import clean_content
-from acp_agent.agent.endings import DISMISSED, NOT_BEGUN, REJECTED, UNASKED, UNCLEAR
+from acp_agent.agent.endings import (
+    DISMISSED,
+    NOT_BEGUN,
+    REJECTED,
+    UNASKED,
+    UNCLEAR,
+    Refusal,
+)
 from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
@@ -77,7 +84,7 @@ class CallPermissions:
                 prepared
             )  # what was answered meanwhile may have been for good
         if self.end_turn:
-            raise PermissionRefusedError(NOT_BEGUN)
+            raise _refused(NOT_BEGUN)
         match verdict:
             case Allow():
                 if not isinstance(prepared.access, NoAccess | ReadAccess):
@@ -90,9 +97,16 @@ class CallPermissions:
                     return replace(prepared, access=replace(prepared.access, only_reads=True))
             case Refuse():
                 await host.emit(
-                    PermissionDecided(call=call.call, allowed=False, by=verdict.by, why=verdict.why)
+                    PermissionDecided(
+                        call=call.call,
+                        allowed=False,
+                        by=verdict.by,
+                        why=verdict.shown or verdict.why,
+                    )
                 )
-                raise PermissionRefusedError(verdict.why)
+                raise PermissionRefusedError(
+                    verdict.why, advice=verdict.advice, shown=verdict.shown
+                )
             case Ask():
                 await self._ask(call, tool, prepared, verdict)
         return prepared
@@ -136,7 +150,7 @@ class CallPermissions:
         if not allowed:
             if host.limits.refusal_ends_turn:
                 self.end_turn = True
-            raise PermissionRefusedError(unchosen[1] if choice is None else REJECTED)
+            raise _refused(unchosen[1] if choice is None else REJECTED)
 
     async def _remember(self, choice: Choice) -> None:
         """Keep what the user decided for good. Where that fails, it holds for this call alone."""
@@ -145,3 +159,7 @@ class CallPermissions:
         except StoreError as error:
             title = f"“{choice.label}” was not remembered: {error}"
             await self._host.emit(NoticeShown(severity="warning", title=title))
+
+
+def _refused(why: Refusal) -> PermissionRefusedError:
+    return PermissionRefusedError(why.model, shown=why.user)

@@ -220,7 +220,8 @@ class CallRunner:
             raise asyncio.CancelledError from error
         limited = limit_reached(error)
         if isinstance(error, AcpAgentError) or limited is not None:
-            await self._fail(call, limited or str(error))
+            shown = error.shown if isinstance(error, AcpAgentError) else ""
+            await self._fail(call, limited or str(error), shown=limited or shown)
             return
         # The model and the user are told that it broke; the details are for the log.
         _log.error("tool %s broke in call %s", call.name, call.call, exc_info=error)
@@ -228,9 +229,10 @@ class CallRunner:
             call, f"The tool {call.name} broke; the log has the details under {call.call}."
         )
 
-    async def _fail(self, call: ProposedCall, why: str) -> None:
-        why = scrub(why, self._host.secrets)
+    async def _fail(self, call: ProposedCall, why: str, *, shown: str = "") -> None:
+        """End a call that failed: `why` is for the model, and for the user where `shown` is ""."""
+        why, shown = (scrub(text, self._host.secrets) for text in (why, shown or why))
         self._host.open_calls.remove(call.call)
         await self._host.emit(
-            ToolEnded(call=call.call, failed=True, result=why, content=(text_part(why),))
+            ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
         )

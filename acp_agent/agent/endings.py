@@ -1,8 +1,9 @@
-"""How calls end that did not run to their own end, in words for the model and the user."""
+"""How calls end that did not run to their own end, in words for the model and for the user."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from acp_agent.events import ToolEnded
 from acp_agent.ids import CallId
@@ -12,13 +13,34 @@ STOPPED = (
     "The user stopped this call before it ended; it may have taken effect in part. Do not make it "
     "again unless they ask for it."
 )
-DISMISSED = "The user dismissed the question without an answer, so the call did not run."
-UNASKED = "The editor could not ask the user for permission, so the call did not run."
-UNCLEAR = "The editor's answer to the question made no sense, so the call did not run."
-REJECTED = "The user refused this call. Do not try it again in another form; ask what they want."
 
-NOT_BEGUN = (
-    "The user refused another call of this answer, which ends the turn; this one did not run."
+
+class Refusal(NamedTuple):
+    """Why a call did not run, in words for the model and in words for the user."""
+
+    model: str
+    user: str
+
+
+DISMISSED = Refusal(
+    "The user dismissed the question without an answer, so the call did not run.",
+    "You dismissed the question without an answer, so the call did not run.",
+)
+UNASKED = Refusal(
+    "The editor could not ask the user for permission, so the call did not run.",
+    "The editor could not ask you for permission, so the call did not run.",
+)
+UNCLEAR = Refusal(
+    "The editor's answer to the question made no sense, so the call did not run.",
+    "The editor's answer to the question made no sense, so the call did not run.",
+)
+REJECTED = Refusal(
+    "The user refused this call. Do not try it again in another form; ask what they want.",
+    "You refused this call.",
+)
+NOT_BEGUN = Refusal(
+    "The user refused another call of this answer, which ends the turn; this one did not run.",
+    "You refused another call of this answer, which ends the turn; this one did not run.",
 )
 
 

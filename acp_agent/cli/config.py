@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -13,6 +14,7 @@ from acp_agent.cli.output import USAGE, guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.setup import load_setup
 from acp_agent.cli.words import words
+from acp_agent.config.load import VARIABLES
 
 HIDDEN = "[hidden]"
 
@@ -59,9 +61,10 @@ def _show(*, as_json: bool) -> int:
         say_json(settings)
         return 0
     exists = setup.paths.config_file.is_file()
-    absent = "" if exists else words(" (not there: these are the defaults)")
+    sources = {keys: name for name, keys in VARIABLES.items() if setup.environ.get(name)}
+    absent = "" if exists else words(" (not there: what names no source is a default)")
     say(f"# {setup.paths.config_file}{absent}")
-    say(_toml(settings).rstrip())
+    say(_toml(settings, sources).rstrip())
     return 0
 
 
@@ -92,24 +95,30 @@ def _without_secrets(name: str, value: Any) -> Any:  # a JSON-like value in, one
     return value
 
 
-def _toml(settings: dict[str, Any]) -> str:
-    """The settings as a configuration; what is not set, which TOML has no word for, as comments."""
+def _toml(settings: dict[str, Any], sources: Mapping[tuple[str, ...], str]) -> str:
+    """The settings as a configuration; what is not set, which TOML has no word for, as comments.
+
+    A setting that a variable of the environment gives is followed by the name of that variable.
+    """
     import tomlkit  # noqa: PLC0415 - only for this action
     from tomlkit.container import Container  # noqa: PLC0415 - likewise
     from tomlkit.items import Table  # noqa: PLC0415 - likewise
 
-    def fill(table: Container | Table, values: dict[str, Any]) -> None:
+    def fill(table: Container | Table, values: dict[str, Any], above: tuple[str, ...]) -> None:
         # Whatever stands behind the header of a table is the table's.
         for key, value in sorted(values.items(), key=lambda item: isinstance(item[1], dict)):
             if value is None:
                 table.add(tomlkit.comment(words("{key} is not set", key=key)))
             elif isinstance(value, dict):
                 inner = tomlkit.table()
-                fill(inner, value)
+                fill(inner, value, (*above, key))
                 table.add(key, inner)
             else:
-                table.add(key, value)
+                item = tomlkit.item(value)
+                if (*above, key) in sources:
+                    item.comment(words("from {variable}", variable=sources[(*above, key)]))
+                table.add(key, item)
 
     document = tomlkit.document()
-    fill(document, settings)
+    fill(document, settings, ())
     return document.as_string()

@@ -62,12 +62,28 @@ def show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         headings = [words("NAME"), words("SOURCE"), words("MODEL"), words("PATH")]
         say_table(headings, rows)
     else:
-        say(words("There are no skills.") if kind == "skills" else words("There are no agents."))
+        say(_how_to_add(kind))
     if found.problems:
         say()
         for problem in found.problems:
             say(problem_line(problem))
     return 0
+
+
+def _how_to_add(kind: Kind) -> str:
+    """What is said where there is nothing to list."""
+    user = find_paths(os.environ).config_file.parent / kind
+    if kind == "skills":
+        return words(
+            "There are no skills. Add one as .agents/skills/NAME/SKILL.md in the project, or as "
+            "{folder}/NAME/SKILL.md for every project.",
+            folder=user,
+        )
+    return words(
+        "There are no agents. Add one as .agents/agents/NAME.md in the project, or as "
+        "{folder}/NAME.md for every project.",
+        folder=user,
+    )
 
 
 def places_of(cwd: Path) -> Places:

@@ -102,7 +102,7 @@ async def check_store(paths: Paths) -> list[Finding]:
 
     file = paths.sessions_file
     if not file.exists() and not has_traces(file):
-        return [Finding("info", words("there are no sessions yet"))]
+        return [Finding("info", words("there are no sessions yet; `acp-agent chat` begins one"))]
     try:
         store = await Store.open(file)
         try:

@@ -18,6 +18,8 @@ from acp_agent.platform import posix
 
 CHECK_SECONDS = 10.0
 
+_ALIKE = 0.7  # from here on a name is taken for another one with a mistake in it
+
 
 def run(argv: list[str]) -> int:
     """Ask for a key and keep it; returns the exit status."""
@@ -68,7 +70,7 @@ def _find(name: str, providers: Mapping[str, Provider]) -> Provider:
     found = providers.get(canonical(name.strip().lower())) or providers.get(name)
     if found is not None:
         return found
-    near = get_close_matches(name.lower(), providers, n=1)
+    near = get_close_matches(name.lower(), providers, n=1, cutoff=_ALIKE)
     meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(providers)}."
     raise InvalidInputError(
         f"there is no provider {name!r}; {meant} One of your own goes into the configuration file "

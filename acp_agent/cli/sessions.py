@@ -147,7 +147,7 @@ async def _list(options: argparse.Namespace) -> int:
     if options.json:
         say_json([_as_json(record) for record in found])
     elif not found:
-        say(words("There are no sessions."))
+        say(words("There are no sessions. `acp-agent chat` begins one, and so does your editor."))
     else:
         rows = [
             [record.id, _local_time(record.updated_at), str(record.turns), _about(record)]

@@ -63,7 +63,7 @@ def repair(options: argparse.Namespace) -> int:
         return 0
     missing = is_missing(file) and has_log(file, "-wal")
     if not missing and not file.exists():
-        say(words("There are no sessions."))
+        say(words("There are no sessions. `acp-agent chat` begins one, and so does your editor."))
         return 0
     if not missing and asyncio.run(_is_sound(file)):
         if asyncio.run(_accept_loss(file)):

@@ -15,8 +15,9 @@ from acp_agent.config.types import Config
 FILE_NAME = "config.schema.json"
 # Amounts that may be text as well (`acp_agent.config.amounts`), which the types do not say.
 _AMOUNTS = {
-    **{key: ["500k", "20M"] for key in ("turn_tokens", "session_tokens", "day_tokens")},
-    **{key: ["$2", "0.50 USD"] for key in ("turn_cost", "session_cost", "day_cost")},
+    f"{scope}_{unit}": examples
+    for scope in ("turn", "session", "day")
+    for unit, examples in (("tokens", ("500k", "20M")), ("cost", ("$2", "0.50 USD")))
 }
 
 

@@ -237,12 +237,14 @@ class Failed(Struct, frozen=True, kw_only=True):
     """The request failed. `message` is one line for the user: status, provider, what to do.
 
     `refused`: for what it says. Drivers tell that as an answer that ends with a refusal.
+    `unreachable`: no connection was made: it was refused, or the name has no address.
     """
 
     kind: FailureKind
     message: str
     status: int | None = None
     retry_after: float | None = None
+    unreachable: bool = False
 
 
 class FellBack(Struct, frozen=True, kw_only=True):

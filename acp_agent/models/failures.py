@@ -119,7 +119,9 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
             if begun:
                 return cut(provider.name)
             kind = "connection"
-            return Failed(kind=kind, message=_line(provider, kind, None, str(cause), model=model))
+            message = _line(provider, kind, None, str(cause), model=model)
+            unreachable = isinstance(cause, httpx2.ConnectError)
+            return Failed(kind=kind, message=message, unreachable=unreachable)
         if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError, BadStreamError)):
             return malformed(provider, "an event of its answer cannot be read")
         if isinstance(cause, httpx2.DecodingError):

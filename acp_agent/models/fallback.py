@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from msgspec import structs
@@ -57,11 +57,14 @@ async def answering(
     Yields:
         Batches of events: those of `retrying`, with a `FellBack` between those of two models.
     """
-    left = iter(others)
+    left = list(others)
     shown = False
     while True:
         failed: Failed | None = None
-        tries = retrying(driver, request, policy, sleep=sleep, chance=chance)
+        replaceable = bool(left)
+        tries = retrying(
+            driver, request, policy, replaceable=replaceable, sleep=sleep, chance=chance
+        )
         async with aclosing(tries) as batches:
             async for batch in batches:
                 last = batch[-1] if batch else None
@@ -73,6 +76,8 @@ async def answering(
         if failed is None:
             return
         found = await _next(left, load)
+        if found is None and failed.unreachable and replaceable:
+            continue  # none of the others can be asked: the one that was chosen is waited for
         if found is None:
             yield [failed]
             return
@@ -82,10 +87,11 @@ async def answering(
 
 
 async def _next(
-    left: Iterator[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
+    left: list[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
 ) -> tuple[ModelInfo, Driver] | None:
-    """The next model that can be asked at all."""
-    for model in left:
+    """Take the next model that can be asked at all out of those that are left."""
+    while left:
+        model = left.pop(0)
         try:
             return model, await load(model)
         except AcpAgentError:  # it lost its key, or lacks a package: the next one may do

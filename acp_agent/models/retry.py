@@ -51,6 +51,7 @@ async def retrying(
     request: ModelRequest,
     policy: RetryPolicy,
     *,
+    replaceable: bool = False,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
@@ -60,6 +61,8 @@ async def retrying(
         driver: whom to ask.
         request: what to ask.
         policy: how often to try again and how patiently.
+        replaceable: whether somebody else can be asked, so that a provider that no connection can
+            be made to is not waited for.
         sleep: waits so many seconds; cancelling it cancels everything.
         chance: a number from 0 to 1 that spreads the attempts of many.
 
@@ -96,6 +99,8 @@ async def retrying(
                 return
             tries = attempt if was_empty else min(attempts, attempt + 1)
             was_empty = True
+        if failed.unreachable and replaceable:
+            tries = attempt
         delay = _delay(policy, attempt, failed.retry_after, chance())
         if failed.kind not in failures.RETRYABLE or attempt == tries or delay > policy.longest:
             yield [failed]

@@ -45,10 +45,15 @@ class Allow(Struct, frozen=True, kw_only=True):
 
 
 class Refuse(Struct, frozen=True, kw_only=True):
-    """The call must not run; `why` is told to the model and to the user."""
+    """The call must not run; `why` is for the model and the user.
+
+    `advice` is for the model alone, and `shown` for the user in the place of `why`.
+    """
 
     by: Literal["mode", "grant", "rule"]
     why: str
+    advice: str = ""
+    shown: str = ""
 
 
 class Ask(Struct, frozen=True, kw_only=True):

@@ -51,13 +51,15 @@ from acp_agent.permissions.paths import Place, is_below
 from acp_agent.permissions.reasons import reason_in
 from acp_agent.workspace.git_repositories import GitRepositories
 
-_OWN = (
-    "this is acp-agent's own configuration or data, which no tool changes in any mode; tell the "
-    "user what to change"
+_OWN = Refuse(
+    by="rule",
+    why="this is acp-agent's own configuration or data, which no tool changes in any mode",
+    advice="tell the user what to change",
 )
-_PLAN = (
-    "the session is in plan mode, in which nothing is changed: use tools that only read, finish "
-    "your plan, and let the user choose another mode"
+_PLAN = Refuse(
+    by="mode",
+    why="the session is in plan mode, in which nothing is changed",
+    advice="use tools that only read, finish your plan, and let the user choose another mode",
 )
 
 
@@ -127,13 +129,13 @@ class PolicyGate(Gate):
 
     def _edit(self, access: WriteAccess, mode: Mode, project: str) -> Verdict:
         if any(is_own(path, self._own, project) for path in access.paths):
-            return Refuse(by="rule", why=_OWN)
+            return _OWN
         if mode == "plan":
-            return Refuse(by="mode", why=_PLAN)
+            return _PLAN
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
-                return Refuse(by="grant", why=f"the user never allows edits below {grant.pattern}")
+                return _never(f"edits below {grant.pattern}")
         if mode == "full":
             return Allow(by="mode", why="full access")
         warning = self._runs_by_itself(access.paths, project)
@@ -170,11 +172,11 @@ class PolicyGate(Gate):
         if classified.tier == "read_only":
             return Allow(by="mode", why="the command only reads", only_reads=True)
         if mode == "plan":
-            return Refuse(by="mode", why=_PLAN)
+            return _PLAN
         grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
         never = refused_pattern(classified, [g.pattern for g in grants if not g.allow])
         if never:
-            return Refuse(by="grant", why=f"the user never allows `{never}` commands here")
+            return _never(f"`{never}` commands here")
         if mode == "full":
             return Allow(by="mode", why="full access")
         remembered = {
@@ -217,7 +219,7 @@ class PolicyGate(Gate):
             if grant.kind == "fetch" and grant.pattern == host
         ]
         if any(not grant.allow for grant in grants):
-            return Refuse(by="grant", why=f"the user never allows requests to {host}")
+            return _never(f"requests to {host}")
         if mode == "full":
             return Allow(by="mode", why="full access")
         if host and grants:
@@ -235,11 +237,11 @@ class PolicyGate(Gate):
             if grant.kind == "mcp" and is_about(grant.pattern, access)
         ]
         if any(not grant.allow and covers(grant.pattern, access) for grant in grants):
-            return Refuse(by="grant", why=f"the user never allows {access.tool} of {access.server}")
+            return _never(f"{access.tool} of {access.server}")
         allowed = any(grant.allow and covers(grant.pattern, access) for grant in grants)
         # What the server says of its tool counts only where the user believes it.
         if mode == "plan" and not (allowed and access.read_only):
-            return Refuse(by="mode", why=_PLAN)
+            return _PLAN
         if mode == "full":
             return Allow(by="mode", why="full access")
         if allowed:
@@ -293,3 +295,9 @@ def host_of(url: str) -> str:
 def _common_folder(paths: Sequence[str], project: str) -> str:
     folders = [str(Path(path).parent) for path in paths]
     return os.path.commonpath(folders) if folders else project
+
+
+def _never(what: str) -> Refuse:
+    """The refusal of what the user refused permanently, each to its reader."""
+    model, user = f"the user never allows {what}", f"you never allow {what}"
+    return Refuse(by="grant", why=model, shown=user)

@@ -97,7 +97,8 @@ async def _make(change: Change, files: Files) -> str:
     before = change.before
     if (now.digest if now else None) != (before.digest if before else None):
         raise ToolError(
-            f"{change.shown} changed while this was prepared; nothing was written: read it again"
+            f"{change.shown} changed while this was prepared; nothing was written",
+            advice="read it again",
         )
     newline = before.newline if before else "\n"
     encoding = before.encoding if before else "utf-8"

@@ -49,7 +49,7 @@ class ListTool(Tool[ListParams]):
         if kind is None:
             raise ToolError(f"there is no folder {shown}; find it with `glob`")
         if kind != "folder":
-            raise ToolError(f"{shown} is a file; use `read`")
+            raise ToolError(f"{shown} is a file", advice="use `read`")
 
         async def run(_: Progress) -> Outcome:
             found = await list_folder(folder, depth=params.depth, limit=ENTRIES_SHOWN)

@@ -19,9 +19,9 @@ from acp_agent.platform.nofollow import open_last, opened_folder
 from acp_agent.platform.open_files import limit_reached
 
 _FULL = "{shown} cannot be {doing}: the disk or the quota is full; free some space and try again"
-_DENIED = "{shown} cannot be {doing}: permission denied; ask the user"
+_DENIED = "{shown} cannot be {doing}: permission denied"
 _MESSAGES = {
-    errno.EISDIR: "{shown} is a folder, not a file: use `list` to see what is in it",
+    errno.EISDIR: "{shown} is a folder, not a file",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
     errno.ENOSPC: _FULL,
@@ -29,6 +29,12 @@ _MESSAGES = {
     errno.EFBIG: _FULL,
     errno.EROFS: "{shown} cannot be {doing}: its file system is read-only; write elsewhere",
     errno.ENAMETOOLONG: "the path is too long: {shown:.80}; use a shorter name",
+}
+
+_ADVICE = {
+    errno.EISDIR: "use `list` to see what is in it",
+    errno.EACCES: "ask the user",
+    errno.EPERM: "ask the user",
 }
 
 
@@ -49,7 +55,8 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
     if message is None:
         why = limit_reached(error) or os.strerror(number).lower()
         return WorkspaceError(f"{shown} cannot be {doing}: {why}")
-    return WorkspaceError(message.format(shown=shown, doing=doing))
+    advice = _ADVICE.get(number, "")
+    return WorkspaceError(message.format(shown=shown, doing=doing), advice=advice)
 
 
 def kind_of(path: Path) -> Literal["file", "folder", "other"] | None:
@@ -66,16 +73,16 @@ def kind_of(path: Path) -> Literal["file", "folder", "other"] | None:
 def moved(shown: str) -> WorkspaceError:
     """The error for a path that no longer leads where it led when it was checked."""
     return WorkspaceError(
-        f"{shown} leads to another place than a moment ago (a symbolic link?); "
-        "look at it again, then try again"
+        f"{shown} leads to another place than a moment ago (a symbolic link?)",
+        advice="look at it again, then try again",
     )
 
 
 def too_large(shown: str, size: int, limit: int) -> WorkspaceError:
     """The error for a file over a limit; both counts are bytes."""
     return WorkspaceError(
-        f"{shown} is too large: {size:,} bytes, the limit is {limit:,}; "
-        "use `grep`, or `shell` with head, tail or sed, for the part that you need"
+        f"{shown} is too large: {size:,} bytes, the limit is {limit:,}",
+        advice="use `grep`, or `shell` with head, tail or sed, for the part that you need",
     )
 
 
@@ -195,5 +202,7 @@ def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
     try:
         os.close(open_last(name, os.O_WRONLY, folder))
     except PermissionError as error:
-        raise WorkspaceError(f"{shown} cannot be written: it is read-only; ask the user") from error
+        raise WorkspaceError(
+            f"{shown} cannot be written: it is read-only", advice="ask the user"
+        ) from error
     return stat.S_IMODE(status.st_mode)

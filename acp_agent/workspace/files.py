@@ -80,7 +80,8 @@ class WorkspaceFiles(Files):
         self._check_inside(real, to_read=to_read)
         if not is_utf8(str(real)):  # by a symlink; neither model nor editor could be told of it
             raise WorkspaceError(
-                f"the name of {self._shown(real)} is not valid UTF-8; rename it, or use `shell`"
+                f"the name of {self._shown(real)} is not valid UTF-8",
+                advice="rename it, or use `shell`",
             )
         cwd = self._roots[0]
         if real.is_relative_to(cwd) and kind_of(cwd) != "folder":
@@ -161,7 +162,8 @@ class WorkspaceFiles(Files):
         if len(data) > TEXT_LIMIT:
             raise WorkspaceError(
                 f"the text for {shown} is too long: {len(data):,} bytes, "
-                f"the limit is {TEXT_LIMIT:,}; write it in parts, or make it with a command"
+                f"the limit is {TEXT_LIMIT:,}",
+                advice="write it in parts, or make it with a command",
             )
         if self._editor is None or not self._editor.can_write(path):
             await _to_its_end(asyncio.to_thread(replace_file, path, data, shown=shown))
@@ -206,10 +208,13 @@ class WorkspaceFiles(Files):
         file = await self.read_text(path)
         known = self._seen.get(file.path)
         if known is None:
-            raise WorkspaceError(f"{self._shown(path)} has not been read yet: read it first")
+            raise WorkspaceError(
+                f"{self._shown(path)} has not been read yet", advice="read it first"
+            )
         if known != file.digest:
             raise WorkspaceError(
-                f"{self._shown(path)} changed since it was read: read it again, then try again"
+                f"{self._shown(path)} changed since it was read",
+                advice="read it again, then try again",
             )
         return file
 
@@ -228,8 +233,8 @@ class WorkspaceFiles(Files):
             return
         folders = ", ".join(str(root) for root in self._roots)
         raise OutsideWorkspaceError(
-            f"{display_path(path, self._roots[0])} lies outside the session's folders ({folders}); "
-            "ask the user to open its folder as an additional one"
+            f"{display_path(path, self._roots[0])} lies outside the session's folders ({folders})",
+            advice="ask the user to open its folder as an additional one",
         )
 
     def _shown(self, path: Path) -> str:
@@ -254,8 +259,8 @@ class WorkspaceFiles(Files):
             self._shown(path.parent / name)
             for name in difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
         ]
-        hint = f"; did you mean {' or '.join(near)}?" if near else "; find it with `glob`"
-        return MissingFileError(f"no such file: {self._shown(path)}{hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else "find it with `glob`"
+        return MissingFileError(f"no such file: {self._shown(path)}", advice=hint)
 
 
 async def _to_its_end(write: Coroutine[Any, Any, None]) -> None:

@@ -235,7 +235,7 @@ async def test_a_setting_ends_the_turn_with_a_refused_call_and_runs_none_behind_
         assert await desk.say("Go") == "end_turn"
         assert len(model_server.requests) == 1
         assert len(desk.editor.asked) == 1
-        assert desk.editor.of(ToolEnded)[1].result == NOT_BEGUN
+        assert desk.editor.of(ToolEnded)[1].result == NOT_BEGUN.model
         assert list(desk.folder.iterdir()) == []
 
 

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from acp_agent.agent.endings import DISMISSED, REJECTED
+from acp_agent.agent.endings import DISMISSED, REJECTED, Refusal
 from acp_agent.agent.host import Asking
+from acp_agent.content import text_part
 from acp_agent.events import (
     AgentText,
     NoticeShown,
@@ -34,13 +35,16 @@ def make(name: str) -> Call:
     ("pressed", "told"), [("reject_once", REJECTED), ("reject_always", REJECTED), (None, DISMISSED)]
 )
 async def test_a_refused_call_does_not_run_and_the_model_is_told_how_it_was_refused(
-    desk: Desk, model_server: ModelServer, pressed: str | None, told: str
+    desk: Desk, model_server: ModelServer, pressed: str | None, told: Refusal
 ) -> None:
     desk.editor.decide = presses(pressed)
     model_server.add(answer(MAKE), answer("I see."))
     assert await desk.say("Make it") == "end_turn"
     assert not (desk.folder / "made.txt").exists()
-    assert desk.results() == [f"Error: {told}"]
+    assert desk.results() == [f"Error: {told.model}"]
+    (ended,) = desk.editor.of(ToolEnded)
+    assert ended.content == (text_part(told.user),)  # the user is not told what the model is to do
+    assert "Do not try" not in told.user
     assert desk.editor.of(ToolStarted) == []
     (decided,) = desk.editor.of(PermissionDecided)
     assert (decided.allowed, decided.by) == (False, "user")

@@ -114,3 +114,13 @@ def test_an_unknown_action_is_a_usage_error(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "config", "shwo")
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
+
+
+def test_show_names_the_variable_that_a_value_comes_from(tmp_path: Path) -> None:
+    environ = {"ACP_AGENT_MODEL": "demo/demo", "ACP_AGENT_LOG_LEVEL": "debug"}
+    shown = acp_agent(tmp_path, "config", "show", environ=environ).stdout
+    assert 'model = "demo/demo" # from ACP_AGENT_MODEL\n' in shown
+    assert 'level = "debug" # from ACP_AGENT_LOG_LEVEL\n' in shown
+    assert shown.count("# from ") == 2
+    assert "these are the defaults" not in shown
+    assert tomllib.loads(shown)["model"] == "demo/demo"

@@ -90,9 +90,14 @@ def test_a_folder_that_is_none_is_told(home: Path, command: str) -> None:
     assert ran.stderr == f"acp-agent: {home / 'wrok'} is no folder; --cwd takes one\n"
 
 
-def test_where_there_are_none_it_says_so(tmp_path: Path) -> None:
-    assert acp_agent(tmp_path, "skills").stdout == "There are no skills.\n"
-    assert acp_agent(tmp_path, "agents").stdout == "There are no agents.\n"
+def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> None:
+    user = tmp_path / "agent"
+    said = acp_agent(tmp_path, "skills").stdout
+    assert said.startswith("There are no skills. Add one as .agents/skills/NAME/SKILL.md")
+    assert f"{user}/skills/NAME/SKILL.md" in said
+    said = acp_agent(tmp_path, "agents").stdout
+    assert said.startswith("There are no agents. Add one as .agents/agents/NAME.md")
+    assert f"{user}/agents/NAME.md" in said
     assert listed(tmp_path, "skills") == {"skills": [], "problems": []}
 
 

@@ -243,3 +243,10 @@ def test_logout_asks_which_of_several(tmp_path: Path) -> None:
     login(tmp_path, "kimi")
     assert acp_agent(tmp_path, "logout", "--all").returncode == 0
     assert kept(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", ["nope", "none", "x"])
+def test_a_name_that_is_like_no_provider_gets_the_list(tmp_path: Path, name: str) -> None:
+    ran = acp_agent(tmp_path, "login", name, "--key-stdin", stdin="sk-test")
+    assert "did you mean" not in ran.stderr
+    assert "known are openai, anthropic, " in ran.stderr

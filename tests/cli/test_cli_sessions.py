@@ -116,7 +116,10 @@ async def run(home: Path, *arguments: str, stdin: str = "") -> subprocess.Comple
 
 async def test_looking_makes_no_store(tmp_path: Path) -> None:
     ran = await run(tmp_path, "list")
-    assert (ran.returncode, ran.stdout) == (0, "There are no sessions.\n")
+    assert (ran.returncode, ran.stdout) == (
+        0,
+        "There are no sessions. `acp-agent chat` begins one, and so does your editor.\n",
+    )
     assert (await run(tmp_path, "list", "--json")).stdout.strip() == "[]"
     ran = await run(tmp_path, "show", "latest")
     assert (ran.returncode, ran.stderr) == (1, "acp-agent: session not found: latest\n")

@@ -238,7 +238,9 @@ async def test_a_file_that_never_was_a_journal_is_put_aside_and_one_of_another_p
     ran = await acp_agent("sessions", "repair")
     assert "0 sessions with 0 events were taken out" in ran.stdout
     assert aside(tmp_path).read_bytes() == b"no database at all" * 1_000
-    assert (await acp_agent("sessions", "list")).stdout == "There are no sessions.\n"
+    assert (
+        await acp_agent("sessions", "list")
+    ).stdout == "There are no sessions. `acp-agent chat` begins one, and so does your editor.\n"
     path.unlink()
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE photos (id INTEGER)")

@@ -136,3 +136,43 @@ def test_only_models_that_can_be_used_and_are_not_the_chosen_one_are_asked() -> 
 def test_a_fallback_of_a_provider_that_is_none_is_named() -> None:
     with pytest.raises(ConfigError, match="nobody/model"):
         Models(Config(fallback=["nobody/model"]), Keys(), {})
+
+
+async def closed_and(server: ModelServer, others: Sequence[ModelInfo]) -> tuple[Gathered, int]:
+    """What came of asking a provider that refuses connections; how often it was waited for."""
+    async with ModelServer() as gone:
+        driver = driver_for("openai", gone)
+    waits: list[float] = []
+
+    async def load(model: ModelInfo) -> Driver:
+        if model.id == "locked":
+            raise AuthRequiredError("no key")
+        return driver_for(model.provider, server)
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    policy = RetryPolicy(retries=4, first_byte=5, stall=5)
+    stream = answering(driver, ask(), policy, others=others, load=load, sleep=sleep)
+    try:
+        return await gather(stream), len(waits)
+    finally:
+        await driver.aclose()
+
+
+async def test_a_provider_that_refuses_connections_is_replaced_at_once(server: ModelServer) -> None:
+    server.add(answer("From the second."))
+    got, waits = await closed_and(server, OTHERS)
+    assert got.text == "From the second."
+    assert waits == 0
+    (fell,) = [event for event in got.events if isinstance(event, FellBack)]
+    assert "No connection to OpenAI" in fell.reason
+
+
+@pytest.mark.parametrize("others", [[], [ModelInfo(provider="openai", id="locked")]])
+async def test_a_provider_that_nobody_can_replace_is_tried_again(
+    server: ModelServer, others: Sequence[ModelInfo]
+) -> None:
+    got, waits = await closed_and(server, others)
+    assert isinstance(got.last, Failed)
+    assert waits == 4

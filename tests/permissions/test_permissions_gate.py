@@ -140,7 +140,7 @@ def test_plan_mode_changes_nothing_and_says_what_to_do(room: Room) -> None:
     for verdict in (room.write("src/x.py", mode="plan"), room.command("npm test", "plan")):
         assert isinstance(verdict, Refuse)
         assert verdict.by == "mode"
-        assert "finish your plan" in verdict.why
+        assert "finish your plan" in verdict.advice
     assert kinds(room.fetch("https://example.com", "plan")) == ALL_FOUR
 
 

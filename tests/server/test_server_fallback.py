@@ -30,7 +30,7 @@ async def test_a_turn_goes_on_with_another_model_and_says_so(
     apis = [request.api for request in model_server.requests]
     assert apis == ["openai", "openai", "anthropic", "openai"]  # the next request asks it again
     told = [update["content"]["text"] for update in running.updates(session, "agent_thought_chunk")]
-    assert any("claude-sonnet-4-5" in text and "answers instead" in text for text in told)
+    assert any("anthropic/claude-sonnet-4-5 answers instead of openai/" in text for text in told)
     assert any("503" in text for text in told)
 
 

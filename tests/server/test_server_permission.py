@@ -134,15 +134,19 @@ async def test_no_clear_yes_is_a_no(
 
 @pytest.mark.covers("P6", "T7")
 @pytest.mark.parametrize(
-    ("permission", "told"),
+    ("permission", "told", "said"),
     [
-        ("cancelled", "The user dismissed the question"),
-        (_odd, "The editor's answer to the question made no sense"),
-        (_fails, "The editor could not ask the user"),
+        ("cancelled", "The user dismissed the question", "You dismissed the question"),
+        (_odd, "The editor's answer to the question", "The editor's answer to the question"),
+        (_fails, "The editor could not ask the user", "The editor could not ask you"),
     ],
 )
 async def test_what_the_editor_does_wrong_is_not_put_down_to_the_user(
-    opened: OpenSession, model_server: ModelServer, permission: PermissionPolicy, told: str
+    opened: OpenSession,
+    model_server: ModelServer,
+    permission: PermissionPolicy,
+    told: str,
+    said: str,
 ) -> None:
     edits_once(model_server)
     editor = Editor(permission=permission)
@@ -150,7 +154,7 @@ async def test_what_the_editor_does_wrong_is_not_put_down_to_the_user(
     running, session = await opened(editor=editor)
     await running.prompt(session, "edit")
     shown = list(calls_of(running.updates(session)).values())[-1][-1]
-    assert told in shown["content"][0]["content"]["text"]
+    assert said in shown["content"][0]["content"]["text"]
     assert told in str(messages(model_server)[-1]["content"])
 
 

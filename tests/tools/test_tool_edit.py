@@ -85,7 +85,7 @@ async def test_an_edit_refuses_when_the_file_was_not_read(user: ToolUser) -> Non
 
 async def test_an_edit_refuses_when_the_file_changed_since_it_was_read(user: ToolUser) -> None:
     (user.folder / "shapes.py").write_text(CODE + "# mine\n")
-    with pytest.raises(WorkspaceError, match=r"shapes.py changed since it was read: read it again"):
+    with pytest.raises(WorkspaceError, match=r"shapes.py changed since it was read; read it again"):
         await user.prepare("edit", path="shapes.py", old="def area", new="def x")
 
 

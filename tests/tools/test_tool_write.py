@@ -32,7 +32,7 @@ async def test_a_new_file_is_shown_as_new_and_made_only_when_the_call_runs(user:
 
 async def test_a_file_that_was_not_read_is_not_replaced(user: ToolUser) -> None:
     (user.folder / "a").write_text("old")
-    with pytest.raises(WorkspaceError, match="a has not been read yet: read it first"):
+    with pytest.raises(WorkspaceError, match="a has not been read yet; read it first"):
         await user.prepare("write", path="a", content="new")
     assert (user.folder / "a").read_text() == "old"
 

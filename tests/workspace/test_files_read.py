@@ -51,7 +51,7 @@ async def test_what_is_no_text_is_refused_with_what_to_do(
 
 async def test_a_folder_is_refused_with_the_tool_to_use(root: Path) -> None:
     (root / "d").mkdir()
-    with pytest.raises(WorkspaceError, match="d is a folder, not a file: use `list`"):
+    with pytest.raises(WorkspaceError, match="d is a folder, not a file; use `list`"):
         await read(root, "d")
 
 
@@ -164,10 +164,10 @@ async def test_a_file_changed_after_it_was_seen_must_be_read_again(root: Path) -
     path = root / "f"
     path.write_text("one\n")
     files = WorkspaceFiles(root)
-    with pytest.raises(WorkspaceError, match="f has not been read yet: read it first"):
+    with pytest.raises(WorkspaceError, match="f has not been read yet; read it first"):
         await files.check_unchanged(path)
     files.seen(await files.read_text(path))
     assert (await files.check_unchanged(path)).text == "one\n"
     path.write_text("two\n")
-    with pytest.raises(WorkspaceError, match="f changed since it was read: read it again"):
+    with pytest.raises(WorkspaceError, match="f changed since it was read; read it again"):
         await files.check_unchanged(path)
