@@ -100,4 +100,4 @@ schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.cli.editors.publish
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,7 +15,7 @@ from acp_agent.permissions.command_scope import names_what_it_runs
 from acp_agent.permissions.command_values import command_values
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place, is_below, stays_inside
-from acp_agent.permissions.read_only import is_read_only
+from acp_agent.permissions.read_only import is_installed, is_read_only
 from acp_agent.permissions.reasons import reason_in
 from acp_agent.permissions.refusal import forks_without_end, refusal
 from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
@@ -113,6 +113,7 @@ class _Judge:
         self.findings: list[Finding] = []
         self.plain = True
         self.inserting = False  # within a command that puts names in the place of {}
+        self.guessing = False  # within a reading of words that is a guess
 
     def line(self, text: str) -> None:
         """Judge the whole line."""
@@ -167,19 +168,25 @@ class _Judge:
             self._add("blocked", command, refused)
             return
         self._values(command, depth + 1)
-        inner = unwrap(command)
+        readings = unwrap(command)
+        inner = [each for each in readings if not each.guess]
         named = bool(inner) and names_what_it_runs(command)
         before = len(self.findings)
         inserting = self.inserting
         self.inserting = inserting or base_name(command) in _INSERTERS
         for each in inner:
             self._inner(command, each, line, depth + 1)
+        for each in readings:
+            if each.guess and not self.guessing:
+                self._guess(command, each, line, depth + 1)
         self.inserting = inserting
         if named:
             self.findings[before:] = [
                 replace(finding, within=True) for finding in self.findings[before:]
             ]
-        if any(each.transparent for each in inner):
+        if any(each.transparent for each in inner) and is_installed(
+            command.words[0], self.place, self.folders
+        ):
             return
         tier, reason = self._own(command, line)
         if inner and tier == "read_only":
@@ -215,12 +222,27 @@ class _Judge:
         if is_read_only(command, self.place, self.folders):
             return
         for text in command_values(command):
-            judge = _Judge(self.place)
-            judge.folders = list(self.folders)
+            judge = self._apart()
             judge.text(text, depth)
-            self.findings += [
-                finding for finding in judge.findings if finding.tier == "blocked" and finding.words
-            ]
+            self._refused_by(judge)
+
+    def _guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
+        """Refuse what would be refused if the words of `outer` were to be read this way."""
+        judge = self._apart()
+        judge.guessing = True
+        judge._inner(outer, inner, line, depth)  # noqa: SLF001 - its own class
+        self._refused_by(judge)
+
+    def _apart(self) -> _Judge:
+        judge = _Judge(self.place)
+        judge.folders = list(self.folders)
+        judge.guessing = self.guessing
+        return judge
+
+    def _refused_by(self, judge: _Judge) -> None:
+        self.findings += [
+            finding for finding in judge.findings if finding.tier == "blocked" and finding.words
+        ]
 
     def _own(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
         """The tier of a command for what it does itself."""

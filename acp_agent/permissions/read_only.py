@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
+from acp_agent.permissions.arguments import Arguments, parse_arguments
 from acp_agent.permissions.git_reads import runs_no_program, subcommand
-from acp_agent.permissions.paths import Place, stays_inside
-from acp_agent.permissions.rules import Reader, has_option, operands, read_only_rules
+from acp_agent.permissions.paths import Place, is_below, stays_inside
+from acp_agent.permissions.rules import Reader, read_only_rules
 from acp_agent.permissions.shell_syntax import Assignment, Command, Redirect
-from acp_agent.permissions.words import Word
+from acp_agent.permissions.words import Word, decode_ansi_c
 
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+
+# Scripts of `sed -n` that only print lines, or end: `1,20p`, `$p`, `/start/,/end/p`, `5q`, `$=`.
+# What is between slashes has no backslash and no bracket, so that every sed sees the same end.
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/[^/\\\[\n]*/I?)"
+_STATEMENT = rf"\s*(?:{_ADDRESS}\s*(?:,\s*(?:{_ADDRESS}|[+~]\d+)\s*)?(?:!\s*)?)?(?:[p=]|q\d*)\s*"
+_PRINTING = re.compile(rf"{_STATEMENT}(?:[;\n]{_STATEMENT})*;?\s*")
+_FORMAT = re.compile(r"(?s)(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[diouxXfFeEgGcsbq])*")
 
 
 def is_read_only(command: Command, place: Place, folders: Sequence[str]) -> bool:
@@ -19,23 +29,44 @@ def is_read_only(command: Command, place: Place, folders: Sequence[str]) -> bool
     if not is_quiet(command, place, folders) or not command.words:
         return False
     first, *words = command.words
-    if any(not word.static for word in command.words) or first.pattern:
+    if any(not word.static for word in words) or not is_installed(first, place, folders):
         return False
-    folder, _, name = first.text.rpartition("/")
+    name = first.text.rpartition("/")[2]
     rules = read_only_rules()
-    if folder and folder not in rules.program_folders:
-        return False
     texts = [word.text for word in words]
-    if len(texts) == 1 and texts[0] in rules.versions:
-        return name in rules.versioned
-    if texts == ["version"] and name in rules.version_commands:
+    if len(words) == 1 and words[0].fixed and texts[0] in rules.versions.get(name, ()):
         return True
     if name == "git":
         return _git_reads(words, place, folders)
     if name == "command":
         return len(texts) == 2 and texts[0] in {"-v", "-V"}
-    reader = rules.commands.get(name)
+    reader = None if " " in name else rules.commands.get(name)
     return reader is not None and _reads(reader, words, place, folders)
+
+
+def is_installed(program: Word, place: Place, folders: Sequence[str]) -> bool:
+    """Whether a command's first word names a program that the project has no part in.
+
+    The search path may lead to a program of the project (an active .venv, node_modules/.bin, "."),
+    or to a shim, which runs what a file of the project names (`path:` in .tool-versions). What is
+    found nowhere is the shell's own, or fails.
+    """
+    rules = read_only_rules()
+    folder, _, name = program.text.rpartition("/")
+    if not program.fixed or not name.isprintable() or not name:
+        return False
+    if folder:
+        return folder in rules.program_folders
+    for where in folders:
+        for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            found = os.path.join(where, entry, name)  # noqa: PTH118 - text that need not be a path
+            if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - likewise
+                real = os.path.realpath(found)
+                kept = is_below(os.path.normpath(found), place.roots) or place.holds(real)
+                if kept or rules.shim_folder in {*Path(found).parts, *Path(real).parts}:
+                    return False
+                break
+    return True
 
 
 def is_quiet(command: Command, place: Place, folders: Sequence[str]) -> bool:
@@ -62,88 +93,74 @@ def _harmless(redirect: Redirect, place: Place, folders: Sequence[str]) -> bool:
 
 
 def _reads(reader: Reader, words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
-    texts = [word.text for word in words]
-    if not _options_allowed(reader, texts):
-        return False
-    if reader.test:
+    if reader.operands == "words":
+        return all(stays_inside(word, place, folders) for word in words if word.pattern)
+    if reader.operands == "test":
         return _tests(words, place, folders)
-    if reader.text:
-        starts = operands(texts, reader.values) if reader.operand_start else []
-        return all(text.startswith(reader.operand_start) for text in starts) and all(
-            stays_inside(word, place, folders) for word in words if word.pattern
-        )
-    rest = list(_paths(reader, words))
-    if reader.pattern and not has_option(texts, reader.pattern_options):
-        if not rest or rest[0].pattern:
-            return False
-        pattern = rest.pop(0).text
-        if any(text in pattern for text in reader.forbidden):
-            return False
-        if reader.script and not _prints_lines(pattern, texts):
-            return False
-    if reader.operands is not None and len(rest) > reader.operands:
+    arguments = parse_arguments(words, reader.options, patterns=True)
+    if arguments is None or not _values_allowed(reader, arguments):
         return False
-    if reader.files and any(_may_be_folder(word, folders) for word in rest):
+    paths = list(arguments.operands)
+    limited = reader.most is not None and not arguments.has(*reader.listing.split())
+    if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
         return False
-    return all(stays_inside(word, place, folders) for word in rest)
+    if reader.operands in {"pattern", "script"} and not _takes_pattern(reader, arguments, paths):
+        return False
+    if reader.operands in {"text", "format"}:
+        paths = [word for word in paths if word.pattern]
+        if not _is_text(reader, arguments.operands):
+            return False
+    else:
+        paths += arguments.doubtful
+    if reader.operands == "files" and any(_may_be_folder(word, folders) for word in paths):
+        return False
+    return all(stays_inside(word, place, folders) for word in (*paths, *arguments.paths))
+
+
+def _values_allowed(reader: Reader, arguments: Arguments) -> bool:
+    return all(
+        option.value.fixed and re.fullmatch(reader.values_like[option.name], option.value.text)
+        for option in arguments.options
+        if option.value is not None and option.name in reader.values_like
+    )
+
+
+def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> bool:
+    """Whether the pattern or script is certain and harmless; takes it from `paths`."""
+    names = reader.pattern_options.split()
+    patterns = [option.value for option in arguments.options if option.name in names]
+    if not patterns and not paths:
+        return False
+    known = [word for word in (patterns or [paths.pop(0)]) if word is not None]
+    texts = [word.text for word in known]
+    if not all(word.fixed for word in known):
+        return False
+    if reader.operands == "script":
+        silent = arguments.has("-n", "--quiet", "--silent")
+        return silent and all(_PRINTING.fullmatch(text) for text in texts)
+    if reader.forbidden and "-" in texts:
+        return False  # jq takes the next word for its program
+    return not any(text in pattern for pattern in texts for text in reader.forbidden)
+
+
+def _is_text(reader: Reader, words: Sequence[Word]) -> bool:
+    if reader.operands == "format" and not _is_format(words):
+        return False
+    return all(word.text.startswith(reader.start) for word in words)
+
+
+def _is_format(words: Sequence[Word]) -> bool:
+    """Whether `printf` only prints by this format; %n sets a variable, %(…)T is left out."""
+    if not words or words[0].pattern:
+        return False
+    text = words[0].text
+    decoded = decode_ansi_c(text, nul_ends=False)
+    return decoded.count("%") == text.count("%") and bool(_FORMAT.fullmatch(text))
 
 
 def _may_be_folder(word: Word, folders: Sequence[str]) -> bool:
     paths = (os.path.join(folder, word.text) for folder in folders)  # noqa: PTH118 - text that need not be a path
     return word.pattern or any(map(os.path.isdir, paths))
-
-
-def _options_allowed(reader: Reader, texts: Sequence[str]) -> bool:
-    known = (*reader.values, *reader.pairs)  # which no longer option is abbreviated to
-    options = [text for text in texts if text.startswith("-") and text not in {"-", *known}]
-    if reader.allow is not None:
-        return all(option in reader.allow for option in options)
-    if reader.long:  # options are words with one dash, as those of `find`
-        return not set(options) & set(reader.deny)
-    return not has_option(options, reader.deny)
-
-
-def _paths(reader: Reader, words: Sequence[Word]) -> list[Word]:
-    """All words that may be paths: operands, and what is attached to an option."""
-    found: list[Word] = []
-    skip = 0
-    ended = False
-    for word in words:
-        text = word.text
-        if word.pattern:
-            skip = 0  # it may be several words
-        if skip:
-            skip -= 1
-        elif ended or not text.startswith("-") or text == "-":
-            if text != "-":
-                found.append(word)
-        elif text == "--":
-            ended = True
-        elif text in reader.values:
-            skip = 1
-        elif text in reader.pairs:
-            skip = 2
-        elif word.pattern:
-            found.append(word)
-        elif text.startswith("--"):
-            value = text.partition("=")[2]
-            if "/" in value or value.startswith(("~", "..")):
-                found.append(Word(value))
-        elif "/" in text or ".." in text:
-            # Behind a cluster of letters: -f../x, -C/etc.
-            found += [Word(text[at:]) for at in range(2, min(len(text), 12))]
-    return found
-
-
-def _prints_lines(script: str, options: Sequence[str]) -> bool:
-    """Whether a script of `sed -n` only prints lines by number, or ends: `1,20p`, `$p`, `5q`."""
-    if "-n" not in options and "--quiet" not in options and "--silent" not in options:
-        return False
-    for statement in script.split(";"):
-        body = statement.strip()
-        if not body or body[-1] not in "pq" or set(body[:-1]) - set("0123456789,$+~ "):
-            return False
-    return True
 
 
 def _tests(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
@@ -155,9 +172,7 @@ def _tests(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
         numbers = [text for text in texts if text not in _COMPARISONS]
         return all(text.lstrip("-").isdigit() for text in numbers)
     return all(
-        stays_inside(word, place, folders)
-        for word in words
-        if "/" in word.text and not word.text.startswith("-")
+        stays_inside(word, place, folders) for word in words if not word.text.startswith("-")
     )
 
 

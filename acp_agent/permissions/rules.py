@@ -3,13 +3,51 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from importlib.resources import files
+from typing import Literal
 
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
+from acp_agent.permissions.arguments import OptionTable
 from acp_agent.permissions.contract import Tier
+
+OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
+
+
+class OptionRow(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """The options of a program in a data file, as texts with blanks between them."""
+
+    flags: str = ""
+    values: str = ""
+    paths: str = ""
+    optional: str = ""
+    attached: str = ""
+    pairs: str = ""
+    either: str = ""
+    single_dash: bool = False
+    numbers: bool = False
+    value_patterns: bool = False
+    stop_at_operand: bool = False
+
+    @cached_property
+    def options(self) -> OptionTable:
+        """The options that the program may be given."""
+        return OptionTable(
+            flags=frozenset(self.flags.split()),
+            values=frozenset(self.values.split()),
+            paths=frozenset(self.paths.split()),
+            optional=frozenset(self.optional.split()),
+            attached=frozenset(self.attached.split()),
+            pairs=frozenset(self.pairs.split()),
+            either=frozenset(self.either.split()),
+            single_dash=self.single_dash,
+            numbers=self.numbers,
+            value_patterns=self.value_patterns,
+            stop_at_operand=self.stop_at_operand,
+        )
 
 
 class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,7 +60,7 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
     text_programs: frozenset[str] = frozenset()
     text_only: bool = False
     inert_options: tuple[str, ...] = ()
-    opaque_options: tuple[str, ...] = ()
+    options: dict[str, OptionRow] = {}
     folder_options: tuple[str, ...] = ()
     leading: dict[str, int] = {}
     skip_words: tuple[str, ...] = ()
@@ -30,7 +68,6 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
     joined: bool = False
     assignments: bool = False
     appends_input: bool = False
-    transparent: bool = False
     tier: Tier = "standard"
     why: str = ""
 
@@ -95,23 +132,37 @@ class ShellRules(Struct, frozen=True, forbid_unknown_fields=True):
     globals: dict[str, tuple[str, ...]]
 
 
-class Reader(Struct, frozen=True, forbid_unknown_fields=True):
+class Reader(OptionRow, frozen=True, forbid_unknown_fields=True):
     """How a read-only command may be used; the fields are described in the data file."""
 
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
-    pairs: tuple[str, ...] = ()
-    pattern: bool = False
-    pattern_options: tuple[str, ...] = ()
+    use: tuple[str, ...] = ()
+    operands: Literal["paths", "files", "text", "pattern", "script", "format", "words", "test"] = (
+        "paths"
+    )
+    most: int | None = None
+    listing: str = ""
+    start: str = ""
+    pattern_options: str = ""
     forbidden: tuple[str, ...] = ()
-    operands: int | None = None
-    operand_start: str = ""
-    files: bool = False
-    text: bool = False
-    test: bool = False
-    script: bool = False
-    long: bool = False
+    values_like: dict[str, str] = {}
+
+    def merged(self, shared: Mapping[str, Reader]) -> Reader:
+        """This row with the options of the shared ones that it uses, and what else it lacks."""
+        row = self
+        for name in self.use:
+            other = shared[name].merged(shared)
+            changes: dict[str, object] = {}
+            for field in self.__struct_fields__:
+                own, theirs = getattr(row, field), getattr(other, field)
+                if field in OPTION_LISTS:
+                    changes[field] = f"{own} {theirs}"
+                elif own == getattr(_NO_ROW, field):
+                    changes[field] = theirs
+            row = replace(row, **changes)
+        return row
+
+
+_NO_ROW = Reader()
 
 
 class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,11 +170,12 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     harmless_redirects: frozenset[str]
     program_folders: frozenset[str]
+    shim_folder: str
     variables: frozenset[str]
-    versions: frozenset[str]
-    versioned: frozenset[str]
-    version_commands: frozenset[str]
+    informing: str
+    versions: dict[str, frozenset[str]]
     commands: dict[str, Reader]
+    shared: dict[str, Reader]
 
 
 @cache
@@ -137,7 +189,16 @@ def shell_rules() -> ShellRules:
 def read_only_rules() -> ReadOnlyRules:
     """The rules of read_only_commands.toml."""
     text = (files(__package__) / "read_only_commands.toml").read_text("utf-8")
-    return convert(tomllib.loads(text), ReadOnlyRules)
+    rules = convert(tomllib.loads(text), ReadOnlyRules)
+    commands = {name: row.merged(rules.shared) for name, row in rules.commands.items()}
+    for name, row in commands.items():
+        if not name.startswith("git "):  # whose manual a program shows that settings name
+            commands[name] = replace(
+                row,
+                flags=f"{row.flags} {rules.informing}",
+                pattern_options=f"{row.pattern_options} {rules.informing}",
+            )
+    return replace(rules, commands=commands)
 
 
 def option_matches(word: str, option: str) -> bool:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_agent.permissions.arguments import OptionTable, parse_arguments
 from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.rules import Wrapper, operands, option_matches
 from acp_agent.permissions.shell_syntax import Assignment, Command, without_reserved
 from acp_agent.permissions.words import Word
+
+_GUESS_LIMIT = 8
 
 
 class Inner(Struct, frozen=True, kw_only=True):
@@ -18,7 +21,8 @@ class Inner(Struct, frozen=True, kw_only=True):
 
     `tier` and `why` are those of running it this way. `transparent` is true when that makes no
     difference. `strict` is true when a text that is not known beforehand must not run. `folders`
-    are where it runs, if not where the outer command does.
+    are where it runs, if not where the outer command does. `guess` is true for another reading of
+    the words, by which a line can be refused and nothing else.
     """
 
     command: Command | None = None
@@ -28,6 +32,7 @@ class Inner(Struct, frozen=True, kw_only=True):
     transparent: bool = False
     strict: bool = False
     folders: tuple[str, ...] = ()
+    guess: bool = False
 
 
 def join(words: Sequence[Word]) -> Word:
@@ -44,56 +49,85 @@ def with_words(command: Command, words: tuple[Word, ...]) -> Command:
 
 def wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     """What `command`, a use of the program `name`, runs by the rule `wrapper`."""
-    words = list(command.words[1:])
+    words = _behind(command.words[1:], wrapper)
+    if words is None:
+        return []
     found: list[Inner] = []
-    if wrapper.subcommand:
-        texts = [word.text for word in words]
-        leading = tuple(operands(texts, wrapper.value_options)[: len(wrapper.subcommand)])
-        if leading != wrapper.subcommand:
-            return []
-        words = _behind(words, wrapper)
     assignments = list(command.assignments)
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
+    table = wrapper.options[name].options if name in wrapper.options else None
+    value_options = wrapper.value_options if table is None else tuple(table.values)
     skipped = wrapper.leading.get(name, 0)
-    opaque = False
+    ended = False
+    passed = 0  # operands before the command
+    values: list[list[Word]] = []  # the words from each value on, which may be the command's
     folders: list[str] = []
     while words:
         word = words[0]
         text = word.text
-        opaque = opaque or any(option_matches(text, option) for option in wrapper.opaque_options)
         option = next((o for o in wrapper.text_options if option_matches(text, o)), "")
         if any(option_matches(text, inert) for inert in wrapper.inert_options):
             return []
         following = words[1].text if len(words) > 1 else ""
         folders += _folder_of(text, following, wrapper.folder_options)
-        if text == "--":
+        is_option = text[:1] == "-" and len(text) > 1 and not ended
+        if text == "--" and not ended:
+            ended = True
             words.pop(0)
-            break
-        if text[:1] == "-" and len(text) > 1 and option and takes_text:
+        elif is_option and option and takes_text:
             found.append(_text_option(words, option, wrapper))
             words.pop(0)
-        elif text[:1] == "-" and len(text) > 1:
+        elif is_option:
             words.pop(0)
-            if words and _takes_next(text, wrapper.value_options):
+            if words and _takes_next(text, value_options):
+                values.append(list(words))
                 words.pop(0)
         elif wrapper.assignments and "=" in text and text.partition("=")[0].isidentifier():
             assignments.append(Assignment(text.partition("=")[0], Word(text.partition("=")[2])))
             words.pop(0)
+            passed += 1
         elif text in wrapper.skip_words:
             words.pop(0)
         elif skipped:
             skipped -= 1
+            values.append(list(words))
             words.pop(0)
+            passed += 1
         else:
             break
+    guesses = _guesses(command, values, assignments, wrapper)
     if wrapper.text_only or not words:
-        return found or ([Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else [])
+        found = found or ([Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else [])
+        return [*found, *guesses]
     inner = replace(_remaining(command, words, assignments, wrapper), folders=tuple(folders))
-    return [*found, replace(inner, transparent=False) if opaque else inner]
+    if table is not None and _covers(table, command.words[1:], passed + len(words)):
+        return [*found, replace(inner, transparent=True)]
+    return [*found, inner, *guesses]
 
 
-def _behind(words: list[Word], wrapper: Wrapper) -> list[Word]:
-    """The words behind a subcommand that is known to be there."""
+def _guesses(
+    command: Command, values: Sequence[list[Word]], assignments: list[Assignment], wrapper: Wrapper
+) -> list[Inner]:
+    """The commands that stand where a value was seen, should it be none."""
+    starts = [] if wrapper.text_only else values[:_GUESS_LIMIT]
+    return [
+        replace(_remaining(command, words, assignments, wrapper), guess=True)
+        for words in starts
+        if words[0].fixed
+    ]
+
+
+def _covers(table: OptionTable, words: Sequence[Word], operand_count: int) -> bool:
+    """Whether a program's table knows each of its options, and sees as many operands."""
+    arguments = parse_arguments(words, table)
+    return arguments is not None and len(arguments.operands) == operand_count
+
+
+def _behind(words: Sequence[Word], wrapper: Wrapper) -> list[Word] | None:
+    """The words behind the wrapper's subcommand; None where that is not there."""
+    leading = operands([word.text for word in words], wrapper.value_options)
+    if tuple(leading[: len(wrapper.subcommand)]) != wrapper.subcommand:
+        return None
     waiting = list(wrapper.subcommand)
     rest = list(words)
     while waiting and rest:
@@ -159,5 +193,4 @@ def _remaining(
         command=replace(with_words(command, tuple(words)), assignments=tuple(assignments)),
         tier=wrapper.tier,
         why=wrapper.why,
-        transparent=wrapper.transparent,
     )

@@ -25,6 +25,8 @@ from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, home_paths, presses
 
 MAKE = Call("write", {"path": "made.txt", "content": "made\n"})
+# Were it run after all, it would leave a file behind and end before its harmful part.
+BLOCKED = "touch ran; exit; rm -rf /"
 
 
 def make(name: str) -> Call:
@@ -64,8 +66,9 @@ async def test_what_the_gate_never_allows_is_refused_without_a_question(
     desk: Desk, model_server: ModelServer
 ) -> None:
     await desk.session.set_option("mode", "full")
-    model_server.add(answer(Call("shell", {"command": "rm -rf /"})), answer("I see."))
+    model_server.add(answer(Call("shell", {"command": BLOCKED})), answer("I see."))
     await desk.say("Go")
+    assert not (desk.folder / "ran").exists()
     assert desk.editor.asked == []
     (decided,) = desk.editor.of(PermissionDecided)
     assert (decided.allowed, decided.by) == (False, "rule")

@@ -11,7 +11,7 @@ from acp_agent.cli.inert import unmasked
 from acp_agent.cli.screen import Screen, Style
 from protocol.v1 import types as acp
 
-HIDDEN = "ls \u2028rm -rf ~\x0c\x85\x1c and more\nthe second line"
+HIDDEN = "ls \u2028rm x\x0c\x85\x1c and more\nthe second line"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_what_ends_a_line_for_nobody_but_python_is_written_out_in_a_question(
     request = acp.RequestPermissionRequest(session_id="sess_1", tool_call=call, options=[])
     screen.permission(Asked(title="Run a command", kind="execute", options=(), request=request))
     assert "".join(shown).endswith(
-        "    ls \\u2028rm -rf ~\\x0c\\x85\\x1c and more\n    the second line\n"
+        "    ls \\u2028rm x\\x0c\\x85\\x1c and more\n    the second line\n"
     )
 
 
@@ -52,7 +52,7 @@ def test_the_same_holds_for_why_a_call_failed_and_for_the_output_of_a_command(
         acp.ToolCallProgress(tool_call_id="call_1", status="failed", content=[part(HIDDEN)])
     )
     text = "".join(shown)
-    first = "ls \\u2028rm -rf ~\\x0c\\x85\\x1c and more\n"
+    first = "ls \\u2028rm x\\x0c\\x85\\x1c and more\n"
     assert f"    | {first}    | the second line\n" in text
     assert text.endswith(f"    {first}    the second line\n")
 

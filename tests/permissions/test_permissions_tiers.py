@@ -30,6 +30,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(cwd=str(project), roots=(str(project),), home=str(home))
 
 
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
 @pytest.mark.parametrize(("tier", "line"), LINES, ids=[repr(line)[:60] for _, line in LINES])
 def test_a_command_line_gets_the_tier_of_its_worst_command(
     tier: str, line: str, place: Place

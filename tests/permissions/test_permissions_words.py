@@ -58,8 +58,8 @@ def test_certain_words_are_what_the_shell_gives_to_the_command(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("X=rm; $X -rf /", ["rm", "-rf", "/"]),
-        ('X="rm -rf /"; $X', ["rm", "-rf", "/"]),
+        ("X=ls; $X -a /", ["ls", "-a", "/"]),
+        ('X="ls -l /"; $X', ["ls", "-l", "/"]),
         ('X="a b"; echo "$X"', ["echo", "a b"]),
         ("echo ~ ~/x", ["echo", "/home/someone", "/home/someone/x"]),
         ('echo "~"', ["echo", "~"]),

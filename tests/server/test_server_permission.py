@@ -164,7 +164,7 @@ async def test_what_policy_decides_is_not_asked(
 ) -> None:
     model_server.add(
         answer(Call("shell", {"command": "git status --short; ls -la | wc -l"})),
-        answer(Call("shell", {"command": "rm -rf /"})),
+        answer(Call("shell", {"command": "touch ran; exit; rm -rf /"})),
         answer("Well."),
     )
     editor = Editor(permission="allow_always")

@@ -55,8 +55,8 @@ def test_why_a_call_did_not_run_is_translated_for_the_user_and_not_for_the_model
         ("edits are accepted", "接受编辑"),
         ("requests to example.test are always allowed", "始终允许向 example.test 发送请求"),
         (
-            "this command is never run: `halt` switches the machine off",
-            "此命令从不运行：`halt` 会关机",
+            "this command is never run: `x` switches the machine off",
+            "此命令从不运行：`x` 会关机",
         ),
         ("Allow once", "允许一次"),
         ("允许一次", "允许一次"),  # the button as it was pressed, in Chinese already

@@ -1,0 +1,62 @@
+"""No test can do what the command lines in the tests would do if a shell ran them by accident."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.paths import Place
+from acp_agent.permissions.rules import shell_rules
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+PLACE = Place(cwd="/project", roots=("/project",), home="/home/someone")
+REFUSED = shell_rules().refused
+DANGEROUS = re.compile(
+    "|".join(
+        map(
+            re.escape,
+            {
+                "kill",
+                *REFUSED.programs,
+                *REFUSED.program_prefixes,
+                *REFUSED.power,
+                *REFUSED.disk_writers,
+                *REFUSED.deleters,
+            },
+        )
+    )
+)
+# Such a line leaves a file behind and ends before its harmful part.
+ENDS_FIRST = re.compile(r"touch ran(?:;| &&|\n) ?exit(?:;| &&|\n)")
+# What a module that starts a program, or an agent that would, has in it.
+STARTS = re.compile(r"\bsubprocess\b|\bos\.(?:system|exec|spawn|popen)|tests\.support|\bconftest\b")
+
+
+def test_a_line_that_destroys_stands_only_where_nothing_starts_a_program() -> None:
+    for path in MODULES:
+        source = path.read_text("utf-8")
+        if path.is_relative_to(ROOT / "tests" / "permissions") and not STARTS.search(source):
+            continue
+        for node in ast.walk(ast.parse(source)) if DANGEROUS.search(source) else ():
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if DANGEROUS.search(node.value) and not ENDS_FIRST.search(node.value):
+                tier = classify(node.value, PLACE).tier
+                assert tier != "blocked", (path, node.lineno, node.value)
+
+
+def test_the_command_lists_are_read_by_one_module_that_starts_no_program() -> None:
+    name = "commands" + ".toml"
+    readers = [path for path in MODULES if name in path.read_text("utf-8")]
+    assert [path.name for path in readers] == ["test_permissions_tiers.py"]
+    assert not STARTS.search(readers[0].read_text("utf-8"))
+
+
+def test_no_script_deletes_a_folder_that_a_variable_names() -> None:
+    scripts = [ROOT / "Makefile", *(ROOT / "packaging").rglob("*"), *(ROOT / "tests").rglob("*.sh")]
+    for path in scripts:
+        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+            assert not re.search(r"\brm\s.*-\w*[rR]\w*\s.*\$", line), (path, line)

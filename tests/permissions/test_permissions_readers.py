@@ -1,0 +1,225 @@
+"""Properties of every reader in the table, whatever program it is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.paths import Place
+from acp_agent.permissions.read_only import is_read_only
+from acp_agent.permissions.rules import Reader, read_only_rules
+from acp_agent.permissions.shell_syntax import Command
+from acp_agent.permissions.words import Word
+
+READERS = {
+    name: reader
+    for name, reader in read_only_rules().commands.items()
+    if reader.operands not in {"words", "test"}
+}
+# What each reader is given besides what a test is about, by the kind of its operands.
+BEFORE = {"script": ["-n"]}
+OPERANDS = {
+    "pattern": ["pattern", "x"],
+    "script": ["1p", "x"],
+    "format": ["%s"],
+    "text": [],
+}
+# Options that write, run programs, or read what a list names, in one program or another.
+NOTORIOUS = [
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-delete",
+    "-fprint",
+    "-fprintf",
+    "-fls",
+    "-follow",
+    "-files0-from",
+    "-o",
+    "--output",
+    "--exec",
+    "--pager",
+    "--compress-program",
+    "--files0-from",
+    "--files-from",
+    "--from-file",
+    "--file",
+    "--check",
+    "-c",
+    "-T",
+    "--pre",
+    "--textconv",
+    "--ext-diff",
+    "--filters",
+    "--show-signature",
+    "--help-all",
+    "--upload-pack",
+    "--open-files-in-pager",
+    "--no-index",
+    "--temporary-directory",
+    "--in-place",
+    "--dereference",
+    "--recurse-submodules",
+    "--contents",
+    "-r",
+    "-revert",
+    "-O",
+    "-z",
+]
+
+
+def _names(reader: Reader) -> set[str]:
+    table = reader.options
+    return set().union(
+        table.flags,
+        table.values,
+        table.paths,
+        table.optional,
+        table.attached,
+        table.pairs,
+        table.either,
+    )
+
+
+EVERY_OPTION = {"--unknown", "-~", *NOTORIOUS}.union(*map(_names, READERS.values()))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    project = (tmp_path_factory.mktemp("users") / "someone" / "project").resolve()
+    project.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    for name in ("x", "y"):
+        (project / name).write_text("x\n")
+    return Place(cwd=str(project), roots=(str(project),), home=str(project.parent))
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+def _reads(name: str, words: list[str], place: Place) -> bool:
+    command = Command(words=tuple(map(Word, [*name.split(), *words])))
+    return is_read_only(command, place, [place.cwd])
+
+
+def _fitting(reader: Reader) -> list[str]:
+    if reader.start:
+        return [reader.start + "x"]
+    return OPERANDS.get(reader.operands, ["x"] if reader.most != 0 else [])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_option_that_the_table_of_a_reader_does_not_list_is_asked_about(
+    name: str, place: Place
+) -> None:
+    reader = READERS[name]
+    before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
+    assert _reads(name, [*before, *operands], place)
+    table = reader.options
+    allowed = {
+        option
+        for option in EVERY_OPTION - _names(reader)
+        if _reads(name, [*before, option, *operands], place)
+        or _reads(name, [*before, f"{option}=x", *operands], place)
+        or (not table.stop_at_operand and _reads(name, [*before, *operands, option], place))
+        if not (table.numbers and option[1:].isdigit())
+    }
+    if not table.single_dash:  # a cluster of options that are all listed
+        allowed = {option for option in allowed if len(option) == 2 or option.startswith("--")}
+    joined = {option for option in allowed if table.single_dash and option[:2] in table.optional}
+    assert not allowed - joined
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_abbreviated_option_is_asked_about(name: str, place: Place) -> None:
+    reader = READERS[name]
+    before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
+    shortened = {option[:-1] for option in _names(reader) if len(option) > 4} - _names(reader)
+    joined = {option for option in shortened if option[:2] in reader.options.optional}
+    for option in shortened - joined:
+        if option.startswith("--") or reader.options.single_dash:
+            assert not _reads(name, [*before, option, *operands], place), option
+
+
+@pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.most])
+def test_a_dash_counts_as_an_operand(name: str, place: Place) -> None:
+    most = READERS[name].most or 0
+    assert _reads(name, ["-"] * most, place) or READERS[name].operands == "text"
+    assert not _reads(name, ["-"] * most + ["x"], place)
+    assert not _reads(name, ["--", *["-"] * most, "x"], place)
+    assert not _reads(name, ["x"] * most + ["-"], place)
+
+
+READING = [name for name, reader in READERS.items() if reader.operands not in {"text", "format"}]
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_path_outside_is_asked_about_wherever_it_stands(name: str, place: Place) -> None:
+    reader = READERS[name]
+    before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
+    for outside in ("/etc/passwd", "../x", "y/../../x"):
+        for words in (
+            [*operands, outside],
+            [*operands, "--", outside],
+            [*operands[:1], "--", outside] if reader.operands != "paths" else ["--", outside],
+            [*operands[:1], "-", outside],
+            [outside, outside],
+        ):
+            assert not _reads(name, [*before, *words], place), words
+
+
+@pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.options.paths])
+def test_a_path_outside_behind_an_option_is_asked_about(name: str, place: Place) -> None:
+    operands = _fitting(READERS[name])
+    for option in READERS[name].options.paths:
+        assert _reads(name, [option, "x", *operands], place)
+        assert not _reads(name, [option, "../x", *operands], place)
+        if option.startswith("--"):
+            assert not _reads(name, [f"{option}=/etc/passwd", *operands], place)
+
+
+def _program(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("folder", "search_path"),
+    [
+        ("", "."),
+        ("", ":/usr/bin"),
+        ("bin", "bin:/usr/bin"),
+        ("node_modules/.bin", "{project}/node_modules/.bin:/usr/bin"),
+        (".venv/bin", "{project}/.venv/bin:/usr/bin"),
+        ("../.pyenv/shims", "{project}/../.pyenv/shims:/usr/bin"),
+    ],
+)
+@pytest.mark.parametrize("line", ["python3 --version", "jq . x", "rg x", "timeout 5 cat x"])
+def test_a_program_that_the_search_path_finds_in_the_project_or_among_shims_is_asked_about(
+    folder: str, search_path: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    place = Place(cwd=str(project), roots=(str(project),), home=str(tmp_path))
+    monkeypatch.setenv("PATH", search_path.replace("{project}", str(project)))
+    assert classify(line, place).tier == "read_only"
+    _program(project / folder / line.split(maxsplit=1)[0])
+    assert classify(line, place).tier == "standard"
+
+
+def test_a_link_to_a_program_of_the_project_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, bin_folder = tmp_path / "project", tmp_path / "bin"
+    _program(project / "jq")
+    bin_folder.mkdir()
+    (bin_folder / "jq").symlink_to(project / "jq")
+    monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin")
+    place = Place(cwd=str(project), roots=(str(project),), home=str(tmp_path))
+    assert classify("jq . x", place).tier == "standard"
