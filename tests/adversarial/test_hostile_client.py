@@ -131,7 +131,7 @@ async def test_a_permission_that_is_answered_with_nonsense_is_not_given(
     await assert_goes_on(agent, session, model_server)
 
 
-async def test_a_file_that_the_client_answers_with_nonsense_is_read_from_disk(
+async def test_a_read_that_the_client_answers_with_nonsense_fails_in_one_line_and_the_turn_goes_on(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     editor = Babbling("fs/read_text_file", offers=OFFERS)
@@ -147,6 +147,7 @@ async def test_a_file_that_the_client_answers_with_nonsense_is_read_from_disk(
     for rest in answers:
         editor.rest = rest
         ((told, ended),) = await outcomes(agent, session, model_server, READ)
-        assert ended["status"] == "completed", (rest, told)
-        assert "def greet" in told
+        assert ended["status"] == "failed", (rest, told)
+        assert "def greet" not in told
+        assert len(told.splitlines()) == 1
     await assert_goes_on(agent, session, model_server)

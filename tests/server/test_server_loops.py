@@ -87,13 +87,13 @@ async def test_a_loop_is_known_and_no_byte_is_changed_when_the_session_is_loaded
     assert len(model_server.requests) == 5 + 3
 
 
-async def test_a_budget_ends_the_turn_with_a_limits_stop_reason_and_says_which(
+async def test_a_prompt_that_a_budget_has_no_room_for_is_refused_and_the_user_is_told_which(
     agent: StartAgent, home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     config_file(home, f"[budget]\nday_tokens = 1\n{MODELS}")
     running = await _running(agent, model_server)
     session = await running.new_session(workspace_repo)
-    assert (await running.prompt(session, "look"))["stopReason"] == "max_turn_requests"
+    assert (await running.prompt(session, "look"))["stopReason"] == "refusal"
     assert "budget of today" in running.text(session)
     assert not model_server.requests
 

@@ -22,10 +22,11 @@ class Open:
 
     def __init__(self) -> None:
         self.session = NAME
+        self.turn = None
         self.editor = Seat(NAME, abandoned=lambda: None)
         self.abandoned = False
 
-    def attach(self, editor: ClientEditor) -> None:
+    def attach(self, editor: ClientEditor, _left: object = ()) -> None:
         self.editor.take(editor)
 
     async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
