@@ -68,6 +68,8 @@ class GrepTool(Tool[GrepParams]):
         if kind is None:
             shown = display_path(place, self.workspace.files.roots[0])
             raise ToolError(f"there is no {shown}; give a file or a folder in `path`")
+        if kind == "other":
+            raise ToolError("the path is a pipe, a socket or a device; give a file or a folder")
         if "\0" in params.pattern:
             raise ToolError("the pattern has a NUL character; leave it out")
         folder = place if kind == "folder" else place.parent

@@ -7,6 +7,7 @@ import errno
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,10 +17,22 @@ from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.child_output import start_process
+from acp_agent.workspace.ignore_files import (
+    OF_RIPGREP,
+    EndlessFileWatch,
+    endless_error,
+    endless_file,
+)
 
 TIME_LIMIT = 20.0  # seconds for one search
 _RECORD_LIMIT = 4_000_000  # bytes; a longer record (a line of a minified file) is left out
 _CHUNK = 262_144
+# Kinds of ignore files, with the options that do without them.
+_WITHOUT = {
+    (".gitignore",): "--no-ignore-vcs",
+    (".ignore", ".rgignore"): "--no-ignore-dot",
+    (".git/info/exclude",): "--no-ignore-exclude",
+}
 _REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
 
 
@@ -69,30 +82,34 @@ async def run_ripgrep(
         timeout: seconds after which the process is ended.
 
     Raises:
-        WorkspaceError: ripgrep cannot be started.
+        WorkspaceError: ripgrep cannot be started, or an ignore file would be read without end.
     """
-    process = await _start(arguments, folder)
+    process = await _start([*arguments, *_without_endless(folder)], folder)
     reader, errors = process.stdout, process.stderr
     if reader is None or errors is None:
         raise AssertionError("both streams were asked for as pipes")
     said = asyncio.create_task(errors.read())
     stopped = timed_out = False
     left_out = 0
+    end = partial(end_group, process.pid, at_once=True)
+    watch = EndlessFileWatch(folder, OF_RIPGREP, end)
     try:
-        async with asyncio.timeout(timeout):
-            stopped, left_out = await _read_records(reader, separator, take)
-            if not stopped:
-                await process.wait()
+        with watch:
+            async with asyncio.timeout(timeout):
+                stopped, left_out = await _read_records(reader, separator, take)
+                if not stopped:
+                    await process.wait()
     except TimeoutError:
         timed_out = True
     finally:
         if process.returncode is None:
-            end_group(process.pid, at_once=True)
+            end()
         reaped = asyncio.create_task(process.wait())
         await asyncio.wait([said, reaped], timeout=_REAP_LIMIT)
         heard = said.done()  # else something that it left behind holds the pipe
         said.cancel()
         reaped.cancel()
+    watch.require_none()
     return Ended(
         status=process.returncode if process.returncode is not None else 2,
         error=said.result().decode("utf-8", "replace").strip() if heard else "",
@@ -128,6 +145,24 @@ async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.P
                 "the search is not possible: the pattern is too long; shorten it"
             ) from error
         raise WorkspaceError(f"ripgrep cannot be started in {folder}: {reason(error)}") from error
+
+
+def _without_endless(folder: Path) -> Sequence[str]:
+    """The options with which no ignore file above a folder is read without end.
+
+    Raises:
+        WorkspaceError: one in the folder would be.
+    """
+    path = endless_file(folder, OF_RIPGREP)
+    if path:
+        raise endless_error(path)
+    # One that lies above may be another user's, so it must not end every search: its kind is left
+    # out. `--no-ignore-parent` opens it all the same.
+    return [
+        option
+        for names, option in _WITHOUT.items()
+        if any(endless_file(parent, names) for parent in folder.parents)
+    ]
 
 
 async def _read_records(

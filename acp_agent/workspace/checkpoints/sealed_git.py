@@ -8,15 +8,18 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import reason
+from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import absolute_folders
 from acp_agent.workspace.checkpoints.contract import Deadline
 from acp_agent.workspace.git_environment import INERT, NO_FETCH, with_settings
+from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
 
 # Beside what the repository's own settings say (`shadow.py`), for whatever may come before them.
 _SETTINGS = {
@@ -27,6 +30,7 @@ _SETTINGS = {
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
+_READS_FOLDER = frozenset({"ls-files", "check-ignore", "update-index"})
 _END_SECONDS = 5.0
 _PIECE = 1 << 16  # bytes that are read at once
 
@@ -107,17 +111,33 @@ class SealedGit:
             WorkspaceError: it failed.
         """
         process = self._fed(arguments, given, work_tree, index)
+        watch = self._watch(process, arguments, work_tree)
         try:
-            out, err = _ended(process, deadline)
+            with watch or nullcontext():
+                out, err = _ended(process, deadline)
         except BaseException:
             end(process)
             raise
+        if watch is not None:
+            watch.require_none()
         if process.returncode not in codes:
             lines = err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
             raise WorkspaceError(f"git {_name(arguments)} failed: {lines[0][:300]}")
         if warnings is not None:
             warnings.extend(err.splitlines())
         return out
+
+    def _watch(
+        self,
+        process: subprocess.Popen[bytes],
+        arguments: Sequence[str | bytes],
+        work_tree: bytes | None,
+    ) -> EndlessFileWatch | None:
+        """What ends a git that waits for an ignore file of the folder."""
+        if arguments[0] not in _READS_FOLDER:
+            return None
+        folder = Path(os.fsdecode(work_tree or self._work_tree))
+        return EndlessFileWatch(folder, OF_GIT, partial(end_group, process.pid, at_once=True))
 
     def _fed(
         self,

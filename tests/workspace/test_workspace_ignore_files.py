@@ -1,0 +1,103 @@
+"""No ignore file makes a search or a checkpoint wait without end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.folder_listing import list_folder
+from acp_agent.workspace.search import find_files, find_lines
+from tests.support.orphans import child_processes
+from tests.workspace.checkpoint_folder import Checkpoints, put
+
+SECONDS = 8.0  # a search's own limit is 20, a checkpoint's 10
+
+SEARCHES: dict[str, Callable[[Path], Awaitable[object]]] = {
+    "list": lambda root: list_folder(root, depth=1, limit=100),
+    "glob": lambda root: find_files(root, "*.py", limit=100),
+    "grep": lambda root: find_lines(
+        root, "x", glob=None, ignore_case=False, context=0, limit=100, width=80
+    ),
+}
+
+
+@pytest.fixture
+def project(root: Path) -> Path:
+    put(root, {"a.py": "x\n", "sub/b.py": "x\n", "sub/deep/c.py": "x\n"})
+    return root
+
+
+async def refusal(search: Awaitable[object]) -> str:
+    """Why a search fails, which it does in time and with nothing left behind."""
+    before = child_processes()
+    began = time.monotonic()
+    with pytest.raises(WorkspaceError) as failed:
+        async with asyncio.timeout(60):
+            await search
+    assert time.monotonic() - began < SECONDS
+    assert child_processes() == before
+    return str(failed.value)
+
+
+@pytest.mark.parametrize("place", ["", "sub/deep/"])
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"])
+@pytest.mark.parametrize("search", SEARCHES)
+async def test_a_search_names_the_pipe_that_it_would_wait_for(
+    project: Path, search: str, name: str, place: str
+) -> None:
+    pipe = project / place / name
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+    assert str(pipe) in await refusal(SEARCHES[search](project))
+
+
+@pytest.mark.parametrize("place", ["", "sub/"])
+async def test_a_search_names_the_device_and_the_large_file_that_it_would_read(
+    project: Path, place: str
+) -> None:
+    (project / place / ".ignore").symlink_to("/dev/zero")
+    assert ".ignore" in await refusal(SEARCHES["list"](project))
+    (project / place / ".ignore").unlink()
+    with (project / place / ".gitignore").open("wb") as file:
+        file.truncate(20_000_000_000)
+    assert ".gitignore" in await refusal(SEARCHES["list"](project))
+
+
+async def test_an_ignore_file_that_is_empty_by_a_link_to_the_null_device_is_an_ordinary_one(
+    project: Path,
+) -> None:
+    (project / ".gitignore").symlink_to(os.devnull)
+    assert (await find_files(project, "*.py", limit=100)).total == 3
+
+
+@pytest.mark.parametrize(("name", "total"), [(".ignore", 2), (".gitignore", 3)])
+async def test_a_pipe_above_the_project_does_not_keep_the_user_from_searching(
+    project: Path, name: str, total: int
+) -> None:
+    put(project, {".gitignore": "b.py\n"})
+    os.mkfifo(project.parent / name)
+    async with asyncio.timeout(SECONDS):
+        assert (await find_files(project, "*.py", limit=100)).total == total
+
+
+@pytest.mark.parametrize("place", ["", "sub/deep/"])
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
+def test_a_checkpoint_is_not_waited_for_because_of_a_pipe(
+    kept: Checkpoints, program: str, project: Path, name: str, place: str
+) -> None:
+    os.mkfifo(project / place / name)
+    began = time.monotonic()
+    if program == "git":
+        with pytest.raises(WorkspaceError, match=name):
+            kept.keep()
+    else:
+        kept.keep()
+    assert time.monotonic() - began < SECONDS
+    (project / place / name).unlink()
+    kept.keep()
