@@ -63,7 +63,8 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
 
     `cancelled` where the user stopped the call, or the turn that it was in; it is `failed` as well.
     `content` and `locations` are whole lists, None where what was shown before stays.
-    `exit_code` and `signal` are set where a command ran.
+    `exit_code` and `signal` are set where a command ran. `wrote` has the files that a tool for
+    files wrote: the path, and git's id of the content that was on the disk right after.
     """
 
     call: CallId
@@ -76,6 +77,7 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     raw_output: JsonObject | None = None
     exit_code: int | None = None
     signal: str | None = None
+    wrote: tuple[tuple[str, str], ...] = ()
 
 
 class BackgroundCommandChanged(Event, frozen=True, kw_only=True, tag="background_command_changed"):

@@ -63,7 +63,8 @@ class RecordingEditor:
     """An editor that keeps what it is shown.
 
     `decide` presses a button: it gives a choice's kind, or None to dismiss the question. `answer`
-    is what the user answers to a question; None: no forms.
+    is what the user answers to a question, `filled` what they do with any other form; None: no
+    forms.
     """
 
     def __init__(self) -> None:
@@ -72,6 +73,8 @@ class RecordingEditor:
         self.questions: list[Question] = []
         self.decide: Decide = _allow
         self.answer: Answer | None = None
+        self.filled: Response | None = None
+        self.forms: list[Form] = []
         self.files: EditorBuffers | None = None
         self.commands: Sequence[Command] = ()
         self._news = asyncio.Condition()
@@ -121,7 +124,8 @@ class RecordingEditor:
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
-        return None
+        self.forms.append(form)
+        return self.filled
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
