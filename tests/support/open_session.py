@@ -26,7 +26,7 @@ from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import StoreError
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
-from acp_agent.permissions.contract import Ask, Choice
+from acp_agent.permissions.contract import Ask, Decision
 from acp_agent.server.assembly import assemble, dismantle
 from acp_agent.session.commands import Command
 from acp_agent.session.manager import SessionManager
@@ -108,12 +108,13 @@ class RecordingEditor:
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         self.commands = tuple(commands)
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
         async with self._news:
             self.asked.append(asking)
             self._news.notify_all()
         kind = await self.decide(asking, ask)
-        return next((choice for choice in ask.choices if choice.kind == kind), None)
+        choice = next((choice for choice in ask.choices if choice.kind == kind), None)
+        return Decision(choice=choice)
 
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
