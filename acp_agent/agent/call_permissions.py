@@ -13,18 +13,20 @@ from acp_agent.agent.call_order import Place
 from acp_agent.agent.cleaning import clean_content
 from acp_agent.agent.endings import (
     DISMISSED,
+    NOBODY,
     NOT_BEGUN,
     REJECTED,
     UNASKED,
     UNCLEAR,
     Refusal,
+    refused_by,
 )
 from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
 from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
-from acp_agent.permissions.contract import Allow, Ask, Choice, Refuse, Verdict
+from acp_agent.permissions.contract import Allow, Ask, Choice, Decision, Refuse, Verdict
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.background import in_daemon_thread
 
@@ -76,7 +78,7 @@ class CallPermissions:
             PermissionRefusedError: it may not; the message is for the model.
             StoreError: the journal could not be written.
         """
-        host, call = self._host, place.call
+        call = place.call
         verdict = await self.judge(prepared)
         if isinstance(verdict, Ask):
             await place.next_to_ask()
@@ -88,28 +90,30 @@ class CallPermissions:
         match verdict:
             case Allow():
                 if not isinstance(prepared.access, NoAccess | ReadAccess):
-                    await host.emit(
-                        PermissionDecided(
-                            call=call.call, allowed=True, by=verdict.by, why=verdict.why
-                        )
-                    )
+                    await self._decided(call, verdict)
                 if verdict.only_reads and isinstance(prepared.access, CommandAccess):
                     return replace(prepared, access=replace(prepared.access, only_reads=True))
             case Refuse():
-                await host.emit(
-                    PermissionDecided(
-                        call=call.call,
-                        allowed=False,
-                        by=verdict.by,
-                        why=verdict.shown or verdict.why,
-                    )
-                )
+                await self._decided(call, verdict)
                 raise PermissionRefusedError(
                     verdict.why, advice=verdict.advice, shown=verdict.shown
                 )
             case Ask():
                 await self._ask(call, tool, prepared, verdict)
         return prepared
+
+    async def _decided(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
+        """Record what was decided without a question."""
+        await self._host.emit(
+            PermissionDecided(
+                call=call.call,
+                allowed=isinstance(verdict, Allow),
+                by=verdict.by,
+                why=_why(verdict),
+                name=self._host.mode if verdict.by == "mode" else "",
+                known=True,
+            )
+        )
 
     async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
         host = self._host
@@ -130,19 +134,25 @@ class CallPermissions:
             command=None if access is None else access.command,
             cwd=None if access is None else access.cwd,
         )
-        choice: Choice | None = None
         unchosen = ("dismissed", DISMISSED)
         try:
-            choice = await host.ask_permission(asking, ask)
+            decision = await host.ask_permission(asking, ask)
         except EditorFailedError as error:
             unchosen = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
+            decision = Decision(by="nobody")
+        choice = decision.choice
+        if choice is None and decision.by != "user" and unchosen[0] == "dismissed":
+            unchosen = ("not asked", UNASKED)
+        button = choice.label if choice is not None and decision.by == "user" else ""
         allowed = choice is not None and choice.kind.startswith("allow")
         await host.emit(
             PermissionDecided(
                 call=call.call,
                 allowed=allowed,
-                by="user",
-                why=choice.label if choice is not None else unchosen[0],
+                by=decision.by,
+                why=button if choice is not None else unchosen[0],
+                name=decision.name,
+                known=True,
             )
         )
         if choice is not None and choice.grants:
@@ -150,7 +160,7 @@ class CallPermissions:
         if not allowed:
             if host.limits.refusal_ends_turn:
                 self.end_turn = True
-            raise _refused(unchosen[1] if choice is None else REJECTED)
+            raise _refused(unchosen[1] if choice is None else _refusal(decision))
 
     async def _remember(self, choice: Choice) -> None:
         """Keep what the user decided for good. Where that fails, it holds for this call alone."""
@@ -163,3 +173,19 @@ class CallPermissions:
 
 def _refused(why: Refusal) -> PermissionRefusedError:
     return PermissionRefusedError(why.model, shown=why.user)
+
+
+def _refusal(decision: Decision) -> Refusal:
+    """Return why a call did not run that a button refused."""
+    match decision.by:
+        case "user":
+            return REJECTED
+        case "flag":
+            return refused_by(decision.name)
+        case "nobody":
+            return NOBODY
+
+
+def _why(verdict: Allow | Refuse) -> str:
+    """Return the reason as the user is shown it."""
+    return (verdict.shown or verdict.why) if isinstance(verdict, Refuse) else verdict.why

@@ -208,6 +208,7 @@ class CallRunner:
             raw_output=clean_object(outcome.raw_output, host.secrets),
             exit_code=outcome.exit_code,
             signal=outcome.signal,
+            wrote=outcome.wrote,
         )
 
     async def _failed(self, call: ProposedCall, error: Exception) -> None:

@@ -38,10 +38,21 @@ REJECTED = Refusal(
     "The user refused this call. Do not try it again in another form; ask what they want.",
     "You refused this call.",
 )
+NOBODY = Refusal(
+    "The call was refused, as there is nobody to ask for permission. Do not try it again in "
+    "another form.",
+    "The call was refused, as there is nobody to ask for permission.",
+)
 NOT_BEGUN = Refusal(
     "The user refused another call of this answer, which ends the turn; this one did not run.",
     "You refused another call of this answer, which ends the turn; this one did not run.",
 )
+
+
+def refused_by(name: str) -> Refusal:
+    """Return the refusal of a flag, or of a program that answers in the user's place."""
+    why = f"The call was refused by {name}, so it did not run."
+    return Refusal(f"{why} Do not try it again in another form.", why)
 
 
 def cancelled(calls: Iterable[CallId]) -> list[ToolEnded]:

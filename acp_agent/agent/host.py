@@ -16,7 +16,7 @@ from acp_agent.events import AnyEvent, ToolKind, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ModelRequest, StreamEvent, ThoughtLevel
 from acp_agent.permissions.access import Access, Mode
-from acp_agent.permissions.contract import Ask, Choice, Gate
+from acp_agent.permissions.contract import Ask, Decision, Gate
 
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
     from acp_agent.agent.loop_guard import LoopGuard
@@ -250,8 +250,8 @@ class TurnHost(Protocol):
         """
         ...
 
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
-        """Let the user decide. None: the question was dismissed."""
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
+        """Let the user decide."""
         ...
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:

@@ -8,17 +8,70 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from acp_agent.cli.editor import Asked
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 Allowed = Literal["all", "edits", "none", "ask"]
-Answered = Callable[[Asked, str], None]  # the request and the answer's name, to be shown
 
 _ATTEMPTS = 3
 _EDITS = {"edit", "delete", "move"}
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """An answer that was given without asking the user.
+
+    It is `by` a flag, or whatever else answers in the user's place, called `name`; by nobody, as
+    there was nobody to ask; or by a user who was asked and gave no answer.
+    """
+
+    option: acp.PermissionOption | None
+    by: Literal["flag", "nobody", "user"]
+    name: str = ""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the call may run."""
+        return self.option is not None and self.option.kind.startswith("allow")
+
+    @property
+    def text(self) -> str:
+        """The answer, and who gave it."""
+        match self.by:
+            case "nobody":
+                return words("Refused: nobody to ask")
+            case "user":
+                return words("No answer; it is refused.")
+            case "flag" if self.allowed:
+                return words("Allowed by {who}", who=self.name)
+            case "flag":
+                return words("Refused by {who}", who=self.name)
+
+
+Answered = Callable[[Asked, Given], None]  # the request and its answer, to be shown
+
+
+def flag_for(asked: Asked) -> str:
+    """Return the flag of `acp-agent run` that allows what is asked."""
+    return "--allow edits" if asked.kind in _EDITS else "--allow all"
+
+
+def response(option: acp.PermissionOption | None, **decided: str) -> acp.RequestPermissionResponse:
+    """Return the answer to a permission request.
+
+    Args:
+        option: the option that was chosen; None: the request is cancelled.
+        decided: who chose it, where it was not the user (docs/extensions.md).
+    """
+    outcome: acp.RequestPermissionOutcome = acp.CancelledPermissionOutcome()
+    if option is not None:
+        outcome = acp.SelectedPermissionOutcome(option_id=option.option_id)
+    meta: dict[str, Any] | None = {"acp-agent": {"decidedBy": decided}} if decided else None
+    return acp.RequestPermissionResponse(outcome=outcome, meta=meta)
 
 
 class Answers:
@@ -27,40 +80,50 @@ class Answers:
     Args:
         allowed: `all` and `edits` are allowed once each time, `none` refuses everything; what is
             left is asked where there is somebody to ask, and refused elsewhere.
+        decider: what answers in the user's place; "" is the flag.
         show: shows an answer that was given without asking.
         ask: shows a question, before its answer is read; None where there is nobody to ask.
+
+    Attributes:
+        unasked: what was refused as there was nobody to ask.
     """
 
     def __init__(
         self,
         allowed: Allowed,
         *,
+        decider: str = "",
         show: Answered,
         ask: Callable[[Asked], None] | None,
     ) -> None:
+        self.unasked: list[Asked] = []
         self._allowed = allowed
+        self._decider = decider
         self._show = show
         self._ask = ask
 
-    async def __call__(self, asked: Asked) -> acp.RequestPermissionOutcome:
-        """The outcome for one request."""
+    async def __call__(self, asked: Asked) -> acp.RequestPermissionResponse:
+        """Answer one request."""
+        flag = self._decider or f"--allow {self._allowed}"
         if self._allowed == "all" or (self._allowed == "edits" and asked.kind in _EDITS):
-            return self._choose(asked, "allow_once")
-        if self._allowed == "none" or self._ask is None:
-            return self._choose(asked, "reject_once")
+            return self._give(asked, "allow_once", flag)
+        if self._allowed == "none":
+            return self._give(asked, "reject_once", flag)
+        if self._ask is None:
+            return self._give(asked, "reject_once", self._decider)
         return await self._from_user(asked, self._ask)
 
-    def _choose(self, asked: Asked, kind: str) -> acp.RequestPermissionOutcome:
-        for option in asked.options:
-            if option.kind == kind:
-                self._show(asked, option.name)
-                return acp.SelectedPermissionOutcome(option_id=option.option_id)
-        self._show(asked, words("refused: nobody can be asked here; see --allow"))
-        return acp.CancelledPermissionOutcome()
+    def _give(self, asked: Asked, kind: str, name: str) -> acp.RequestPermissionResponse:
+        option = _of_kind(asked, kind)
+        given = Given(option=option, by="flag" if name else "nobody", name=name)
+        if not name:
+            self.unasked.append(asked)
+        self._show(asked, given)
+        return response(option, by=given.by, name=given.name)
 
     async def _from_user(
         self, asked: Asked, ask: Callable[[Asked], None]
-    ) -> acp.RequestPermissionOutcome:
+    ) -> acp.RequestPermissionResponse:
         for _ in range(_ATTEMPTS):
             ask(asked)
             line = await read_line()
@@ -68,9 +131,14 @@ class Answers:
                 break
             word = line.strip()
             if word.isdecimal() and 1 <= int(word) <= len(asked.options):
-                option = asked.options[int(word) - 1]
-                return acp.SelectedPermissionOutcome(option_id=option.option_id)
-        return self._choose(asked, "reject_once")
+                return response(asked.options[int(word) - 1])
+        refusal = _of_kind(asked, "reject_once")
+        self._show(asked, Given(option=refusal, by="user"))
+        return response(refusal)
+
+
+def _of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
+    return next((one for one in asked.options if one.kind == kind), None)
 
 
 async def read_line() -> str | None:

@@ -14,7 +14,7 @@ from protocol.jsonrpc.call import Call
 from protocol.v1 import methods, types as acp
 
 OnUpdate = Callable[[acp.SessionUpdate], None]
-OnPermission = Callable[["Asked"], Awaitable[acp.RequestPermissionOutcome]]
+OnPermission = Callable[["Asked"], Awaitable[acp.RequestPermissionResponse]]
 
 
 class Asked(Struct, frozen=True):
@@ -108,7 +108,7 @@ class AgentClient:
             timeout=START_SECONDS,
         )
 
-    async def prompt(self, text: str) -> acp.StopReason:
+    async def prompt(self, text: str) -> acp.PromptResponse:
         """Prompt, and wait as long as the turn takes.
 
         Raises:
@@ -122,7 +122,7 @@ class AgentClient:
         )
         if self._unshown is not None:
             raise self._unshown
-        return answer.stop_reason
+        return answer
 
     async def delete(self) -> None:
         """Delete the session, where nothing of it is worth keeping. Raises RpcError."""
@@ -166,11 +166,10 @@ class AgentClient:
             request=params,
         )
         try:
-            outcome = await self._on_permission(asked)
+            return await self._on_permission(asked)
         except OSError as error:
             self._stop_showing(error)
-            outcome = acp.CancelledPermissionOutcome()
-        return acp.RequestPermissionResponse(outcome=outcome)
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
 
     def _stop_showing(self, error: OSError) -> None:
         """End the turn: what it says has no reader any more. `prompt` then raises `error`."""

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# What may follow the program's name instead of a command.
+KNOWN_FLAGS = (
+    "--model", "--trace", "--listen", "--login", "--help", "--version", "--print",
+)  # fmt: skip
+USAGES = ("--model PROVIDER/NAME", "--trace FILE", "-p PROMPT")
+
 
 class ServeFlags(NamedTuple):
     """What the command line says; `unknown` are the words that mean nothing to us."""

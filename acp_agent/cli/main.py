@@ -30,14 +30,16 @@ COMMANDS = {
 # Where a command is that has not a module of its name; `setup` is what the others begin with.
 _MODULES = {"setup": "editors.command"}
 
+_PRINT = ("-p", "--print")  # as other agents call `run`
+
 _MARGIN = len("acp-agent completion ")  # in front of what is said of a command
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run `acp-agent`; returns the exit status.
 
-    Without a command, or with `acp`, it serves the protocol on stdin and stdout, and takes flags
-    that it does not know: hosts append theirs.
+    Without a command, or with `acp`, it serves the protocol on stdin and stdout. Flags that it does
+    not know are then tolerated, unless stdin is a terminal: hosts append theirs.
     """
     try:
         _fix_home()
@@ -62,6 +64,8 @@ def _main(argv: list[str]) -> int:
         return _run(first, argv[1:])
     if "--login" in argv:  # how an editor starts the login that `initialize` offers
         return _run("login", [])
+    if first.startswith("-") and any(word.partition("=")[0] in _PRINT for word in argv):
+        return _run("run", _print_arguments(argv))
     if first in {"help", "-h", "--help"}:
         return _help()
     if first in {"-V", "--version"}:
@@ -75,6 +79,12 @@ def _main(argv: list[str]) -> int:
     from acp_agent.cli.serve import serve  # noqa: PLC0415 - only what the command needs
 
     return serve([word for word in argv if word != "acp"])
+
+
+def _print_arguments(argv: list[str]) -> list[str]:
+    """Return the arguments of `run` for those with `-p PROMPT` or `--print PROMPT`."""
+    values = (word.partition("=")[2] if word.partition("=")[0] in _PRINT else word for word in argv)
+    return [word for word in values if word]
 
 
 def _run(command: str, argv: list[str]) -> int:
@@ -119,6 +129,9 @@ def _help() -> int:
         "",
         "acp-agent [--model PROVIDER/NAME] [--trace FILE]",
         f"    {words('Serve the protocol on stdin and stdout; an editor starts it so.')}",
+        "",
+        "acp-agent -p PROMPT",
+        f"    {words('The same as acp-agent run PROMPT, with the flags of run.')}",
         "",
         *(
             f"acp-agent {name:<10} " + f"\n{'':{_MARGIN}}".join(wrap(words(what), columns))

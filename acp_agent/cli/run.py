@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
 
 from msgspec import Struct
 
-from acp_agent.cli.answers import Answered, Answers
+from acp_agent.cli.answers import Allowed, Answered, Answers, Given, flag_for
 from acp_agent.cli.child import EXIT_SECONDS
 from acp_agent.cli.editor import AgentClient, Asked, OnUpdate
 from acp_agent.cli.interrupts import ending_signals, interrupts
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.screen import Screen, painter
+from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from protocol.codec import typed_json
 from protocol.jsonrpc.errors import RpcError
+from protocol.v1 import types as acp
 
 _STATUS = {"end_turn": 0, "cancelled": INTERRUPTED}
-_UNFINISHED = 3  # refused, or a limit was reached
+_UNFINISHED = 3  # the model refused, or a limit was reached
+_REFUSED = 4  # a permission, as nobody could be asked
 _HURRY_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
 
 
@@ -36,9 +38,24 @@ class Flags(Struct, frozen=True, kw_only=True):
     json: bool = False
     model: str | None = None
     mode: str | None = None
-    allow: Literal["all", "edits", "none", "ask"] = "ask"
+    allow: Allowed = "ask"
+    decider: str = ""  # what answers in the user's place, where it is not the flag
     resume: str | None = None
     keep: bool = True  # the session, once its turn is over
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What came of the turn: the last message, what it took, and what was refused unasked.
+
+    `cost` is that of the session so far.
+    """
+
+    session: str
+    stop_reason: str
+    text: str
+    usage: acp.Usage | None
+    cost: acp.Cost | None
+    refused: tuple[Asked, ...]
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -47,7 +64,7 @@ class View(Struct, frozen=True, kw_only=True):
     update: OnUpdate
     answered: Answered
     opened: Callable[[str], None]  # the session's id
-    ended: Callable[[str, str], None]  # session and stop reason
+    ended: Callable[[Result], None]
     failed: Callable[[str], None]
     cancelling: Callable[[], None] = lambda: None
     ask: Callable[[Asked], None] | None = None
@@ -63,14 +80,18 @@ def run(argv: list[str]) -> int:
         complain(words("{folder} is no folder; --cwd takes one", folder=flags.cwd))
         return USAGE
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
-    view = _json_view(sys.stdout) if flags.json else text_view(sys.stdout, cwd=flags.cwd)
+    if flags.json:
+        view = _json_view(sys.stdout)
+    else:
+        view = text_view(sys.stderr, cwd=flags.cwd, answer=sys.stdout)
     return guarded(lambda: asyncio.run(turn(flags, view)))
 
 
 async def turn(flags: Flags, view: View) -> int:
     """Start an agent, run one turn in it, end it; the exit status."""
     resume = None if flags.resume is None else await _whole_id(flags.resume)
-    answers = Answers(flags.allow, show=view.answered, ask=view.ask)
+    answers = Answers(flags.allow, decider=flags.decider, show=view.answered, ask=view.ask)
+    tally = _Tally(view.update)
     model = [] if flags.model is None else ["--model", flags.model]
     me = asyncio.current_task()
     assert me is not None
@@ -97,17 +118,28 @@ async def turn(flags: Flags, view: View) -> int:
     try:
         with interrupts(stop), ending_signals(leave):
             client = await AgentClient.start(
-                model, cwd=flags.cwd, on_update=view.update, on_permission=answers
+                model, cwd=flags.cwd, on_update=tally.update, on_permission=answers
             )
             await client.open(flags.cwd, resume=resume)
             view.opened(client.session_id)
             if flags.mode is not None:
                 await client.set_option("mode", flags.mode)
-            reason = await client.prompt(flags.prompt)
-            view.ended(client.session_id, reason)
+            answer = await client.prompt(flags.prompt)
+            refused = tuple(answers.unasked)
+            view.ended(
+                Result(
+                    session=client.session_id,
+                    stop_reason=answer.stop_reason,
+                    text=tally.text,
+                    usage=answer.usage,
+                    cost=tally.cost,
+                    refused=refused,
+                )
+            )
             if not flags.keep:
                 await client.delete()
-            return _STATUS.get(reason, _UNFINISHED)
+            status = _STATUS.get(answer.stop_reason, _UNFINISHED)
+            return _REFUSED if refused and status == 0 else status
     except asyncio.CancelledError:
         patience = _HURRY_SECONDS
         return interrupted
@@ -124,30 +156,84 @@ async def turn(flags: Flags, view: View) -> int:
             await client.aclose(patience=patience)
 
 
+class _Tally:
+    """Passes updates on, and adds up what the result is made of.
+
+    Attributes:
+        text: the last message of the model's.
+        cost: what the session cost so far.
+    """
+
+    def __init__(self, update: OnUpdate) -> None:
+        self.text = ""
+        self.cost: acp.Cost | None = None
+        self._update = update
+        self._complete = False  # something came behind the message
+
+    def update(self, update: acp.SessionUpdate) -> None:
+        """Take in an update."""
+        match update:
+            case acp.AgentMessageChunk():
+                self.text = ("" if self._complete else self.text) + block_text(update.content)
+                self._complete = False
+            case acp.ToolCall():
+                self._complete = True
+            case acp.UsageUpdate():
+                self.cost = update.cost
+            case _:
+                pass
+        self._update(update)
+
+
 async def _whole_id(name: str) -> str:
     from acp_agent.cli.session_names import whole_id  # noqa: PLC0415 - where a session is named
 
     return await whole_id(name)
 
 
-def text_view(out: TextIO, *, cwd: Path, resumable: bool = True) -> View:
-    """A turn as text for people; `resumable` tells how to go on with its session."""
-    screen = Screen(painter(out), cwd=cwd)
+def text_view(
+    out: TextIO, *, cwd: Path, answer: TextIO | None = None, resumable: bool = True
+) -> View:
+    """A turn as text for people.
+
+    Args:
+        out: shows everything.
+        cwd: the folder that paths are shown relative to.
+        answer: takes the model's answer, where that is another file.
+        resumable: whether to say how to continue with the session.
+    """
+    screen = Screen(painter(out), cwd=cwd, answer=None if answer is None else painter(answer))
 
     def failed(message: str) -> None:
         screen.close_line()
         complain(message)
 
+    def ended(result: Result) -> None:
+        screen.ended(result.stop_reason, result.session if resumable else None)
+        if result.refused:
+            complain(_refusals(result.refused))
+
     return View(
         update=screen.update,
-        answered=screen.answered,
+        answered=lambda asked, given: screen.answered(asked, given.text),
         opened=lambda _: None,
-        ended=lambda session, reason: screen.ended(reason, session if resumable else None),
+        ended=ended,
         failed=failed,
         cancelling=lambda: screen.say(
             words("Cancelling the turn; Ctrl-C once more quits at once."), "warning"
         ),
         ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
+    )
+
+
+def _refusals(refused: Sequence[Asked]) -> str:
+    """Say what was refused, and which flag allows it."""
+    flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
+    titles = words(", ").join(dict.fromkeys(asked.title for asked in refused))
+    return words(
+        "refused, as nobody could be asked: {titles}. To allow it, add {flag}.",
+        titles=titles,
+        flag=flag,
     )
 
 
@@ -161,19 +247,37 @@ def _json_view(out: TextIO) -> View:
         out.write(typed_json.encode(value).decode() + "\n")
         out.flush()
 
-    def answered(asked: Asked, answer: str) -> None:
-        call = asked.request.tool_call.tool_call_id
-        line({"type": "permission", "toolCallId": call, "title": asked.title, "answer": answer})
+    def answered(asked: Asked, given: Given) -> None:
+        decided: dict[str, object] = {"allowed": given.allowed, "by": given.by}
+        if given.name:
+            decided["name"] = given.name
+        line({"type": "permission", **_named(asked), "answer": given.text, **decided})
+
+    def ended(result: Result) -> None:
+        value: dict[str, object] = {
+            "type": "result",
+            "sessionId": result.session,
+            "stopReason": result.stop_reason,
+            "text": result.text,
+            "usage": result.usage,
+            "cost": result.cost,
+            "refused": [_named(asked) | {"flag": flag_for(asked)} for asked in result.refused],
+        }
+        line({name: one for name, one in value.items() if one is not None})
+        if result.refused:
+            complain(_refusals(result.refused))
 
     return View(
         update=lambda update: line({"type": "update", "update": update}),
         answered=answered,
         opened=lambda session: line({"type": "session", "sessionId": session}),
-        ended=lambda session, reason: line(
-            {"type": "result", "sessionId": session, "stopReason": reason}
-        ),
+        ended=ended,
         failed=lambda message: line({"type": "error", "message": message}),
     )
+
+
+def _named(asked: Asked) -> dict[str, object]:
+    return {"toolCallId": asked.request.tool_call.tool_call_id, "title": asked.title}
 
 
 def _flags(argv: list[str]) -> Flags | None:
@@ -181,7 +285,7 @@ def _flags(argv: list[str]) -> Flags | None:
         prog="acp-agent run",
         description="Run one turn in the terminal.",
         epilog="Exit status: 0 done, 1 an error, 2 wrong use, 3 the model refused or a limit was "
-        "reached, 130 cancelled.",
+        "reached, 4 a permission was refused as nobody could be asked, 130 cancelled.",
     )
     parser.add_argument("prompt", help="what to do; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")

@@ -59,8 +59,11 @@ def painter(out: TextIO) -> Paint:
 class Screen:
     """Shows updates in the order in which they come. Paths are shown relative to `cwd`."""
 
-    def __init__(self, paint: Paint, *, cwd: Path) -> None:
+    def __init__(self, paint: Paint, *, cwd: Path, answer: Paint | None = None) -> None:
+        """Show everything with `paint`, but the text of the model's answers with `answer`."""
         self._paint = paint
+        self._answer = answer or paint
+        self._open = paint  # what has written the line that is still open
         self._cwd = cwd
         self._section = ""  # what was shown last
         self._line_open = False
@@ -108,7 +111,7 @@ class Screen:
     def close_line(self) -> None:
         """End a line that is still open, before something else writes to the terminal."""
         if self._line_open:
-            self._paint("\n", "")
+            self._open("\n", "")
             self._line_open = False
 
     def ask(self, asked: Asked) -> None:
@@ -124,7 +127,7 @@ class Screen:
         self._line(f"    -> {answer}", "bold")
 
     def ended(self, stop_reason: str, session: str | None = None) -> None:
-        """Show how the turn ended, what it used, and how to go on with the session."""
+        """Show how the turn ended, what it used, and how to continue with the session."""
         self._begin("end")
         parts = [words("stop reason: {reason}", reason=stop_reason)]
         if self._usage is not None:
@@ -137,7 +140,7 @@ class Screen:
         self._line(" | ".join(parts), "dim")
         if session is not None:
             again = f"{own_command()} run --resume {session} ..."
-            self._line(words("go on with: {command}", command=again), "dim")
+            self._line(words("Continue with: {command}", command=again), "dim")
 
     def permission(self, asked: Asked) -> None:
         """Show a permission request, without the answers to it."""
@@ -188,14 +191,15 @@ class Screen:
         *whole, last = text.split("\n")
         for piece in [*(f"{line}\n" for line in whole), *([last] if last else [])]:
             self._paint(piece if self._line_open else f"    | {piece}", "dim")
-            self._line_open = not piece.endswith("\n")
+            self._line_open, self._open = not piece.endswith("\n"), self._paint
 
     def _stream(self, section: str, text: str, style: Style) -> None:
         if not text:
             return
         self._begin(section)
-        self._paint(text, style)
-        self._line_open = not text.endswith("\n")
+        paint = self._answer if section == "text" else self._paint
+        paint(text, style)
+        self._line_open, self._open = not text.endswith("\n"), paint
 
     def _begin(self, section: str) -> None:
         if section == self._section:

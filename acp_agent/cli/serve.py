@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
-from acp_agent.cli.flags import read_flags
+from acp_agent.cli.flags import KNOWN_FLAGS, USAGES, read_flags
 from acp_agent.errors import AcpAgentError
 from acp_agent.server.first_line import Opening, answer_first_line
 from acp_agent.session import start_up
@@ -34,9 +34,11 @@ def serve(argv: list[str]) -> int:
     if sys.stdin is not None and sys.stdin.isatty():
         from acp_agent.cli.words import words  # noqa: PLC0415 - no editor starts it so
 
+        if flags.unknown:
+            return _refuse(flags.unknown[0])
         said = words(
-            "acp-agent speaks the Agent Client Protocol here; an editor starts it. "
-            "In a terminal try: acp-agent chat"
+            "acp-agent waits here for an editor, which sends it messages of the Agent Client "
+            "Protocol. To talk to it in the terminal: acp-agent chat"
         )
         sys.stderr.write(f"{said}\n")
     input_fd, output_fd = claim_stdio()
@@ -78,6 +80,25 @@ def serve(argv: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - the last one to hear of it
         end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
     return end(0)
+
+
+def _refuse(word: str) -> int:
+    """Say that a word on the command line means nothing, and what was perhaps meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where something is said
+
+    from acp_agent.cli.output import USAGE, complain  # noqa: PLC0415 - likewise
+    from acp_agent.cli.words import words  # noqa: PLC0415 - likewise
+
+    name = word.partition("=")[0]
+    near = get_close_matches(name, KNOWN_FLAGS, n=1)
+    if near:
+        said = words("unknown argument {word}; did you mean {near}?", word=name, near=near[0])
+    else:
+        said = words("unknown argument {word}", word=name)
+    complain(said)
+    usage = f"acp-agent [{'] ['.join(USAGES)}]"
+    sys.stderr.write(f"{words('usage: ')}{usage}\n{words('More: acp-agent --help')}\n")
+    return USAGE
 
 
 def end(status: int, message: str = "") -> NoReturn:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+from acp_agent.cli.answers import response
 from acp_agent.cli.editor import AgentClient, Asked
 from acp_agent.cli.output import FAILED, complain, guarded
 from acp_agent.cli.own_command import own_command
@@ -99,8 +100,8 @@ async def _has_model() -> bool:
     return True
 
 
-async def _refuse(_: Asked) -> acp.RequestPermissionOutcome:
-    return acp.CancelledPermissionOutcome()
+async def _refuse(_: Asked) -> acp.RequestPermissionResponse:
+    return response(None)
 
 
 async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> int:
@@ -116,9 +117,15 @@ async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> i
         model=_DEMO if demo else None,
         mode="ask",
         allow=allow,
+        decider="acp-agent tour" if allow != "ask" else "",
         keep=not sample,
     )
-    Screen(painter(sys.stdout), cwd=folder).say(f"> {prompt}", "bold")
+    screen = Screen(painter(sys.stdout), cwd=folder)
+    if allow == "all":
+        screen.say(words("The tour allows its own edits and commands; you are not asked."))
+    elif allow == "edits":
+        screen.say(words("The tour allows edits in its project, and refuses commands."))
+    screen.say(f"> {prompt}", "bold")
     sys.stdout.write("\n")
     return await turn(flags, view)
 

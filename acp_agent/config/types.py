@@ -208,24 +208,27 @@ class ContextConfig(_Table, frozen=True, kw_only=True):
 class CheckpointsConfig(_Table, frozen=True, kw_only=True):
     """The files as they were before a turn changed them."""
 
-    enabled: Annotated[bool, Meta(description="Keep files before they are changed.")] = True
+    enabled: Annotated[bool, Meta(description="Save files before they are changed.")] = True
     exclude: Annotated[
         list[str],
-        Meta(description="Files that are not kept, as patterns of a .gitignore file."),
+        Meta(description="Files that are not saved, as patterns of a .gitignore file."),
     ] = field(default_factory=list)
     max_file_bytes: Annotated[
-        int, Meta(ge=1_000, le=1_000_000_000, description="The largest file that is kept.")
+        int, Meta(ge=1_000, le=1_000_000_000, description="The largest file that is saved.")
     ] = 10_000_000
     max_files: Annotated[
         int,
-        Meta(ge=1, le=10_000_000, description="New files up to which a folder is kept at all."),
+        Meta(ge=1, le=10_000_000, description="New files up to which a folder is saved at all."),
     ] = 200_000
     max_bytes: Annotated[
         int,
         Meta(ge=1_000_000, description="What the checkpoints of one folder may take on the disk."),
     ] = 2_000_000_000
     seconds: Annotated[
-        Seconds, Meta(description="How long keeping the files may take before a turn writes.")
+        Seconds,
+        Meta(
+            description="How long saving the files may take before a turn writes, and at its end."
+        ),
     ] = 10.0
     rewind_tool: Annotated[
         bool, Meta(description="Give the model a tool to go back to an earlier point by itself.")

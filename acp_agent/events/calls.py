@@ -13,6 +13,7 @@ from acp_agent.ids import CallId, MessageId
 ToolKind = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
+DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
 PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
 
 
@@ -63,7 +64,8 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
 
     `cancelled` where the user stopped the call, or the turn that it was in; it is `failed` as well.
     `content` and `locations` are whole lists, None where what was shown before stays.
-    `exit_code` and `signal` are set where a command ran.
+    `exit_code` and `signal` are set where a command ran. `wrote` has the files that a tool for
+    files wrote: the path, and git's id of the content that was on the disk right after.
     """
 
     call: CallId
@@ -76,6 +78,7 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     raw_output: JsonObject | None = None
     exit_code: int | None = None
     signal: str | None = None
+    wrote: tuple[tuple[str, str], ...] = ()
 
 
 class BackgroundCommandChanged(Event, frozen=True, kw_only=True, tag="background_command_changed"):
@@ -105,12 +108,19 @@ class PermissionAsked(Event, frozen=True, kw_only=True, tag="permission_asked"):
 
 
 class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decided"):
-    """A call was allowed or refused: `by` the user, a mode, a grant or a rule, named in `why`."""
+    """A call was allowed or refused, for the reason `why`.
+
+    `by` says who decided: the user, the mode, a remembered grant, a rule, or a flag that the client
+    was started with; or nobody, as there was nobody to ask. `name` is the mode or the flag. Where
+    it is not `known`, in older journals, `user` means that the client answered, perhaps by itself.
+    """
 
     call: CallId
     allowed: bool
-    by: Literal["user", "mode", "grant", "rule"]
+    by: DecidedBy
     why: str = ""
+    name: str = ""
+    known: bool = False
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True):

@@ -58,13 +58,15 @@ class PicturesDescribed(Event, frozen=True, kw_only=True, tag="pictures_describe
 
 
 class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
-    """The files of the session's folders were kept as they were.
+    """The files of the session's folders were saved as they were.
 
     That is so before a turn's first write (`turn`) and when such a turn has ended (`turn_end`),
     before files are put back (`restore`) and after that (`restore_end`). `trees` are the folders
-    with the ids of what they held; `left_out` names some of the files that are not kept, of
-    `left_out_count` in all. Where `checkpoint` is "" they were not kept before a turn's first
-    write, for whatever reason: nothing that is kept later has them as they were until then.
+    with the ids of what they held; `left_out` names some of the files that are not saved, of
+    `left_out_count` in all. Where `checkpoint` is "" they were not saved before a turn's first
+    write, for whatever reason: nothing that is saved later has them as they were until then.
+    `only_tools` where nothing in the turn so far could write but the tools for files, which say
+    what they wrote. `target` is the checkpoint that a restore is going to put back.
     """
 
     checkpoint: str
@@ -72,6 +74,8 @@ class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
     trees: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...] = ()
     left_out_count: int = 0
+    only_tools: bool = False
+    target: str = ""
 
 
 class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):

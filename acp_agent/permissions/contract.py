@@ -36,6 +36,18 @@ class Choice(Struct, frozen=True, kw_only=True):
     grants: tuple[Grant, ...] = ()
 
 
+class Decision(Struct, frozen=True, kw_only=True):
+    """What came of a question: the button that was pressed, None where it was dismissed.
+
+    `by` says who pressed it: the user, a `flag` of the client's that is called `name`, or nobody,
+    where the client refused because there was nobody to ask.
+    """
+
+    choice: Choice | None = None
+    by: Literal["user", "flag", "nobody"] = "user"
+    name: str = ""
+
+
 class Allow(Struct, frozen=True, kw_only=True):
     """The call may run without a question; `only_reads` where it is a command that only reads."""
 

@@ -105,7 +105,7 @@ class PolicyGate(Gate):
             case NoAccess():
                 return Allow(by="rule")
             case ReadAccess():
-                return Allow(by="mode", why="reading in the session's folders is always allowed")
+                return Allow(by="rule", why="reading in the session's folders is always allowed")
             case WriteAccess():
                 return self._edit(access, mode, folder)
             case CommandAccess():
@@ -137,7 +137,7 @@ class PolicyGate(Gate):
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
                 return _never(f"edits below {grant.pattern}")
         if mode == "full":
-            return Allow(by="mode", why="full access")
+            return Allow(by="mode")
         warning = self._runs_by_itself(access.paths, project)
         if warning:
             return Ask(choices=once(self._texts), warning=warning)
@@ -170,7 +170,7 @@ class PolicyGate(Gate):
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
         if classified.tier == "read_only":
-            return Allow(by="mode", why="the command only reads", only_reads=True)
+            return Allow(by="rule", why="the command only reads", only_reads=True)
         if mode == "plan":
             return _PLAN
         grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
@@ -178,7 +178,7 @@ class PolicyGate(Gate):
         if never:
             return _never(f"`{never}` commands here")
         if mode == "full":
-            return Allow(by="mode", why="full access")
+            return Allow(by="mode")
         remembered = {
             Scope(words=words_of(grant.pattern), exact=grant.kind == "exact_command")
             for grant in grants
@@ -221,7 +221,7 @@ class PolicyGate(Gate):
         if any(not grant.allow for grant in grants):
             return _never(f"requests to {host}")
         if mode == "full":
-            return Allow(by="mode", why="full access")
+            return Allow(by="mode")
         if host and grants:
             return Allow(by="grant", why=f"requests to {host} are always allowed")
         if not host:
@@ -243,7 +243,7 @@ class PolicyGate(Gate):
         if mode == "plan" and not (allowed and access.read_only):
             return _PLAN
         if mode == "full":
-            return Allow(by="mode", why="full access")
+            return Allow(by="mode")
         if allowed:
             return Allow(by="grant", why="the user always allows this tool as it is")
         warning = ""

@@ -17,7 +17,7 @@ from protocol.jsonrpc.connection import Connection
 if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
-    from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.permissions.contract import Ask, Choice, Decision
     from acp_agent.server.link import ClientLink
     from acp_agent.server.session_requests import Requester
     from acp_agent.server.trace_context import TraceContext
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
 
 _log = logging.getLogger(__name__)
+
+_LONGEST_NAME = 100  # characters of a flag
 
 
 class ClientEditor(ABC):
@@ -147,7 +149,7 @@ class ClientEditor(ABC):
         del session
         return None
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
         """Let the user decide about a call; waits as long as the turn lives.
 
         An answer that names no button of ours counts as a refusal. Raises as `users_answer` does.
@@ -155,18 +157,21 @@ class ClientEditor(ABC):
         from acp_agent.server.session_requests import users_answer  # noqa: PLC0415 - for prompts
 
         try:
-            chosen = await users_answer(self._chosen_option(session, asking, ask))
+            chosen, meta = await users_answer(self._chosen_option(session, asking, ask))
         except EditorFailedError as error:
             _log.warning("the editor did not ask for permission as it should: %s", error)
             raise
-        if chosen is None:
-            return None
         refusal = next((choice for choice in ask.choices if choice.kind == "reject_once"), None)
-        return next((choice for choice in ask.choices if choice.id == chosen), refusal)
+        found = next((choice for choice in ask.choices if choice.id == chosen), refusal)
+        return _decision(None if chosen is None else found, meta)
 
     @abstractmethod
-    async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
-        """The id of the button that the user pressed; None where the question was dismissed.
+    async def _chosen_option(
+        self, session: SessionId, asking: Asking, ask: Ask
+    ) -> tuple[str | None, JsonObject | None]:
+        """Return the id of the button that was pressed, and the `_meta` of the answer.
+
+        There is no id where the question was dismissed.
 
         Raises:
             RpcError: the client could not ask.
@@ -200,3 +205,21 @@ class ClientEditor(ABC):
     @abstractmethod
     def page_done(self, page: Page) -> None:
         """Say that what the user was sent to a page for is done."""
+
+
+def _decision(choice: Choice | None, meta: JsonObject | None) -> Decision:
+    """Return the user's decision, or whose it was by the `_meta` of the answer.
+
+    Our own clients say so where they answer by themselves (docs/extensions.md). That nobody was
+    there to ask can be no consent.
+    """
+    from acp_agent.permissions.contract import Decision  # noqa: PLC0415 - for prompts
+    from acp_agent.server.while_running import marker  # noqa: PLC0415 - likewise
+
+    match marker(meta, "acp-agent", "decidedBy"):
+        case {"by": "flag", "name": str(name)} if 0 < len(name) <= _LONGEST_NAME:
+            return Decision(choice=choice, by="flag", name=name)
+        case {"by": "nobody"} if choice is None or choice.kind.startswith("reject"):
+            return Decision(choice=choice, by="nobody")
+        case _:
+            return Decision(choice=choice)

@@ -34,5 +34,7 @@ def _files(event: Rewound, words: Words) -> str:
     if not event.replaced:
         return ""
     if event.changed == 1:
-        return words("1 file is as then; what was there is kept.")
-    return words("{count} files are as then; what was there is kept.", count=f"{event.changed:,}")
+        return words("Restored 1 file; the previous version is saved.")
+    return words(
+        "Restored {count} files; the previous versions are saved.", count=f"{event.changed:,}"
+    )

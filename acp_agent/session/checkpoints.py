@@ -1,4 +1,4 @@
-"""A session's files: kept before a turn changes them, compared, put back."""
+"""A session's files: saved before a turn changes them and after, compared, restored."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from acp_agent.errors import (
-    AcpAgentError,
-    CheckpointTooSlowError,
-    SessionNotFoundError,
-    WorkspaceError,
-)
+from acp_agent.errors import AcpAgentError, CheckpointTooSlowError, WorkspaceError
 from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
-from acp_agent.ids import SessionId, new_checkpoint_id
+from acp_agent.ids import new_checkpoint_id
+from acp_agent.permissions.access import WriteAccess
 from acp_agent.permissions.may_write import may_write
-from acp_agent.session.files_back import FilesBack, LeftAlone, NotKept, gaps, named, told_of
-from acp_agent.workspace.checkpoints import prune
-from acp_agent.workspace.checkpoints.contract import Deadline, Rules, Snapshot
+from acp_agent.session import kept_files
+from acp_agent.session.file_owners import spans
+from acp_agent.session.files_back import (
+    FilesBack,
+    LeftAlone,
+    NotSaved,
+    Others,
+    named,
+    planned,
+    told_of,
+)
+from acp_agent.workspace.checkpoints.contract import Deadline, Rules, Snapshot, Span
 from acp_agent.workspace.checkpoints.keeper import NO_GIT, FolderPlan, Keeper
 
 if TYPE_CHECKING:
@@ -28,14 +33,13 @@ if TYPE_CHECKING:
     from acp_agent.session.session import Session
 
 RESTORE_SECONDS = 120.0
-SWEEP_SECONDS = 120.0
+CANCELLED_SECONDS = 2.0  # that whoever stopped a turn waits for its files to be saved
 
-# Until a turn waits for a folder again that took too long, or that another session had for so long;
-# for the former the keeper has a longer time of its own.
+# Until a turn waits again for a folder that took too long, or that another session had too long.
 AGAIN_SECONDS = 300.0
 
 _NAMED = 20  # files left out that an event or an answer names
-_NOT_KEPT = CheckpointMade(checkpoint="", why="turn", trees=())
+_NOT_SAVED = CheckpointMade(checkpoint="", why="turn", trees=())
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +60,7 @@ class Checkpoints:
         self._again = 0.0  # by time.monotonic(): until then nobody waits for it once more
         self._told = False
         self._due = False
+        self._only_tools = True  # in the turn that runs nothing else could write so far
         self._closing = False
         self._made: Keeper | None = None
         self._before: asyncio.Task[None] | None = None  # of the turn that runs
@@ -65,21 +70,19 @@ class Checkpoints:
         self._restoring: set[asyncio.Task[FilesBack]] = set()
         self._working: set[Deadline] = set()
 
-    @property
-    def enabled(self) -> bool:
-        """Whether files are kept."""
-        return not self._off
-
     # -- around the turns --------------------------------------------------------------------
 
     async def before(self, access: Access) -> None:
-        """Keep the files as they are before the first call of a turn that may write runs.
+        """Save the files as they are before the first call of a turn that may write runs.
 
-        Where they cannot be kept the user is told, once, and the call runs all the same.
+        Where they cannot be saved the user is told, once, and the call runs all the same.
         """
-        if self._before is None:
+        is_tool = isinstance(access, WriteAccess)
+        if self._before is None or (self._only_tools and not is_tool):
             if not may_write(access):
                 return
+            self._only_tools = self._only_tools and is_tool
+        if self._before is None:
             self._before = self._run(self._keep_before(self._turns))
         await asyncio.shield(self._before)
 
@@ -88,14 +91,14 @@ class Checkpoints:
             if self._given_up(turn):
                 return
             if self._off or time.monotonic() < self._again:
-                await self._session.emit(_NOT_KEPT)
+                await self._session.emit(_NOT_SAVED)
                 return
             limit = self._limit_before = Deadline(self._session.services.config.checkpoints.seconds)
             try:
                 made, _ = await self._keep("turn", limit)
             except WorkspaceError as error:
                 if not self._given_up(turn):
-                    await self._session.emit(_NOT_KEPT)
+                    await self._session.emit(_NOT_SAVED)
                     await self._failed(error)
                 return
             if self._given_up(turn):
@@ -120,15 +123,25 @@ class Checkpoints:
                 NoticeShown(severity="warning", title=title, description=f"{error}.")
             )
 
-    def turn_ended(self) -> None:
-        """Keep the files as the turn leaves them, where it may have written. Waits for nothing."""
+    async def turn_ends(self, *, cancelled: bool) -> None:
+        """Save the files as the turn leaves them, where it may have written.
+
+        Whoever waits for the turn waits for this, too: what changes afterwards is not the turn's.
+        """
+        self._turns += 1
         if self._before is not None and not self._before.done() and self._limit_before is not None:
             self._limit_before.give_up()
+            await asyncio.wait([self._before], timeout=CANCELLED_SECONDS)
+        if not self._due or self._closing:
+            return
+        self._due = False
+        seconds = self._session.services.config.checkpoints.seconds
+        await self._keep_end(min(seconds, CANCELLED_SECONDS) if cancelled else seconds)
+
+    def turn_ended(self) -> None:
+        """Be ready for the next turn."""
         self._before = self._limit_before = None
-        self._turns += 1
-        if self._due and not self._closing:
-            self._due = False
-            self._run(self._keep_end())
+        self._only_tools = True
 
     def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -145,33 +158,18 @@ class Checkpoints:
         for deadline in self._working:
             deadline.give_up()
 
-    async def _keep_end(self) -> None:
+    async def _keep_end(self, seconds: float) -> None:
         try:
-            async with self._lock:
-                seconds = self._session.services.config.checkpoints.seconds
+            async with asyncio.timeout(seconds), self._lock:
                 made, _ = await self._keep("turn_end", Deadline(seconds))
                 await self._session.emit(made)
-            await self._sweep()
-        except AcpAgentError as error:  # nobody asked for it; only the comparison is less exact
-            level = logging.INFO if self._closing else logging.WARNING
-            _log.log(level, "the files were not kept at a turn's end: %s", error)
-
-    async def _sweep(self) -> None:
-        """Once a day: forget the checkpoints of sessions that are gone, and the oldest."""
-        services = self._session.services
-        folder = services.checkpoints
-        if not await asyncio.to_thread(prune.is_due, folder):
-            return
-        gone = set()
-        for session in await asyncio.to_thread(prune.kept_sessions, folder):
-            try:
-                await services.store.get(SessionId(session))
-            except SessionNotFoundError:
-                gone.add(session)
-        most = services.config.checkpoints.max_bytes
-        await self._in_thread(
-            Deadline(SWEEP_SECONDS), lambda deadline: prune.sweep(folder, gone, most, deadline)
-        )
+        except (AcpAgentError, TimeoutError) as error:  # a restore then leaves more files unchanged
+            _log.warning("the files were not saved at a turn's end: %s", str(error) or "too slow")
+        else:
+            limit = Deadline(kept_files.SWEEP_SECONDS)
+            self._working.add(limit)
+            sweep = self._run(kept_files.sweep(self._session.services, limit))
+            sweep.add_done_callback(lambda _: self._working.discard(limit))
 
     async def settled(self) -> None:
         """Wait until the files are kept as the last turn left them."""
@@ -187,26 +185,37 @@ class Checkpoints:
 
     # -- going back --------------------------------------------------------------------------
 
-    async def preview(self, checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
-        """What going back to a checkpoint would change now.
+    async def preview(
+        self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
+    ) -> FilesBack:
+        """Return what going back to a checkpoint would change now.
+
+        Args:
+            checkpoint: where to go back to.
+            history: the session's events.
+            force: whether files that others changed are restored, too.
 
         Raises:
-            WorkspaceError: it is kept no more, or cannot be read.
+            WorkspaceError: it is no longer saved, or cannot be read.
         """
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
             now = await self._in_thread(deadline, lambda limit: self._keeper().keep(None, limit))
-            plans, others = await self._plans(now, checkpoint, history, deadline)
+            plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
             return told_of(self._home, plans, others)
 
-    async def restore(self, checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
-        """Put the files back, after they are kept as they are. It goes on to its end.
+    async def restore(
+        self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
+    ) -> FilesBack:
+        """Restore the files, after they are saved as they are; see `preview`.
+
+        It goes on until it ends, whoever waits for it.
 
         Raises:
-            WorkspaceError: the checkpoint is kept no more, or what is there now cannot be kept.
+            WorkspaceError: the checkpoint is no longer saved, or the present files cannot be saved.
             StoreError: the journal cannot be written.
         """
-        task = asyncio.create_task(self._restore(checkpoint, history))
+        task = asyncio.create_task(self._restore(checkpoint, history, force=force))
         self._restoring.add(task)
         self._tasks.add(task)
         try:
@@ -218,11 +227,13 @@ class Checkpoints:
             self._restoring.discard(task)
             self._tasks.discard(task)
 
-    async def _restore(self, checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
+    async def _restore(
+        self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool
+    ) -> FilesBack:
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
-            made, now = await self._keep("restore", deadline)
-            plans, others = await self._plans(now, checkpoint, history, deadline)
+            made, now = await self._keep("restore", deadline, target=checkpoint)
+            plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
             if not any(plan.changes for plan in plans):
                 return told_of(self._home, plans, others)
             await self._session.emit(made)
@@ -240,33 +251,26 @@ class Checkpoints:
         checkpoint: str,
         history: Sequence[AnyEvent],
         deadline: Deadline,
-    ) -> tuple[list[FolderPlan], dict[Path, set[bytes]]]:
-        def work(limit: Deadline) -> tuple[list[FolderPlan], dict[Path, set[bytes]]]:
-            keeper = self._keeper()
-            plans = keeper.plan(now, checkpoint, limit)
-            others = {
-                plan.root: keeper.between(
-                    plan.root,
-                    gaps(history, checkpoint, str(plan.root), now[plan.root].tree),
-                    limit,
-                )
-                for plan in plans
-            }
-            return plans, others
+        *,
+        force: bool,
+    ) -> tuple[list[FolderPlan], Others]:
+        only_tools, keeper = self._only_tools, self._keeper()
 
-        return await self._in_thread(deadline, work)
+        def owners(root: Path) -> list[Span]:
+            return spans(history, checkpoint, str(root), now[root].tree, only_tools=only_tools)
+
+        return await self._in_thread(
+            deadline, lambda limit: planned(keeper, now, checkpoint, owners, limit, force=force)
+        )
 
     # -- the files ---------------------------------------------------------------------------
 
     def has(self, checkpoint: str) -> bool:
-        """Whether a checkpoint is still kept. Looks at the disk."""
+        """Whether a checkpoint is still saved."""
         return self._keeper().has(checkpoint)
 
-    async def left_out(self, checkpoint: str) -> NotKept:
-        """What a checkpoint does not have, by the projects' ignore files or for another reason.
-
-        Nothing, where that cannot be told in time: it holds up no going back.
-        """
+    async def left_out(self, checkpoint: str) -> NotSaved:
+        """What a checkpoint does not have; nothing where that cannot be found out in time."""
         async with self._lock:
             seconds = self._session.services.config.checkpoints.seconds
             try:
@@ -277,20 +281,19 @@ class Checkpoints:
                 _log.info(
                     "what the checkpoint %s does not have is not known: %s", checkpoint, error
                 )
-                return NotKept()
+                return NotSaved()
         first = [
             LeftAlone(path=named(self._home, root, one.path), why=one.why)
             for root, one in found[:_NAMED]
         ]
-        return NotKept(named=tuple(first), count=len(found))
+        return NotSaved(named=tuple(first), count=len(found))
 
     def _keeper(self) -> Keeper:
         """What keeps the files of the folders that the session has now."""
         session = self._session
         settings = session.services.config.checkpoints
-        roots = tuple(
-            dict.fromkeys(Path(folder).resolve() for folder in (session.cwd, *session.directories))
-        )
+        folders = (session.cwd, *session.directories)
+        roots = tuple(dict.fromkeys(Path(folder).resolve() for folder in folders))
         if self._made is None or self._made.roots != roots:
             self._made = Keeper(
                 session.services.checkpoints,
@@ -305,7 +308,11 @@ class Checkpoints:
         return self._made
 
     async def _keep(
-        self, why: Literal["turn", "turn_end", "restore", "restore_end"], deadline: Deadline
+        self,
+        why: Literal["turn", "turn_end", "restore", "restore_end"],
+        deadline: Deadline,
+        *,
+        target: str = "",
     ) -> tuple[CheckpointMade, dict[Path, Snapshot]]:
         name = new_checkpoint_id()
         found = await self._in_thread(deadline, lambda limit: self._keeper().keep(name, limit))
@@ -320,6 +327,8 @@ class Checkpoints:
             trees=tuple((str(root), snapshot.tree) for root, snapshot in found.items()),
             left_out=tuple(left_out[:_NAMED]),
             left_out_count=len(left_out),
+            only_tools=self._only_tools and why in {"turn_end", "restore"},
+            target=target,
         )
         return made, found
 

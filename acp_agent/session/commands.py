@@ -68,7 +68,7 @@ COMMANDS = (
     Command(
         name="rewind",
         description="Go back to how the conversation and the files were",
-        hint="N [files | conversation | both]",
+        hint="N [files | conversation | both] [--force]",
     ),
     Command(
         name="loop",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.agent.host import Asking
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
-    from acp_agent.permissions.contract import Ask, Choice
+    from acp_agent.permissions.contract import Ask, Decision
     from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
@@ -37,8 +37,8 @@ class Editor(Protocol):
         """Show events that are in the journal now; waits while the editor reads too slowly."""
         ...
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
-        """Let the user decide about a call. None: the question was dismissed.
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
+        """Let the user decide about a call.
 
         Raises:
             EditorFailedError: the user could not be asked, or the answer makes no sense.

@@ -1,19 +1,27 @@
-"""What going back does to a session's files, told by their names, and who changed them since."""
+"""What going back does to a session's files, by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.events import AnyEvent, CheckpointMade
-from acp_agent.workspace.checkpoints.contract import Kind, shown
-from acp_agent.workspace.checkpoints.keeper import FolderPlan, FolderResult
+from acp_agent.workspace.checkpoints.contract import (
+    Deadline,
+    Kind,
+    Snapshot,
+    Span,
+    shown,
+)
+from acp_agent.workspace.checkpoints.keeper import FolderPlan, FolderResult, Keeper
+from acp_agent.workspace.checkpoints.restore import Skipped
+
+Others = Mapping[Path, Mapping[bytes, str]]  # by folder: the files that others changed, and why
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """What going back does to a file; `by_others` where more than this session changed it since.
+    """What going back does to a file; `by_others` where others than this session changed it.
 
     The path is relative to the session's folder, or absolute where it is in another one.
     """
@@ -24,13 +32,14 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
 
 class LeftAlone(Struct, frozen=True, kw_only=True):
-    """A file that going back does not touch, and why."""
+    """A file that going back leaves unchanged, and why; `by_others` as in `FileChange`."""
 
     path: str
     why: str
+    by_others: bool = False
 
 
-class NotKept(Struct, frozen=True, kw_only=True):
+class NotSaved(Struct, frozen=True, kw_only=True):
     """What a checkpoint does not have: the first files and folders, and how many there are."""
 
     named: tuple[LeftAlone, ...] = ()
@@ -47,11 +56,52 @@ class FilesBack(Struct, frozen=True, kw_only=True):
     left_alone: tuple[LeftAlone, ...] = ()
     replaced: str = ""
 
+    @property
+    def by_others(self) -> tuple[LeftAlone, ...]:
+        """The files that are left unchanged as others changed them."""
+        return tuple(one for one in self.left_alone if one.by_others)
+
+
+def planned(
+    keeper: Keeper,
+    now: Mapping[Path, Snapshot],
+    checkpoint: str,
+    owners: Callable[[Path], Sequence[Span]],
+    deadline: Deadline,
+    *,
+    force: bool,
+) -> tuple[list[FolderPlan], Others]:
+    """Return what going back changes in each folder, and what others changed there.
+
+    Args:
+        keeper: what has the checkpoints.
+        now: the files as they are.
+        checkpoint: where to go back to.
+        owners: what happened to a folder since.
+        deadline: when it has to be known.
+        force: whether the files that others changed are restored, too.
+    """
+    plans = keeper.plan(now, checkpoint, deadline)
+    others = {
+        plan.root: keeper.by_others(plan.root, checkpoint, owners(plan.root), deadline)
+        for plan in plans
+    }
+    return plans if force else [_without(plan, others[plan.root]) for plan in plans], others
+
+
+def _without(plan: FolderPlan, others: Mapping[bytes, str]) -> FolderPlan:
+    left = (Skipped(one.path, others[one.path]) for one in plan.changes if one.path in others)
+    return FolderPlan(
+        root=plan.root,
+        changes=tuple(one for one in plan.changes if one.path not in others),
+        skipped=(*plan.skipped, *left),
+    )
+
 
 def told_of(
     home: Path,
     folders: Sequence[FolderPlan | FolderResult],
-    others: Mapping[Path, set[bytes]],
+    others: Others,
     replaced: str = "",
 ) -> FilesBack:
     """What going back would change, or has changed, in all folders.
@@ -59,13 +109,13 @@ def told_of(
     Args:
         home: the session's folder, resolved.
         folders: what is planned, or was done.
-        others: by folder, what others than this session's turns changed.
+        others: by folder, what others than this session changed, and why that is thought.
         replaced: the checkpoint that has what was there, where it was done.
     """
     changes: list[FileChange] = []
     alone: list[LeftAlone] = []
     for folder in folders:
-        by_others = others.get(folder.root, set())
+        by_others = others.get(folder.root, {})
         found = folder.changes if isinstance(folder, FolderPlan) else folder.done
         changes.extend(
             FileChange(
@@ -76,7 +126,11 @@ def told_of(
             for change in found
         )
         alone.extend(
-            LeftAlone(path=named(home, folder.root, one.path), why=one.why)
+            LeftAlone(
+                path=named(home, folder.root, one.path),
+                why=one.why,
+                by_others=by_others.get(one.path) == one.why,
+            )
             for one in folder.skipped
         )
     return FilesBack(changes=tuple(changes), left_alone=tuple(alone), replaced=replaced)
@@ -86,31 +140,3 @@ def named(home: Path, root: Path, path: bytes) -> str:
     """A file of one of the session's folders: relative to `home`, else absolute."""
     name = shown(path)
     return name if root == home else f"{root}/{name}"
-
-
-def gaps(
-    history: Sequence[AnyEvent], checkpoint: str, folder: str, now: str
-) -> list[tuple[str, str]]:
-    """Pairs of trees of a folder between which others than this session's turns changed files.
-
-    From the end of what the session did to the next time that its files were kept, as far as that
-    is known, from a checkpoint on until now.
-    """
-    found: list[tuple[str, str]] = []
-    begun = False
-    ended: str | None = None
-    for event in history:
-        if not isinstance(event, CheckpointMade):
-            continue
-        begun = begun or event.checkpoint == checkpoint
-        tree = dict(event.trees).get(folder)
-        if not begun or tree is None:
-            continue
-        if event.why in {"turn_end", "restore_end"}:
-            ended = tree
-        elif ended is not None:
-            found.append((ended, tree))
-            ended = None
-    if ended is not None:
-        found.append((ended, now))
-    return found

@@ -1,4 +1,4 @@
-"""What becomes of the files that are kept for a session when it is forked or deleted."""
+"""The saved files of sessions: copied for a fork, removed with a session, removed with age."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import logging
 import shutil
 from pathlib import Path
 
-from acp_agent.errors import WorkspaceError
+from acp_agent.errors import AcpAgentError, SessionNotFoundError, WorkspaceError
+from acp_agent.ids import SessionId
+from acp_agent.session.services import Services
 from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.contract import Deadline
 
 SECONDS = 10.0
+SWEEP_SECONDS = 120.0
 
 _log = logging.getLogger(__name__)
 
@@ -39,3 +42,21 @@ async def forget(folder: Path, outputs: Path, session: str) -> None:
         await asyncio.to_thread(prune.forget_session, folder, session, Deadline(SECONDS))
     except WorkspaceError as error:
         _log.warning("the checkpoints of %s are forgotten later: %s", session, error)
+
+
+async def sweep(services: Services, deadline: Deadline) -> None:
+    """Once a day, remove the checkpoints of sessions that are gone, and the oldest."""
+    folder = services.checkpoints
+    try:
+        if not await asyncio.to_thread(prune.is_due, folder):
+            return
+        gone = set()
+        for session in await asyncio.to_thread(prune.kept_sessions, folder):
+            try:
+                await services.store.get(SessionId(session))
+            except SessionNotFoundError:
+                gone.add(session)
+        most = services.config.checkpoints.max_bytes
+        await asyncio.to_thread(prune.sweep, folder, gone, most, deadline)
+    except AcpAgentError as error:  # it is due again with the next turn
+        _log.info("old checkpoints were not removed: %s", error)

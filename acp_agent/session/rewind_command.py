@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from acp_agent.config.words import Words
+from acp_agent.content import JsonObject
+from acp_agent.elicitation import Form
 from acp_agent.errors import AcpAgentError, InvalidInputError, WorkspaceError
-from acp_agent.session.files_back import FilesBack, NotKept
+from acp_agent.session.files_back import FilesBack, NotSaved
 from acp_agent.session.points import Kind, Point
 from acp_agent.session.rewinder import Back, changed_lines, wanted_what
 from acp_agent.workspace.names import display_name
@@ -17,25 +21,40 @@ if TYPE_CHECKING:
 
 _LISTED = 30  # points
 _SHOWN = 50  # changes
-_ALONE = 10  # files that are left as they are, or not kept
+_ALONE = 10  # files that are left unchanged, or not saved
 
+FORCE = "--force"
 TURN_RUNS = "A turn runs. Stop it first, then go back."
 
 
+class _Wish(Struct, frozen=True, kw_only=True):
+    """What is written behind the command: a point, what goes back, and whether all of it."""
+
+    point: str
+    what: str
+    force: bool
+
+
+def _read(rest: str) -> _Wish:
+    said = rest.split()
+    point, *what = [word for word in said if word != FORCE] or [""]
+    return _Wish(point=point, what=" ".join(what), force=FORCE in said)
+
+
 def goes(rest: str) -> bool:
-    """Whether the words behind the command are to do it, rather than to tell about it."""
-    return len(rest.split()) > 1
+    """Whether the words behind the command are to do it, rather than to show what it would do."""
+    return bool(_read(rest).what)
 
 
 async def told(session: Session, rest: str) -> str:
     """The points, or what going back to one would change."""
-    wanted, words = rest.strip(), session.services.words
+    wish, words = _read(rest), session.services.words
     rewinder = session.workbench.rewinder
     try:
-        if not wanted:
+        if not wish.point:
             points = await rewinder.points()
-            return session.clean(_list(points, await rewinder.not_kept(points), words))
-        back = await rewinder.preview(wanted, "both")
+            return session.clean(_list(points, await rewinder.not_saved(points), words))
+        back = await rewinder.preview(wish.point, "both", force=wish.force)
     except (InvalidInputError, WorkspaceError) as error:
         return session.clean(f"{_sentence(error, words)} {words('`/rewind` lists the points.')}")
     return session.clean(_preview(back, words))
@@ -43,12 +62,46 @@ async def told(session: Session, rest: str) -> str:
 
 async def gone(host: SessionHost, rest: str) -> str:
     """Go back, and say what was done."""
-    wanted, what = rest.split(maxsplit=1)
+    wish = _read(rest)
+    force = wish.force
     try:
-        back = await host.rewinder.go(wanted, wanted_what(what), in_turn=True)
+        what = wanted_what(wish.what)
+        if not force and what != "conversation":
+            preview = await host.rewinder.preview(wish.point, what)
+            answer = await _ask_for_others(host, preview)
+            if answer is None:
+                return host.words("Nothing was changed.")
+            force = answer
+        back = await host.rewinder.go(wish.point, what, force=force, in_turn=True)
     except (InvalidInputError, WorkspaceError) as error:
         return host.clean(_sentence(error, host.words))
     return host.clean(_result(back, host.words))
+
+
+async def _ask_for_others(host: SessionHost, preview: Back) -> bool | None:
+    """Whether the files that others changed are restored, too; None: the user goes back no more.
+
+    Where the client shows no forms they are left unchanged.
+    """
+    others, words = preview.files.by_others, host.words
+    if not others:
+        return False
+    names = "\n".join(
+        f"- `{display_name(one.path)}`: {words.told(one.why)}" for one in others[:_SHOWN]
+    )
+    asks = words("Going back leaves these files unchanged. Restore them, too?")
+    label = words("Restore them, too")
+    restore: JsonObject = {"type": "boolean", "title": label, "default": False}
+    form = Form(
+        message=host.clean(f"{asks}\n{names}"),
+        schema={"type": "object", "properties": {"restore": restore}},
+    )
+    response = await host.owner.editor.ask_form(host.session, form)
+    if response is None:
+        return False
+    if response.action != "accept":
+        return None
+    return (response.content or {}).get("restore") is True
 
 
 def _sentence(error: AcpAgentError, words: Words) -> str:
@@ -58,13 +111,13 @@ def _sentence(error: AcpAgentError, words: Words) -> str:
     return words("{sentence}.", sentence=f"{text[:1].upper()}{text[1:]}")
 
 
-def _list(points: list[Point], not_kept: NotKept, words: Words) -> str:
+def _list(points: list[Point], not_saved: NotSaved, words: Words) -> str:
     if not points:
         return words("There is nothing to go back to yet.")
     lines = [_line(point, words) for point in points[-_LISTED:]]
     if len(points) > _LISTED:
         lines.insert(0, words("- … {count} earlier ones, from 1", count=len(points) - _LISTED))
-    lines += _not_kept(not_kept, words)
+    lines += _not_saved(not_saved, words)
     how = words(
         "`/rewind N` shows what going back to before N would change; `/rewind N files`, "
         "`/rewind N conversation` and `/rewind N both` do it."
@@ -76,7 +129,7 @@ def _list(points: list[Point], not_kept: NotKept, words: Words) -> str:
 def _line(point: Point, words: Words) -> str:
     about = [] if point.current else [words("taken back")]
     if point.files:
-        about.append(words("files are kept"))
+        about.append(words("files are saved"))
     more = words(" ({about})", about=words(", ").join(about)) if about else ""
     return f"- **{point.number}** {_name(point, words)}{more}"
 
@@ -94,46 +147,62 @@ def _preview(back: Back, words: Words) -> str:
     number, name = back.point.number, _name(back.point, words)
     lines = [words("Going back to before {number}, {point}:", number=number, point=name)]
     if not back.point.files:
-        lines.append(words("- no files are kept for this point: they stay as they are"))
+        lines.append(words("- no files are saved for this point: they stay unchanged"))
     elif not back.files.changes:
-        lines.append(words("- the files are as they were"))
+        lines.append(words("- no file is changed"))
     lines += _files(back.files, words)
-    lines += _not_kept(back.not_kept, words)
+    lines += _not_saved(back.not_saved, words)
     how = words(
-        "What is there now is kept. `/rewind {number} files`, `/rewind {number} conversation` or "
-        "`/rewind {number} both` does it.",
+        "The present files are saved first. `/rewind {number} files`, "
+        "`/rewind {number} conversation` or `/rewind {number} both` does it.",
         number=number,
     )
     lines.append(f"\n{how}")
+    lines += _forcing(back, words)
     return "\n".join(lines)
 
 
 def _files(files: FilesBack, words: Words) -> list[str]:
     lines = [f"- `{line}`" for line in changed_lines(files, _SHOWN, words)]
-    alone = files.left_alone
+    # First those that others changed: it is their work that is not lost.
+    alone = sorted(files.left_alone, key=lambda one: not one.by_others)
+    shown = max(_ALONE, min(_SHOWN, len(files.by_others)))
     lines += [
         words(
-            "- `{path}` is left as it is: {why}",
+            "- `{path}` is left unchanged: {why}",
             path=display_name(one.path),
             why=words.told(one.why),
         )
-        for one in alone[:_ALONE]
+        for one in alone[:shown]
     ]
-    if len(alone) > _ALONE:
-        lines.append(words("- {count} more are left as they are", count=len(alone) - _ALONE))
+    if len(alone) > shown:
+        lines.append(words("- {count} more are left unchanged", count=len(alone) - shown))
     return lines
 
 
-def _not_kept(not_kept: NotKept, words: Words) -> list[str]:
+def _forcing(back: Back, words: Words) -> list[str]:
+    """A paragraph on how to restore what others changed; nothing where there is nothing."""
+    if not back.files.by_others:
+        return []
+    what = "files" if back.rewind else back.what
+    how = words(
+        "`/rewind {number} {what} --force` also restores the files that someone else changed.",
+        number=back.point.number,
+        what=what,
+    )
+    return [f"\n{how}"]
+
+
+def _not_saved(not_saved: NotSaved, words: Words) -> list[str]:
     """A paragraph that names what can never go back; nothing where there is none."""
-    if not not_kept.count:
+    if not not_saved.count:
         return []
     shown = words(", ").join(
         words("`{path}` ({why})", path=display_name(one.path), why=words.told(one.why))
-        for one in not_kept.named[:_ALONE]
+        for one in not_saved.named[:_ALONE]
     )
-    more = not_kept.count - min(_ALONE, len(not_kept.named))
-    said = words("Not kept, and never touched: {files}", files=shown)
+    more = not_saved.count - min(_ALONE, len(not_saved.named))
+    said = words("Not saved, and never changed: {files}", files=shown)
     return [f"\n{said}" + (words(" and {count} more", count=f"{more:,}") if more else "")]
 
 
@@ -149,13 +218,15 @@ def _result(back: Back, words: Words) -> str:
         )
     if back.files.replaced:
         count = len(back.files.changes)
-        many = words("{count} files are as they were then:", count=f"{count:,}")
-        lines.append(many if count > 1 else words("A file is as it was then:"))
+        many = words("Restored {count} files; the previous versions are saved:", count=f"{count:,}")
+        one = words("Restored a file; the previous version is saved:")
+        lines.append(many if count > 1 else one)
     elif back.what != "conversation":
-        nothing = words("The files stay as they are: none are kept for this point.")
-        lines.append(words("No file had to be changed.") if back.point.files else nothing)
+        nothing = words("The files stay unchanged: none are saved for this point.")
+        lines.append(words("No file was changed.") if back.point.files else nothing)
     lines += _files(back.files, words)
-    lines += _not_kept(back.not_kept, words)
+    lines += _not_saved(back.not_saved, words)
+    lines += _forcing(back, words)
     undoes = words("`/rewind` lists this as a point, too: going back to it undoes it.")
     lines.append(f"\n{undoes}")
     return "\n".join(lines)

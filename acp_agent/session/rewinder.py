@@ -13,7 +13,7 @@ from acp_agent.errors import InvalidInputError, ToolError, TurnRunsError
 from acp_agent.events import Rewound
 from acp_agent.ids import new_rewind_id
 from acp_agent.session.checkpoints import Checkpoints
-from acp_agent.session.files_back import FilesBack, NotKept
+from acp_agent.session.files_back import FilesBack, NotSaved
 from acp_agent.session.points import Point, find_point, points
 from acp_agent.workspace.names import display_name
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from acp_agent.session.session import Session
 
 _FROM_LATER = "[You went on from here, came back, and told yourself this:]"
-_FILES_BACK = "The files are as they were here, as far as they are kept."
-_FILES_STAY = "The files are as you left them."
+_FILES_STAY = "The files are unchanged."
+_NAMED = 20  # files left unchanged that the model is given the names of
 
 What = Literal["files", "conversation", "both"]
 
@@ -30,13 +30,13 @@ What = Literal["files", "conversation", "both"]
 class Back(Struct, frozen=True, kw_only=True):
     """What going back to a point changes, or has changed. `rewind` is its id once it is done.
 
-    `not_kept` is what the checkpoint of the point does not have, and so can never bring back.
+    `not_saved` is what the checkpoint of the point does not have, and so can never restore.
     """
 
     point: Point
     what: What
     files: FilesBack = FilesBack()
-    not_kept: NotKept = NotKept()
+    not_saved: NotSaved = NotSaved()
     rewind: str = ""
 
 
@@ -54,7 +54,7 @@ class Rewinder:
         self._going = asyncio.Lock()
 
     async def points(self) -> list[Point]:
-        """Where one can go back to; a point whose files are kept no more has none."""
+        """Where one can go back to; a point whose files are no longer saved has none."""
         await self._checkpoints.settled()
         found = points(await self._session.dated_history())
         names = {point.files for point in found if point.files}
@@ -64,65 +64,68 @@ class Rewinder:
             for point in found
         ]
 
-    async def not_kept(self, known: Sequence[Point]) -> NotKept:
+    async def not_saved(self, known: Sequence[Point]) -> NotSaved:
         """What the newest checkpoint of these points does not have."""
         newest = next((point.files for point in reversed(known) if point.files), "")
-        return await self._checkpoints.left_out(newest) if newest else NotKept()
+        return await self._checkpoints.left_out(newest) if newest else NotSaved()
 
     def _kept(self, names: set[str]) -> set[str]:
         return {name for name in names if self._checkpoints.has(name)}
 
-    async def preview(self, wanted: str, what: What) -> Back:
-        """What going back would change. Changes nothing.
+    async def preview(self, wanted: str, what: What, *, force: bool = False) -> Back:
+        """Return what going back would change. Changes nothing. See `go`.
 
         Raises:
             InvalidInputError: there is no such point.
             WorkspaceError: the files of that time cannot be had.
         """
         point = find_point(await self.points(), wanted)
-        files, not_kept = FilesBack(), NotKept()
+        files, not_saved = FilesBack(), NotSaved()
         if what != "conversation" and point.files:
-            files = await self._checkpoints.preview(point.files, await self._session.history())
-            not_kept = await self._checkpoints.left_out(point.files)
-        return Back(point=point, what=what, files=files, not_kept=not_kept)
+            files = await self._checkpoints.preview(
+                point.files, await self._session.history(), force=force
+            )
+            not_saved = await self._checkpoints.left_out(point.files)
+        return Back(point=point, what=what, files=files, not_saved=not_saved)
 
     async def go(
         self,
         wanted: str,
         what: What,
         *,
+        force: bool = False,
         in_turn: bool = False,
-        keeps_words: bool = False,
-        note: str = "",
+        remember: str | None = None,
     ) -> Back:
-        """Go back. What is replaced is kept first, and can be gone back to.
+        """Go back. What is replaced is saved first, and can be restored in turn.
 
         Args:
             wanted: the point, by id or number.
             what: what goes back.
+            force: whether files that others than the session changed are restored, too.
             in_turn: whether it is the turn that runs which asks for it.
-            keeps_words: whether the message of the point itself stays in the conversation.
-            note: what the model is told then.
+            remember: the model's message to itself, where it asks for it: then the message of the
+                point stays in the conversation, and the model reads this behind it.
 
         Raises:
             InvalidInputError: there is no such point, or nothing to go back with.
             TurnRunsError: a turn runs.
-            WorkspaceError: the files of that time cannot be had, or those of now not be kept.
+            WorkspaceError: the files of that time cannot be had, or the present ones not saved.
             StoreError: the journal cannot be written.
         """
         if in_turn:
-            return await self._go(wanted, what, in_turn=True, keeps_words=keeps_words, note=note)
+            return await self._go(wanted, what, force, in_turn=True, remember=remember)
         self._check_idle()
         async with self._session.prompter.silence():
             self._check_idle()  # a turn may have begun in the meantime, and none can from here on
-            return await self._go(wanted, what, in_turn=False, keeps_words=keeps_words, note=note)
+            return await self._go(wanted, what, force, in_turn=False, remember=remember)
 
     def _check_idle(self) -> None:
         if self._session.turn is not None:
             raise TurnRunsError("a turn runs in the session; stop it before going back")
 
     async def _go(
-        self, wanted: str, what: What, *, in_turn: bool, keeps_words: bool, note: str
+        self, wanted: str, what: What, force: bool, *, in_turn: bool, remember: str | None
     ) -> Back:
         async with self._going:
             point = find_point(await self.points(), wanted)
@@ -134,21 +137,21 @@ class Rewinder:
                 what = "files"
             if what == "files" and not point.files:
                 raise InvalidInputError(
-                    f"point: no files are kept for the point {point.number}", field="point"
+                    f"point: no files are saved for the point {point.number}", field="point"
                 )
-            files, not_kept = FilesBack(), NotKept()
+            files, not_saved = FilesBack(), NotSaved()
             if what != "conversation" and point.files:
-                not_kept = await self._checkpoints.left_out(point.files)
+                not_saved = await self._checkpoints.left_out(point.files)
                 history = await self._session.history()
-                files = await self._checkpoints.restore(point.files, history)
+                files = await self._checkpoints.restore(point.files, history, force=force)
             rewind = new_rewind_id()
             await self._session.emit(
                 Rewound(
                     rewind=rewind,
                     to=point.id,
                     conversation=what != "files",
-                    keeps_words=keeps_words,
-                    note=note,
+                    keeps_words=remember is not None,
+                    note="" if remember is None else _note(remember, what, files),
                     restored=point.files if files.replaced else "",
                     replaced=files.replaced,
                     changed=len(files.changes) if files.replaced else 0,
@@ -158,7 +161,7 @@ class Rewinder:
             )
             if what != "files":
                 self._session.prompter.forget()
-            return Back(point=point, what=what, files=files, not_kept=not_kept, rewind=rewind)
+            return Back(point=point, what=what, files=files, not_saved=not_saved, rewind=rewind)
 
     async def by_model(self, number: int | None, message: str, files: bool) -> str:
         """Go back to right after a message of the user's, with a message to the model.
@@ -176,11 +179,26 @@ class Rewinder:
         if number is not None and number > len(known):
             raise ToolError(f"there is no message {number}; the last one is {len(known)}")
         point = known[-1 if number is None else number - 1]
-        note = f"{_FROM_LATER}\n{message}\n[{_FILES_BACK if files else _FILES_STAY}]"
         what: What = "both" if files else "conversation"
-        back = await self.go(point.id, what, in_turn=True, keeps_words=True, note=note)
-        changed = f" {len(back.files.changes)} files went back, too." if back.files.replaced else ""
-        return f"Back to after “{point.title}”.{changed}"
+        back = await self.go(point.id, what, in_turn=True, remember=message)
+        return f"Back to after “{point.title}”. {_about_files(what, back.files)}"
+
+
+def _note(message: str, what: What, files: FilesBack) -> str:
+    return f"{_FROM_LATER}\n{message}\n[{_about_files(what, files)}]"
+
+
+def _about_files(what: What, files: FilesBack) -> str:
+    """What the model reads of the files."""
+    if what == "conversation":
+        return _FILES_STAY
+    count = len(files.changes) if files.replaced else 0
+    restored = f"Restored {count} file{'' if count == 1 else 's'} to how they were here."
+    alone = [f"{display_name(one.path)} ({one.why})" for one in files.left_alone]
+    if not alone:
+        return restored
+    more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
+    return f"{restored} Left unchanged: {', '.join(alone[:_NAMED])}{more}."
 
 
 def _without_files(point: Point) -> Point:
@@ -215,7 +233,7 @@ def changed_lines(files: FilesBack, limit: int, words: Words) -> Sequence[str]:
     signs = {"add": "+", "modify": "~", "delete": "-"}
     lines = [
         f"{signs[change.change]} {display_name(change.path)}"
-        + (words(" (changed by others)") if change.by_others else "")
+        + (words(" (changed by someone else)") if change.by_others else "")
         for change in files.changes[:limit]
     ]
     if len(files.changes) > limit:

@@ -67,6 +67,7 @@ class _Calls:
         self.content: dict[str, tuple[object, ...]] = {}
         self.title: dict[str, str] = {}
         self.output: dict[str, list[str]] = {}
+        self.decided: dict[str, str] = {}
 
 
 class _Teller:
@@ -177,6 +178,8 @@ def _passages(event: object, calls: _Calls, words: Words) -> Iterator[Passage]:
                 calls.title[call] = title
             if content is not None:
                 calls.content[call] = content
+        case events.PermissionDecided(call=call):
+            calls.decided[call] = decided_by(event, words)
         case events.ToolEnded(call=call):
             yield from _ended(event, calls, words)
         case events.PlanChanged(entries=entries):
@@ -195,11 +198,32 @@ def _passages(event: object, calls: _Calls, words: Words) -> Iterator[Passage]:
             yield Passage("note", words("(something that a newer version wrote: {tag})", tag=tag))
 
 
+def decided_by(event: events.PermissionDecided, words: Words) -> str:
+    """Say who allowed or refused a call, and why."""
+    if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
+        return words("Refused: nobody to ask")
+    whose = {
+        "user": words("you") if event.known else words("an answer of the client"),
+        "mode": words("mode {name}", name=event.name) if event.name else words("the mode"),
+        "grant": words("what you allowed or refused before"),
+        "rule": words("a rule"),
+        "flag": event.name,
+    }
+    who = whose[event.by]
+    why = words(": {why}", why=event.why) if event.why else ""
+    said = (
+        words("Allowed by {who}", who=who) if event.allowed else words("Refused by {who}", who=who)
+    )
+    return f"{said}{why}"
+
+
 def _ended(event: events.ToolEnded, calls: _Calls, words: Words) -> Iterator[Passage]:
     outcome = words(" - failed") if event.failed else ""
     if event.exit_code:
         outcome = words(" - exit status {code}", code=event.exit_code)
     yield Passage("tool", f"{calls.title.pop(event.call, '') or words('a tool')}{outcome}")
+    if decision := calls.decided.pop(event.call, ""):
+        yield Passage("note", decision)
     content = event.content if event.content is not None else calls.content.get(event.call, ())
     for part in content:
         match part:

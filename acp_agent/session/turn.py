@@ -177,6 +177,7 @@ class Turn:
             await session.settled()  # what the turn took is counted from the journal
             if self._host is not None:
                 self._heard(stop, error)
+            await session.workbench.turn_ends(cancelled=self._cancelled)
             if self._is_inserted():  # else nobody has heard of the turn
                 self._usage = session.state.turn_usage
                 error = await self._write_end(stop, error)

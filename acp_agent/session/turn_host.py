@@ -24,7 +24,7 @@ from acp_agent.models.base import (
     ThoughtLevel,
 )
 from acp_agent.permissions.access import Access, Mode
-from acp_agent.permissions.contract import Ask, Choice, Gate
+from acp_agent.permissions.contract import Ask, Decision, Gate
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
@@ -287,7 +287,7 @@ class SessionHost:
         """What takes the session back to how it was."""
         return self.owner.workbench.rewinder
 
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
         """Let the user decide about a call."""
         return await self.owner.editor.ask_permission(self.owner.session, asking, ask)
 

@@ -115,8 +115,13 @@ class Workbench:
 
         return Rewinder(self._session, self.checkpoints)
 
+    async def turn_ends(self, *, cancelled: bool) -> None:
+        """Do what is due before anybody hears that a turn has ended."""
+        if self._checkpoints is not None:
+            await self._checkpoints.turn_ends(cancelled=cancelled)
+
     def turn_ended(self) -> None:
-        """What is due when a turn has ended."""
+        """Do what is due when a turn has ended."""
         if self._checkpoints is not None:
             self._checkpoints.turn_ended()
 

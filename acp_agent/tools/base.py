@@ -38,7 +38,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What a call gave: `text` and `images` for the model, the rest for the user.
 
     `content` and `locations` replace what was shown; None leaves it. `end_turn` ends the turn
-    after this step (a question that the user answers with the next prompt).
+    after this step (a question that the user answers with the next prompt). `wrote` has the files
+    that were written: the path, and git's id of the content.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: str | None = None
     end_turn: bool = False
+    wrote: tuple[tuple[str, str], ...] = ()
 
 
 class Question(Struct, frozen=True, kw_only=True):

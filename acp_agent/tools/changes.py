@@ -10,8 +10,10 @@ from msgspec import Struct
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
 from acp_agent.permissions.access import WriteAccess
-from acp_agent.tools.base import Prepared, Run
+from acp_agent.tools.base import Outcome, Prepared, Run
+from acp_agent.workspace.checkpoints.contract import blob_id
 from acp_agent.workspace.contract import Files, TextFile
+from acp_agent.workspace.files import TEXT_LIMIT
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
 
 HIDDEN = (
@@ -76,18 +78,25 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
         raise ToolError(HIDDEN)
 
 
-async def make(change: Change, files: Files) -> str:
-    """Write the change and say what the model must know of it, "" for nothing.
+async def make(change: Change, files: Files, done: str) -> Outcome:
+    """Write the change.
 
     Between the diff and this the user was asked, which takes as long as it takes: the path and the
     text are looked at again.
+
+    Args:
+        change: what to write.
+        files: the session's.
+        done: what the model reads when it is written; what else it must know follows.
 
     Raises:
         ToolError: the file is not what the diff was made of; nothing is written.
         WorkspaceError: the file cannot be written.
     """
     async with files.changing(change.path):
-        return await _make(change, files)
+        note = await _make(change, files)
+        wrote = await _on_disk(change.path, files)
+    return Outcome(text=f"{done}{note}", wrote=wrote)
 
 
 async def _make(change: Change, files: Files) -> str:
@@ -111,6 +120,17 @@ async def _make(change: Change, files: Files) -> str:
         return " Its text changed on saving, by a formatter perhaps: read it before the next edit."
     files.seen(written)
     return ""
+
+
+async def _on_disk(path: Path, files: Files) -> tuple[tuple[str, str], ...]:
+    """The file with the id of its content right after it was written, which an editor may format.
+
+    By it a later restore tells this change from one that somebody else makes.
+    """
+    try:
+        return ((str(path), blob_id(await files.read_bytes(path, limit=TEXT_LIMIT))),)
+    except WorkspaceError:
+        return ()
 
 
 async def _read(path: Path, files: Files) -> TextFile | None:

@@ -62,10 +62,10 @@ class EditTool(Tool[EditParams]):
         )
 
         async def run(_: Progress) -> Outcome:
-            note = await make(change, files)
             times = (
                 f"{result.count} replacements, the first" if result.count > 1 else "1 replacement"
             )
-            return Outcome(text=f"{shown} edited: {times} in line {result.line}.{note}")
+            done = f"{shown} edited: {times} in line {result.line}."
+            return await make(change, files, done)
 
         return prepared(change, title=f"Edit {shown}", run=run)

@@ -63,9 +63,8 @@ class WriteTool(Tool[WriteParams]):
         )
 
         async def run(_: Progress) -> Outcome:
-            note = await make(change, files)
             done = "replaced" if before else "created"
-            return Outcome(text=f"{shown} {done}, {_count_lines(text)}.{note}")
+            return await make(change, files, f"{shown} {done}, {_count_lines(text)}.")
 
         return prepared(change, title=f"Write {shown}" if before else f"Create {shown}", run=run)
 

@@ -124,8 +124,9 @@ class Calls:
             permissions.append(Permission())
         decided = permissions[-1]
         decided.decided_at, decided.allowed = at, event.allowed
-        decided.by, decided.why = event.by, self._clean.line(event.why)
-        if event.by == "user" and not event.allowed:
+        decided.by = "client" if event.by == "user" and not event.known else event.by
+        decided.name, decided.why = self._clean.line(event.name), self._clean.line(event.why)
+        if event.by in {"user", "nobody"} and not event.allowed:
             decided.unanswered = _UNANSWERED.get(event.why, "")
 
     def background(self, event: events.BackgroundCommandChanged) -> None:

@@ -108,6 +108,8 @@ class Diff(Struct, frozen=True, kw_only=True):
 class Permission(Struct, kw_only=True):
     """Who allowed or refused a call, and why; `decided_at` is None while it is open.
 
+    `by` is as in the event, but `client` where it is not known whether the user answered; `name` is
+    the mode or the flag.
     `unanswered` says what became of a question that nobody answered.
     """
 
@@ -115,6 +117,7 @@ class Permission(Struct, kw_only=True):
     decided_at: int | None = None
     allowed: bool | None = None
     by: str = ""
+    name: str = ""
     why: str = ""
     unanswered: Literal["", "dismissed", "unclear", "not_asked"] = ""
 

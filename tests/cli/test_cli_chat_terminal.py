@@ -31,7 +31,7 @@ async def test_a_turn_is_shown_with_its_calls_and_the_session_goes_on_later(
         await person.see("> read README.md", "✔ Read README.md read, done", "│ # Sample", "Done.")
         await person.see("context ")  # the toolbar
         await quit_chat(person)
-        await person.see("go on with: acp-agent chat --resume sess_")
+        await person.see("Continue with: acp-agent chat --resume sess_")
     async with terminal(home, workspace_repo, *DEMO, "--resume") as person:
         await person.see("> read README.md", "✔ Read README.md", "Done.", READY)
         assert person.text.count("✔ Read README.md") == 1

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from acp_agent.events import Usage
 from tests.support.agent_process import environment
-from tests.support.model_server import ModelServer, Pause, Stall, Status, answer
+from tests.support.model_server import Call, ModelServer, Pause, Stall, Status, answer
 
 DEMO = ("--model", "demo/demo")
 BIN = Path(sys.executable).parent  # where the program is beside Python
@@ -54,18 +55,34 @@ def lines(out: str) -> list[dict[str, Any]]:
 
 async def test_a_turn_is_readable_and_plain_in_a_pipe(home: Path, workspace_repo: Path) -> None:
     status, out, err = await run(home, workspace_repo, *DEMO, "read README.md")
-    assert (status, err) == (0, "")
-    assert "* Read README.md" in out
+    assert status == 0
     assert "# Sample" in out
-    assert "stop reason: end_turn" in out
-    assert "\x1b" not in out
+    assert "* Read README.md" in err
+    assert "stop reason: end_turn" in err
+    assert "\x1b" not in out + err
+
+
+async def test_the_answer_alone_goes_to_standard_output(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    model_server.add(
+        answer("I look.", Call("read", {"path": "README.md"})),
+        answer("It is", " a sample.\n"),
+    )
+    status, out, err = await run(
+        home, workspace_repo, "--mode", "full", "look", **model_server.environ()
+    )
+    assert status == 0
+    assert out == "I look.\nIt is a sample.\n"
+    for shown in ("* Read README.md", "stop reason: end_turn", "Continue with: "):
+        assert shown in err
 
 
 async def test_how_to_go_on_is_told_as_it_can_be_typed(home: Path, workspace_repo: Path) -> None:
-    _, there, _ = await run(home, workspace_repo, *DEMO, "list", PATH=str(BIN))
-    assert "go on with: acp-agent run --resume sess_" in there
-    _, elsewhere, _ = await run(home, workspace_repo, *DEMO, "list", PATH="/usr/bin:/bin")
-    said = re.search(r"go on with: (\S*acp-agent) run --resume sess_", elsewhere)
+    _, _, there = await run(home, workspace_repo, *DEMO, "list", PATH=str(BIN))
+    assert "Continue with: acp-agent run --resume sess_" in there
+    _, _, elsewhere = await run(home, workspace_repo, *DEMO, "list", PATH="/usr/bin:/bin")
+    said = re.search(r"Continue with: (\S*acp-agent) run --resume sess_", elsewhere)
     assert said is not None
     assert (workspace_repo / said[1]).samefile(BIN / "acp-agent")
 
@@ -74,34 +91,92 @@ async def test_an_allowed_edit_is_made_and_shown_as_a_diff(
     home: Path, workspace_repo: Path
 ) -> None:
     words = "replace Hello with Goodbye in greeting.py"
-    status, out, _ = await run(home, workspace_repo, *DEMO, "--allow", "edits", words)
+    status, _, err = await run(home, workspace_repo, *DEMO, "--allow", "edits", words)
     assert status == 0
-    assert '-    return f"Hello {name}"' in out
-    assert '+    return f"Goodbye {name}"' in out
-    assert "? Permission: Edit greeting.py" in out
+    assert '-    return f"Hello {name}"' in err
+    assert '+    return f"Goodbye {name}"' in err
+    assert "? Permission: Edit greeting.py\n" in err
+    assert "    -> Allowed by --allow edits\n" in err
     assert "Goodbye" in (workspace_repo / "greeting.py").read_text()
 
 
-@pytest.mark.parametrize("flags", [(), ("--allow", "none"), ("--allow", "edits")])
+@pytest.mark.parametrize(
+    ("flags", "prompt", "needed"),
+    [
+        ((), "$ touch made.txt", "--allow all"),
+        (("--allow", "edits"), "$ touch made.txt", "--allow all"),
+        ((), "create made.txt with hi", "--allow edits"),
+        (("--json",), "create made.txt with hi", "--allow edits"),
+    ],
+)
 async def test_what_nobody_allowed_does_not_run(
-    home: Path, workspace_repo: Path, flags: tuple[str, ...]
+    home: Path, workspace_repo: Path, flags: tuple[str, ...], prompt: str, needed: str
 ) -> None:
-    status, out, _ = await run(home, workspace_repo, *DEMO, *flags, "$ touch made.txt")
+    status, out, err = await run(home, workspace_repo, *DEMO, *flags, prompt)
+    assert status == 4
+    assert "Refused: nobody to ask" in out + err
+    last = err.splitlines()[-1]
+    assert last.startswith("acp-agent: refused, as nobody could be asked: ")
+    assert last.endswith(f"To allow it, add {needed}.")
+    assert not (workspace_repo / "made.txt").exists()
+    assert (await run(home, workspace_repo, *DEMO, *needed.split(), prompt))[0] == 0
+    assert (workspace_repo / "made.txt").exists()
+
+
+async def test_what_the_user_said_is_not_to_be_allowed_is_refused_and_no_failure(
+    home: Path, workspace_repo: Path
+) -> None:
+    status, _, err = await run(home, workspace_repo, *DEMO, "--allow", "none", "$ touch made.txt")
     assert status == 0
-    assert "? Permission" in out
+    assert "    -> Refused by --allow none" in err
     assert not (workspace_repo / "made.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--allow", "all"), "Allowed by --allow all"),
+        (("--allow", "none"), "Refused by --allow none"),
+        ((), "Refused: nobody to ask"),
+        (("--mode", "full"), "Allowed by mode full"),
+    ],
+)
+async def test_the_record_says_who_decided(
+    home: Path, workspace_repo: Path, flags: tuple[str, ...], told: str
+) -> None:
+    await run(home, workspace_repo, *DEMO, *flags, "$ touch made.txt")
+    show = await start(home, workspace_repo, "sessions", "show", "latest")
+    _, shown, err = await finish(show)
+    assert told in shown, err
+    assert "by you" not in shown
+    page = workspace_repo / "page.html"
+    view = await start(home, workspace_repo, "view", "latest", "--output", str(page))
+    _, _, err = await finish(view)
+    assert told in page.read_text("utf-8"), err
+    assert "Allowed by you" not in page.read_text("utf-8")
+
+
+async def test_a_chat_without_a_terminal_records_that_nobody_was_asked(
+    home: Path, workspace_repo: Path
+) -> None:
+    chat = await start(home, workspace_repo, "chat", *DEMO)
+    _, out, _ = await finish(chat, "$ touch made.txt\n")
+    assert "-> Refused: nobody to ask" in out
+    _, shown, _ = await finish(await start(home, workspace_repo, "sessions", "show", "latest"))
+    assert "Refused: nobody to ask" in shown
+    assert "by you" not in shown
+
+
 async def test_the_mode_decides_before_anybody_is_asked(home: Path, workspace_repo: Path) -> None:
-    status, out, _ = await run(home, workspace_repo, *DEMO, "--mode", "full", "$ touch made.txt")
+    status, _, err = await run(home, workspace_repo, *DEMO, "--mode", "full", "$ touch made.txt")
     assert status == 0
-    assert "? Permission" not in out
+    assert "? Permission" not in err
     assert (workspace_repo / "made.txt").exists()
 
 
 async def test_a_commands_output_is_shown(home: Path, workspace_repo: Path) -> None:
-    _, out, _ = await run(home, workspace_repo, *DEMO, "--allow", "all", "$ echo $((40 + 2))")
-    assert "    | 42\n" in out
+    _, _, err = await run(home, workspace_repo, *DEMO, "--allow", "all", "$ echo $((40 + 2))")
+    assert "    | 42\n" in err
 
 
 async def test_json_lines_tell_the_updates_as_they_came_then_the_result(
@@ -113,16 +188,43 @@ async def test_json_lines_tell_the_updates_as_they_came_then_the_result(
     assert status == 0
     first, *between, last = lines(out)
     assert first["type"] == "session"
-    assert last == {
-        "type": "result",
-        "sessionId": first["sessionId"],
-        "stopReason": "end_turn",
-    }
+    assert last["type"] == "result"
+    assert last["sessionId"] == first["sessionId"]
+    assert last["stopReason"] == "end_turn"
+    assert last["refused"] == []
     assert {one["type"] for one in between} == {"update", "permission"}
     kinds = [one["update"]["sessionUpdate"] for one in between if one["type"] == "update"]
     assert kinds.index("tool_call") < kinds.index("tool_call_update")
     [permission] = [one for one in between if one["type"] == "permission"]
     assert "touch made.txt" in permission["title"]
+    assert (permission["by"], permission["name"], permission["allowed"]) == (
+        "flag",
+        "--allow all",
+        True,
+    )
+
+
+async def test_the_json_result_has_the_last_message_what_it_took_and_what_was_refused(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    model_server.add(
+        answer(
+            "I write.",
+            Call("write", {"path": "a.txt", "content": "hi"}),
+            usage=Usage(input=100, output=10),
+        ),
+        answer("I could ", "not.", usage=Usage(input=200, output=20)),
+    )
+    status, out, _ = await run(home, workspace_repo, "--json", "write it", **model_server.environ())
+    assert status == 4
+    last = lines(out)[-1]
+    assert last["text"] == "I could not."
+    assert (last["usage"]["inputTokens"], last["usage"]["outputTokens"]) == (300, 30)
+    assert last["cost"]["currency"] == "USD"
+    assert last["cost"]["amount"] > 0
+    [refused] = last["refused"]
+    assert refused["title"] == "Create a.txt"
+    assert refused["flag"] == "--allow edits"
 
 
 async def test_the_prompt_can_come_from_standard_input(home: Path, workspace_repo: Path) -> None:
@@ -178,9 +280,9 @@ async def test_an_answer_that_was_cut_at_its_limit_has_a_status_of_its_own(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
     model_server.add(answer("half an ans", stop="max_tokens"))
-    status, out, _ = await run(home, workspace_repo, "talk", **model_server.environ())
+    status, _, err = await run(home, workspace_repo, "talk", **model_server.environ())
     assert status == 3
-    assert "stop reason: max_tokens" in out
+    assert "stop reason: max_tokens" in err
 
 
 @pytest.mark.parametrize(
@@ -205,10 +307,10 @@ async def test_an_interrupt_cancels_the_turn_and_keeps_what_it_said(
     async with asyncio.timeout(20):
         said = await process.stdout.readuntil(b"words")
     process.send_signal(signal.SIGINT)
-    status, out, _ = await finish(process)
+    status, _, err = await finish(process)
     assert status == 130
     assert said.endswith(b"words")
-    assert "stop reason: cancelled" in out
+    assert "stop reason: cancelled" in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

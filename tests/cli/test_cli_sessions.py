@@ -171,7 +171,7 @@ async def test_what_a_subagent_did_is_set_in_below_its_call(tmp_path: Path) -> N
     shown = (await run(tmp_path, "show", name)).stdout
     call = f"* {child_work.TITLE}\n\n    + Subagent: {child_work.TITLE}\n\n    > Find it\n"
     assert call in shown
-    assert "\n    It is\n\n    * Done\n\n    there.\n" in shown
+    assert "\n    It is\n\n    * Done\n\n    - Allowed by you\n\n    there.\n" in shown
 
 
 async def test_what_a_tool_wrote_cannot_drive_the_terminal(tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
         '-    return f"Hello {name}"',  # the edit's diff
         '+    return f"Hello, {name}!"',
         "? Permission: Edit greeting.py",
-        "    -> Allow once",
+        "The tour allows its own edits and commands; you are not asked.",
+        "    -> Allowed by acp-agent tour",
         "| Ran 2 tests in",  # the command's output
         "| OK",
         " tokens",  # usage
@@ -80,7 +81,7 @@ async def test_with_a_key_the_configured_model_gives_the_tour(
     assert '+    return f"Hello, {name}!"' in out
     result = json.dumps(model_server.requests[3].json["messages"][-1])
     assert "refused" in result, "a command that nobody allowed ran"
-    assert out.count("-> Allow once") == 1
+    assert out.count("-> Allowed by acp-agent tour") == 1
     assert "acp-agent login" not in out
 
 

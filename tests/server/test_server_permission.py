@@ -239,6 +239,48 @@ async def test_a_client_that_never_answers_holds_up_its_own_turn_only_and_can_ca
     assert "Hello" in (workspace_repo / "greeting.py").read_text()
 
 
+@pytest.mark.parametrize(
+    ("option", "meta", "by", "name"),
+    [
+        ("allow_once", None, "user", ""),
+        (
+            "allow_once",
+            {"acp-agent": {"decidedBy": {"by": "flag", "name": "--yes"}}},
+            "flag",
+            "--yes",
+        ),
+        ("reject_once", {"acp-agent": {"decidedBy": {"by": "nobody", "name": ""}}}, "nobody", ""),
+        # That nobody was there is no consent, and what is not of ours says nothing.
+        ("allow_once", {"acp-agent": {"decidedBy": {"by": "nobody"}}}, "user", ""),
+        ("reject_once", {"acp-agent": {"decidedBy": {"by": "rule"}}}, "user", ""),
+        ("reject_once", {"acp-agent": {"decidedBy": "flag"}}, "user", ""),
+        ("reject_once", {"decidedBy": {"by": "nobody"}}, "user", ""),
+    ],
+)
+async def test_the_record_says_who_answered_for_the_client(
+    opened: OpenSession,
+    model_server: ModelServer,
+    option: str,
+    meta: Json | None,
+    by: str,
+    name: str,
+) -> None:
+    model_server.add(answer(TOUCH), answer("So be it."))
+    running, session = await opened(editor=Editor(permission="never"))
+    prompt = running.post_prompt(session, "touch")
+    asked = await running.expect(lambda m: m.get("method") == "session/request_permission")
+    result: Json = {"outcome": {"outcome": "selected", "optionId": option}}
+    if meta is not None:
+        result["_meta"] = meta
+    await running.send({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+    await running.result(prompt)
+    exported = await running.request("_acp-agent/session/export", {"sessionId": session})
+    events = [json.loads(line).get("event", {}) for line in exported["content"].splitlines()]
+    (decided,) = [one for one in events if one.get("event") == "permission_decided"]
+    assert (decided["by"], decided.get("name", ""), decided["known"]) == (by, name, True)
+    assert decided["allowed"] is (option == "allow_once")
+
+
 @pytest.mark.covers("T7")
 async def test_answers_that_belong_to_nothing_are_ignored(
     opened: OpenSession, model_server: ModelServer

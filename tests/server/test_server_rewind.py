@@ -102,6 +102,34 @@ async def test_points_are_listed_tried_and_gone_back_to(
 
 
 @VERSIONS
+async def test_files_of_others_are_left_unchanged_and_named_unless_the_client_says_force(
+    version: int, agent: StartAgent, model_server: ModelServer, project: Path
+) -> None:
+    client, session = await ready(agent, version, model_server, project)
+    (project / "mine").write_text("mine\n")
+    (project / "b").write_text("2\nand mine\n")
+    going: Json = {"sessionId": session, "pointId": "2", "what": "files"}
+    why = "someone else changed it since"
+    for dry in (True, False):
+        done = await ask(client, RESTORE, **going, dryRun=dry)
+        assert done["changes"] == [{"path": "a", "change": "modify"}]
+        assert done["untouched"] == [
+            {"path": "b", "reason": why, "byOthers": True},
+            {"path": "mine", "reason": why, "byOthers": True},
+        ]
+    assert (project / "a").read_text() == "1\n"
+    assert (project / "b").read_text() == "2\nand mine\n"
+    assert (project / "mine").read_text() == "mine\n"
+    done = await ask(client, RESTORE, **going, force=True)
+    assert [(one["path"], one["byOthers"]) for one in done["changes"]] == [
+        ("b", True),
+        ("mine", True),
+    ]
+    assert not (project / "b").exists()
+    assert not (project / "mine").exists()
+
+
+@VERSIONS
 async def test_the_client_is_told_live_and_in_the_replay_of_the_whole_story(
     version: int, agent: StartAgent, model_server: ModelServer, project: Path
 ) -> None:

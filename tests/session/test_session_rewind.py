@@ -177,18 +177,22 @@ async def test_what_would_change_is_shown_first_with_what_others_changed(
     before = files(desk)
     back = await desk.session.workbench.rewinder.preview("2", "both")
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
-        ("mine.txt", "delete", True),
-        ("one.txt", "modify", False),
-        ("two.txt", "delete", True),
+        ("one.txt", "modify", False)
+    ]
+    assert [(one.path, one.by_others) for one in back.files.left_alone] == [
+        ("mine.txt", True),
+        ("two.txt", True),
     ]
     assert files(desk) == before
     await desk.say("/rewind 2")
     shown = desk.editor.of(AgentText)[-1].text
     assert "`~ one.txt`" in shown
-    assert "`- mine.txt (changed by others)`" in shown
-    assert "/rewind 2 both" in shown
+    assert "- `mine.txt` is left unchanged: someone else changed it since" in shown
+    assert "`/rewind 2 both --force`" in shown
+    await desk.say("/rewind 2 --force")
+    assert "`- mine.txt (changed by someone else)`" in desk.editor.of(AgentText)[-1].text
     assert files(desk) == before
-    await desk.say("/rewind 2 files")
+    await desk.say("/rewind 2 files --force")
     assert files(desk) == {"one.txt": "1\n"}
     await desk.say("/rewind 3 files")
     assert files(desk) == before
@@ -208,14 +212,16 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
     )
     await desk.say("Other writes")
     await other.workbench.checkpoints.settled()
-    back = await first.workbench.rewinder.preview("1", "files")
+    back = await first.workbench.rewinder.preview("1", "files", force=True)
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("a", "delete", True),
         ("b", "delete", True),
     ]
     await first.workbench.rewinder.go("1", "files")
+    assert files(desk) == {"a": "changed\n", "b": "new\n"}
+    await first.workbench.rewinder.go("1", "files", force=True)
     assert files(desk) == {}
-    await other.workbench.rewinder.go("1", "files")
+    await other.workbench.rewinder.go("1", "files", force=True)
     assert files(desk) == {"a": "by one"}
 
 
@@ -243,10 +249,10 @@ async def test_what_is_said_while_a_session_goes_back_is_said_behind_that(
     rewinder = desk.session.workbench.rewinder
     restore, going, go_on = rewinder._checkpoints.restore, asyncio.Event(), asyncio.Event()
 
-    async def slowly(checkpoint: str, history: Sequence[AnyEvent]) -> FilesBack:
+    async def slowly(checkpoint: str, history: Sequence[AnyEvent], *, force: bool) -> FilesBack:
         going.set()
         await go_on.wait()
-        return await restore(checkpoint, history)
+        return await restore(checkpoint, history, force=force)
 
     monkeypatch.setattr(rewinder._checkpoints, "restore", slowly)
     back = asyncio.create_task(rewinder.go("2", "both"))
@@ -268,7 +274,7 @@ async def test_what_is_said_while_a_session_goes_back_is_said_behind_that(
         ("/rewind 9 both", "There is no point '9'"),
         ("/rewind 1 everything", "'everything' cannot go back"),
         ("/rewind 1 files now", "'files now' cannot go back"),
-        ("/rewind 3 files", "No files are kept for the point 3"),
+        ("/rewind 3 files", "No files are saved for the point 3"),
     ],
 )
 async def test_what_cannot_be_done_is_told_and_changes_nothing(
@@ -316,12 +322,12 @@ async def test_going_back_names_what_a_checkpoint_does_not_have_a_few_of_many(
         for words in ("/rewind", "/rewind 1", "/rewind 1 files"):
             await desk.say(words)
             told = desk.editor.of(AgentText)[-1].text
-            assert "Not kept, and never touched: `big` (too large), `00.log` (ignored)" in told
+            assert "Not saved, and never changed: `big` (too large), `00.log` (ignored)" in told
             assert "`08.log` (ignored) and 22 more" in told
         back = await desk.session.workbench.rewinder.preview("1", "files")
-        assert (len(back.not_kept.named), back.not_kept.count) == (20, 32)
+        assert (len(back.not_saved.named), back.not_saved.count) == (20, 32)
         back = await desk.session.workbench.rewinder.preview("1", "conversation")
-        assert back.not_kept.count == 0
+        assert back.not_saved.count == 0
 
 
 @pytest.mark.parametrize(
@@ -359,7 +365,7 @@ async def test_a_turn_whose_files_could_not_be_kept_is_no_point_for_files_when_l
     points = await desk.session.workbench.rewinder.points()
     assert [bool(point.files) for point in points] == [False, True, True]
     await desk.say("/rewind 1 files")
-    assert "No files are kept for the point 1." in desk.editor.of(AgentText)[-1].text
+    assert "No files are saved for the point 1." in desk.editor.of(AgentText)[-1].text
 
 
 async def test_a_folder_that_another_session_had_for_too_long_is_kept_again_later(
@@ -385,13 +391,13 @@ async def test_where_the_files_are_kept_no_more_it_does_not_say_that_they_went_b
     await asyncio.to_thread(shutil.rmtree, home_paths(tmp_path).checkpoints_dir)
     await desk.say("/rewind 1")
     assert (
-        "- no files are kept for this point: they stay as they are"
+        "- no files are saved for this point: they stay unchanged"
         in desk.editor.of(AgentText)[-1].text
     )
     await desk.say("/rewind 1 both")
     told = desk.editor.of(AgentText)[-1].text
-    assert "The files stay as they are: none are kept for this point." in told
-    assert "No file had to be changed" not in told
+    assert "The files stay unchanged: none are saved for this point." in told
+    assert "No file was changed" not in told
     assert files(desk) == {"one.txt": "2\n", "two.txt": "2\n"}
 
 

@@ -89,7 +89,7 @@ def decided(call: CallId = INNER, *, allowed: bool = True) -> list[AnyEvent]:
     """The user decided."""
     return [
         SubagentChanged(session=CHILD, state="running"),
-        *did(PermissionDecided(call=call, allowed=allowed, by="user")),
+        *did(PermissionDecided(call=call, allowed=allowed, by="user", known=True)),
     ]
 
 

@@ -26,7 +26,7 @@ from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import StoreError
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
-from acp_agent.permissions.contract import Ask, Choice
+from acp_agent.permissions.contract import Ask, Decision
 from acp_agent.server.assembly import assemble, dismantle
 from acp_agent.session.commands import Command
 from acp_agent.session.manager import SessionManager
@@ -63,7 +63,8 @@ class RecordingEditor:
     """An editor that keeps what it is shown.
 
     `decide` presses a button: it gives a choice's kind, or None to dismiss the question. `answer`
-    is what the user answers to a question; None: no forms.
+    is what the user answers to a question, `filled` what they do with any other form; None: no
+    forms.
     """
 
     def __init__(self) -> None:
@@ -72,6 +73,8 @@ class RecordingEditor:
         self.questions: list[Question] = []
         self.decide: Decide = _allow
         self.answer: Answer | None = None
+        self.filled: Response | None = None
+        self.forms: list[Form] = []
         self.files: EditorBuffers | None = None
         self.commands: Sequence[Command] = ()
         self._news = asyncio.Condition()
@@ -105,12 +108,13 @@ class RecordingEditor:
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         self.commands = tuple(commands)
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Choice | None:
+    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
         async with self._news:
             self.asked.append(asking)
             self._news.notify_all()
         kind = await self.decide(asking, ask)
-        return next((choice for choice in ask.choices if choice.kind == kind), None)
+        choice = next((choice for choice in ask.choices if choice.kind == kind), None)
+        return Decision(choice=choice)
 
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
@@ -121,7 +125,8 @@ class RecordingEditor:
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
-        return None
+        self.forms.append(form)
+        return self.filled
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None

@@ -164,7 +164,7 @@ def test_both_languages_have_the_same_texts_with_the_same_placeholders() -> None
 
 
 FAMILIES = {
-    "by": ("user", "mode", "grant", "rule"),
+    "by": ("user", "client", "mode", "grant", "rule"),
     "status": get_args(Status),
     "unanswered": ("dismissed", "unclear", "not_asked"),
     "background": ("running", "ended", "lost"),

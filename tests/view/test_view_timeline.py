@@ -100,9 +100,22 @@ def test_what_was_said_stands_in_its_turn_in_order() -> None:
     [
         (
             [PermissionAsked(call=CALL, options=("a",)),
-             PermissionDecided(call=CALL, allowed=True, by="user", why="Allow once")],
+             PermissionDecided(call=CALL, allowed=True, by="user", why="Allow once", known=True)],
             "Allowed by you: Allow once (asked; answered after 1.0 s)",
         ),
+        (  # an older journal, in which a client that answered by itself looks like the user
+            [PermissionAsked(call=CALL, options=("a",)),
+             PermissionDecided(call=CALL, allowed=True, by="user", why="Allow once")],
+            "Allowed by an answer of the client: Allow once (asked; answered after 1.0 s)",
+        ),
+        ([PermissionAsked(call=CALL, options=("a",)),
+          PermissionDecided(call=CALL, allowed=True, by="flag", name="--allow all", known=True)],
+         "Allowed by --allow all"),
+        ([PermissionAsked(call=CALL, options=("a",)),
+          PermissionDecided(call=CALL, allowed=False, by="nobody", known=True)],
+         "Refused: nobody to ask"),
+        ([PermissionDecided(call=CALL, allowed=True, by="mode", name="full", known=True)],
+         "Allowed by mode full"),
         ([PermissionDecided(call=CALL, allowed=True, by="mode", why="edits are accepted")],
          "Allowed by the mode: edits are accepted"),
         ([PermissionDecided(call=CALL, allowed=True, by="grant", why="always")],

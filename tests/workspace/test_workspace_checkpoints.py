@@ -271,10 +271,10 @@ def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, roo
     assert kinds(kept.plan(checkpoint)) == {"f7": "modify"}
 
 
-def test_a_checkpoint_that_is_kept_no_more_is_told(kept: Checkpoints, root: Path) -> None:
+def test_a_checkpoint_that_is_no_longer_saved_is_named(kept: Checkpoints, root: Path) -> None:
     put(root, {"a": "1"})
     kept.keep()
-    with pytest.raises(WorkspaceError, match="kept no more"):
+    with pytest.raises(WorkspaceError, match="no longer saved"):
         kept.plan("ckpt_unknown")
     assert not kept.keeper.has("ckpt_unknown")
 

@@ -188,5 +188,5 @@ def test_a_repository_in_the_place_of_a_file_stays_whole(tmp_path: Path, root: P
     (root / "a").mkdir()
     git(root / "a", "init", "-q")
     before = everything(root)
-    assert skipped(kept.back(name)) == {"a": "it is not kept as it is now"}
+    assert skipped(kept.back(name)) == {"a": "it is not saved as it is now"}
     assert everything(root) == before

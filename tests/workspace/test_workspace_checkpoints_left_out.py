@@ -71,7 +71,7 @@ def test_a_file_that_is_ignored_now_is_not_overwritten(kept: Checkpoints, root: 
     put(root, {".gitignore": "config\n", "config": "nowhere else", "a": "2"})
     result = kept.back(checkpoint)
     assert (root / "config").read_text() == "nowhere else"
-    assert skipped(result) == {"config": "it is not kept as it is now"}
+    assert skipped(result) == {"config": "it is not saved as it is now"}
     assert (root / "a").read_text() == "1"
 
 
@@ -87,7 +87,7 @@ def test_huge_files_are_left_out_named_and_not_touched(
     result = kept.back(first)
     assert kinds(result) == {"limit": "modify"}
     assert skipped(result) == {
-        "grows": "it cannot be kept as it is now",
+        "grows": "it cannot be saved as it is now",
         "shrinks": "the checkpoint does not have it as it was then",
     }
     assert picture(root) == before | {b"limit": ("file", b"z" * 1000)}

@@ -42,7 +42,13 @@ class Answer(Struct, frozen=True):
 
 
 class Front(Protocol):
-    """A terminal, whatever it can do. Every text is the agent's and is shown inert."""
+    """A terminal, whatever it can do. Every text is the agent's and is shown inert.
+
+    Attributes:
+        person: whether there is somebody to ask.
+    """
+
+    person: bool
 
     def show(self, update: acp.SessionUpdate) -> None:
         """Show one update."""

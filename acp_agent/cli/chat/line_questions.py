@@ -66,7 +66,7 @@ class LineQuestions:
             refusal = refusal_of(options)
             refused = None if refusal is None else Answer(refusal)
             if not self._person:
-                self._screen.answered(asked, words("refused: nobody can be asked here"))
+                self._screen.answered(asked, words("Refused: nobody to ask"))
                 return refused
             self._screen.permission(asked)
             if warning:

@@ -42,19 +42,19 @@ class LineChat:
     """
 
     def __init__(self, wishes: Wishes, history: PromptHistory, out: TextIO) -> None:
-        self._person = sys.stdin is not None and sys.stdin.isatty()
-        self._shell = UserShell(self, wishes.cwd, history.scrub, usable=self._person)
+        self.person = sys.stdin is not None and sys.stdin.isatty()
+        self._shell = UserShell(self, wishes.cwd, history.scrub, usable=self.person)
         self.conversation = Conversation(wishes, self, self._shell.take)
         self._history = history
         self._paint = until_unread(painter(out), out, self._unread)
         self._cwd = wishes.cwd
         self._screen = Screen(self._paint, cwd=wishes.cwd)
         self._questions = LineQuestions(
-            self._screen, self._paint, lambda: self.conversation.state.id, person=self._person
+            self._screen, self._paint, lambda: self.conversation.state.id, person=self.person
         )
         self.ask, self.pick = self._questions.ask, self._questions.pick
         self.enter = self._questions.enter
-        self._input = LineInput(terminal=self._person)
+        self._input = LineInput(terminal=self.person)
         self._lending = Lending(self._free, wishes.cwd, screen=out)
         self._commands = Commands(self.conversation, self, self._shell, self._leave)
         self._idle = asyncio.Event()
@@ -96,7 +96,7 @@ class LineChat:
             self._prompt()
         while (line := await self._prompts.get()) is not None:
             self._take(line)
-            if not self._person:
+            if not self.person:
                 await self._idle.wait()
         await self._idle.wait()
         return 0
@@ -177,7 +177,7 @@ class LineChat:
             self._me.cancel()
 
     def _prompt(self) -> None:
-        if self._person and not self.conversation.turns.busy:
+        if self.person and not self.conversation.turns.busy:
             self._screen.close_line()
             if self._shell.along:
                 self.say(self._shell.along, "dim")
@@ -201,7 +201,7 @@ class LineChat:
         """Say what became of words that began no turn; those that did are on the screen."""
         if how != "sent":
             self.say(f"{one_line(text)} {how_said(how)}", "dim")
-        elif not self._person:
+        elif not self.person:
             self._screen.say(f"> {inert(text)}", "bold")
 
     def thoughts(self) -> None:

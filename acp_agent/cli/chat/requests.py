@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from acp_agent.cli.answers import response
 from acp_agent.cli.chat.calls import Calls, ShownCall
 from acp_agent.cli.chat.front import Front
 from acp_agent.cli.words import words
@@ -46,20 +47,19 @@ class Requests:
         self, params: acp.RequestPermissionRequest, _: Call
     ) -> acp.RequestPermissionResponse:
         """Ask the user; without an answer the request is cancelled, which ends the call."""
-        cancelled = acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
         if not self._wanted(params.session_id):
-            return cancelled
+            return response(None)
         call = self._calls().update(params.tool_call)
         warning = await asyncio.to_thread(_changed_meanwhile, call, self._cwd)
         answer = await self._front.ask(call, params.options, warning)
+        if not self._front.person:
+            return response(None if answer is None else answer.option, by="nobody")
         if answer is None:
-            return cancelled
+            return response(None)
         if answer.instead:
             await self._instead(answer.instead)  # first, so that the next request has it
         call.answer = answer.option.name
-        return acp.RequestPermissionResponse(
-            outcome=acp.SelectedPermissionOutcome(option_id=answer.option.option_id)
-        )
+        return response(answer.option)
 
     async def elicitation(
         self, params: acp.CreateElicitationRequest, _: Call

@@ -328,7 +328,7 @@ class TerminalChat:
         state = self.conversation.state
         if state.prompted and self.conversation.resumable:
             command = f"{self.conversation.wishes.again} --resume {state.id}"
-            self.transcript.say(words("go on with: {command}", command=command), "dim")
+            self.transcript.say(words("Continue with: {command}", command=command), "dim")
         self._output.write_above()
         self._output.release()
 

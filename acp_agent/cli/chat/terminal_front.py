@@ -29,12 +29,14 @@ class TerminalFront:
 
     Attributes:
         began: when the turn that runs began; None while none runs.
+        person: there is somebody to ask.
     """
 
     def __init__(
         self, transcript: Transcript, desk: Desk, lending: Lending, redraw: Callable[[], None]
     ) -> None:
         self.began: float | None = None
+        self.person = True
         self._transcript = transcript
         self._desk = desk
         self._lending = lending

@@ -18,7 +18,7 @@ from acp_agent.server.extensions.types import (
 )
 from acp_agent.server.operations import Operations
 from acp_agent.server.wire_time import wire_time
-from acp_agent.session.files_back import NotKept
+from acp_agent.session.files_back import NotSaved
 from acp_agent.session.points import Point
 from acp_agent.session.rewinder import Back
 from acp_agent.session.session import Session
@@ -41,7 +41,7 @@ async def list_points(operations: Operations, params: dict[str, Any]) -> ListChe
     async with operations.turn_of(request.session_id):
         session = await operations.get(request.session_id)
         found = await session.workbench.rewinder.points()
-        not_kept = await session.workbench.rewinder.not_kept(found)
+        not_kept = await session.workbench.rewinder.not_saved(found)
     return ListCheckpointsResponse(
         points=[_point(session, point) for point in found],
         not_kept=_not_kept(session, not_kept),
@@ -64,9 +64,9 @@ async def restore(operations: Operations, params: dict[str, Any]) -> RestoreChec
         session = await operations.get(request.session_id)
         rewinder = session.workbench.rewinder
         if request.dry_run:
-            back = await rewinder.preview(request.point_id, request.what)
+            back = await rewinder.preview(request.point_id, request.what, force=request.force)
         else:
-            back = await rewinder.go(request.point_id, request.what)
+            back = await rewinder.go(request.point_id, request.what, force=request.force)
     return _response(session, back)
 
 
@@ -89,8 +89,8 @@ def _point(session: Session, point: Point) -> CheckpointPoint:
     )
 
 
-def _not_kept(session: Session, not_kept: NotKept) -> list[NotKeptFile]:
-    return [NotKeptFile(path=session.clean(one.path), reason=one.why) for one in not_kept.named]
+def _not_kept(session: Session, not_saved: NotSaved) -> list[NotKeptFile]:
+    return [NotKeptFile(path=session.clean(one.path), reason=one.why) for one in not_saved.named]
 
 
 def _response(session: Session, back: Back) -> RestoreCheckpointResponse:
@@ -101,10 +101,10 @@ def _response(session: Session, back: Back) -> RestoreCheckpointResponse:
         ],
         change_count=len(back.files.changes),
         untouched=[
-            UntouchedFile(path=session.clean(one.path), reason=one.why)
+            UntouchedFile(path=session.clean(one.path), reason=one.why, by_others=one.by_others)
             for one in back.files.left_alone[:_LISTED]
         ],
-        not_kept=_not_kept(session, back.not_kept),
-        not_kept_count=back.not_kept.count,
+        not_kept=_not_kept(session, back.not_saved),
+        not_kept_count=back.not_saved.count,
         rewind_id=back.rewind or None,
     )

@@ -66,8 +66,8 @@ class CheckpointPoint(ExtensionType, frozen=True, kw_only=True):
     files: Annotated[
         bool,
         Meta(
-            description="Whether files are kept; without them none was changed since, or they "
-            "are kept no more."
+            description="Whether files are saved; without them none was changed since, or they "
+            "are no longer saved."
         ),
     ]
     current: Annotated[
@@ -104,6 +104,13 @@ class RestoreCheckpointRequest(ExtensionType, frozen=True, kw_only=True):
     dry_run: Annotated[
         bool, Meta(description="Tell what would be changed, and change nothing.")
     ] = False
+    force: Annotated[
+        bool,
+        Meta(
+            description="Restore files that someone else than the session changed since, too; by "
+            "default they are left unchanged."
+        ),
+    ] = False
 
 
 class RestoredFile(ExtensionType, frozen=True, kw_only=True):
@@ -112,15 +119,19 @@ class RestoredFile(ExtensionType, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="Relative to the session's folder, or absolute.")]
     change: Literal["add", "modify", "delete"]
     by_others: Annotated[
-        bool, Meta(description="Whether more than this session changed it since.")
+        bool, Meta(description="Whether someone else than the session changed it since.")
     ] = False
 
 
 class UntouchedFile(ExtensionType, frozen=True, kw_only=True):
-    """A file that is left as it is."""
+    """A file that is left unchanged."""
 
     path: Annotated[str, Meta(description="Relative to the session's folder, or absolute.")]
     reason: Annotated[str, Meta(description="Why, in words.")]
+    by_others: Annotated[
+        bool,
+        Meta(description="Whether that is because someone else changed it; `force` restores it."),
+    ] = False
 
 
 class RestoreCheckpointResponse(ExtensionType, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
+    from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.family import Family
@@ -203,8 +204,10 @@ class Editor(ClientEditor):
         """Say which options there are now, with their values (Session Config Options)."""
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
-    async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
-        """The id of the button that the user pressed; None where the question was dismissed."""
+    async def _chosen_option(
+        self, session: SessionId, asking: Asking, ask: Ask
+    ) -> tuple[str | None, JsonObject | None]:
+        """See `ClientEditor`."""
         from acp_agent.server.place import in_child  # noqa: PLC0415 - for prompts only
         from acp_agent.session.telling import title_in  # noqa: PLC0415 - likewise
 
@@ -227,8 +230,8 @@ class Editor(ClientEditor):
         )
         response = await self.asks(session).request(REQUEST_PERMISSION, request)
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
-            return None
-        return response.outcome.option_id
+            return None, response.meta
+        return response.outcome.option_id, response.meta
 
     def _place(self, session: SessionId, call: CallId | None) -> Place:
         """Where the user is asked about a call of a session, or of a child of its."""

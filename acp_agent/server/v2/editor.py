@@ -17,6 +17,7 @@ from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
+    from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.contract import Ask
     from acp_agent.server.link import ClientLink
@@ -126,8 +127,10 @@ class Editor(ClientEditor):
         """Say which options there are now, with their values (Session Config Options)."""
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
-    async def _chosen_option(self, session: SessionId, asking: Asking, ask: Ask) -> str | None:
-        """The id of the button that the user pressed; None where the question was dismissed."""
+    async def _chosen_option(
+        self, session: SessionId, asking: Asking, ask: Ask
+    ) -> tuple[str | None, JsonObject | None]:
+        """See `ClientEditor`."""
         from acp_agent.server.v2.permission import permission_request  # noqa: PLC0415 - for prompts
 
         place = self._place(session, asking.call)
@@ -135,9 +138,9 @@ class Editor(ClientEditor):
         response = await self.asks(session).request(REQUEST_PERMISSION, request)
         match response.outcome:
             case acp.SelectedPermissionOutcome():
-                return response.outcome.option_id
+                return response.outcome.option_id, response.meta
             case acp.CancelledPermissionOutcome():
-                return None
+                return None, response.meta
             case _:
                 raise EditorFailedError("an outcome of a name that is not known", answered=True)
 

@@ -29,7 +29,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
-from acp_agent.permissions.contract import Ask, Choice
+from acp_agent.permissions.contract import Ask, Decision
 from acp_agent.session.children.activity import ChildActivity
 from acp_agent.session.chosen import Chosen
 from acp_agent.session.turn_host import SessionHost
@@ -201,7 +201,7 @@ class ChildHost(SessionHost):
             return event
         return ChildWorked(session=self._child, call=self.call, did=event)
 
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Choice | None:
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
         """Let the user decide about a call of the child's."""
         async with self._waiting():
             return await super().ask_permission(asking, ask)

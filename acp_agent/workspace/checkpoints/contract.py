@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -119,6 +120,22 @@ class Change(Struct, frozen=True):
         return "delete" if self.new is None else "modify"
 
 
+class Span(Struct, frozen=True, kw_only=True):
+    """What happened to a folder from one tree to the next.
+
+    Where it `is_own`, the session made every change. Else it made those that left a file with the
+    content that it `wrote`, by path, or as the tree `target` has it; who made the others is known
+    to be somebody else where it `is_known`.
+    """
+
+    old: str
+    new: str
+    is_own: bool
+    wrote: Mapping[bytes, str] = {}
+    target: str = ""
+    is_known: bool = True
+
+
 class Rules(Struct, frozen=True, kw_only=True):
     """What is kept: files of at most so many bytes, at most so many, and none of these patterns.
 
@@ -174,6 +191,11 @@ def is_plain(path: bytes) -> bool:
     """Whether a path stays in its folder, and is none of a repository's own files."""
     parts = path.split(b"/")
     return not any(part in {b"", b".", b".."} or part.lower() == b".git" for part in parts)
+
+
+def blob_id(data: bytes) -> str:
+    """Return the id that git gives to a content (gitformat-loose(5))."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def below(base: bytes, path: bytes) -> bytes:

@@ -24,6 +24,7 @@ from acp_agent.workspace.checkpoints.contract import (
     Repository,
     Rules,
     Snapshot,
+    Span,
 )
 from acp_agent.workspace.checkpoints.restore import Restorer, Skipped
 from acp_agent.workspace.checkpoints.shadow import Shadow
@@ -34,7 +35,10 @@ NO_GIT = (
 )
 AGAIN_SECONDS = 3_600.0  # until a folder that took too long is tried again
 
-_NOT_KEPT = "the checkpoint does not have it as it was then"
+BY_OTHERS = "someone else changed it since"
+BY_UNKNOWN = "it is not known who changed it since"
+
+_NOT_SAVED = "the checkpoint does not have it as it was then"
 _IGNORED_THEN = "it was left out then"
 _IGNORED = "ignored"
 _REASONS: Mapping[Reason, str] = {
@@ -142,7 +146,7 @@ class Keeper:
             with shadow.locked(deadline):
                 plans.append(_plan(root, repository, now[root], target, deadline))
         if not plans:
-            raise WorkspaceError("the files of this checkpoint are kept no more")
+            raise WorkspaceError("the files of this checkpoint are no longer saved")
         return plans
 
     def restore(
@@ -170,16 +174,34 @@ class Keeper:
             )
         return results
 
-    def between(
-        self, root: Path, pairs: Sequence[tuple[str, str]], deadline: Deadline
-    ) -> set[bytes]:
-        """The paths that are different in any of these pairs of trees of a folder."""
+    def by_others(
+        self, root: Path, checkpoint: str, spans: Sequence[Span], deadline: Deadline
+    ) -> dict[bytes, str]:
+        """Return the files whose present state others than the session have a part in, and why.
+
+        What somebody changed counts no more where the file was later as the checkpoint has it.
+
+        Args:
+            root: the folder.
+            checkpoint: where to go back to.
+            spans: what happened since.
+            deadline: when it has to be known.
+        """
         shadow, repository = self._of(root)
-        found: set[bytes] = set()
+        target = shadow.find(self._session, checkpoint)
+        found: dict[bytes, str] = {}
+        if target is None:
+            return found
         with shadow.locked(deadline):
-            for old, new in pairs:
-                if old != new:
-                    found |= {change.path for change in repository.changes(old, new, deadline)}
+            for span in spans:
+                if span.old == span.new:
+                    continue
+                if not span.is_own:
+                    why = BY_OTHERS if span.is_known else BY_UNKNOWN
+                    found |= dict.fromkeys(_not_own(repository, span, deadline), why)
+                if found:
+                    differs = _paths(repository, target.tree, span.new, deadline)
+                    found = {path: why for path, why in found.items() if path in differs}
         return found
 
     def left_out(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, Skipped]]:
@@ -201,6 +223,22 @@ class Keeper:
                 paths = repository.ignored(deadline)
             ignored += [(root, Skipped(path, _IGNORED)) for path in paths]
         return found + ignored
+
+
+def _not_own(repository: Repository, span: Span, deadline: Deadline) -> set[bytes]:
+    """The files that the session did not leave as they are at the end of a span."""
+    changed = {
+        change.path
+        for change in repository.changes(span.old, span.new, deadline)
+        if change.new is None or span.wrote.get(change.path) != change.new.id
+    }
+    if changed and span.target:
+        changed &= _paths(repository, span.target, span.new, deadline)
+    return changed
+
+
+def _paths(repository: Repository, old: str, new: str, deadline: Deadline) -> set[bytes]:
+    return {change.path for change in repository.changes(old, new, deadline)}
 
 
 def _snapshot(shadow: Shadow, repository: Repository, rules: Rules, deadline: Deadline) -> Snapshot:
@@ -274,4 +312,4 @@ def _plan(
 
 
 def _why(left_out: LeftOut, now: Snapshot) -> str:
-    return "it cannot be kept as it is now" if left_out in now.left_out else _NOT_KEPT
+    return "it cannot be saved as it is now" if left_out in now.left_out else _NOT_SAVED

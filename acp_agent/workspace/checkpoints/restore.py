@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from acp_agent.workspace.checkpoints.contract import (
     Blob,
     Change,
     Deadline,
+    blob_id,
     is_plain,
     join,
 )
@@ -123,7 +123,7 @@ class Restorer:
         if found != change.old:
             if found == change.new:
                 return None
-            return "it is not kept as it is now" if change.old is None else "it changed meanwhile"
+            return "it is not saved as it is now" if change.old is None else "it changed meanwhile"
         if change.new is None:
             os.unlink(name, dir_fd=folder)
             return None
@@ -226,7 +226,7 @@ def _on_disk(folder: int, name: bytes, like: Blob | None) -> Blob | None:
     if found is None:
         return None
     if stat.S_ISLNK(found.st_mode):
-        return Blob(LINK, _blob_id(os.readlink(name, dir_fd=folder)))
+        return Blob(LINK, blob_id(os.readlink(name, dir_fd=folder)))
     if stat.S_ISDIR(found.st_mode):
         return None if _is_empty(folder, name) else Blob(0, "")
     if not stat.S_ISREG(found.st_mode):
@@ -252,9 +252,4 @@ def _read_id(folder: int, name: bytes) -> str:
     with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return ""
-        return _blob_id(file.read())
-
-
-def _blob_id(data: bytes) -> str:
-    """The id that git gives to a content (gitformat-loose(5))."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return blob_id(file.read())

@@ -59,6 +59,7 @@ def test_what_a_child_did_stands_below_its_call_and_is_marked_as_the_childs() ->
         Passage("user", "Find it", CHILD),
         Passage("agent", "It is ", CHILD),
         Passage("tool", "Done", CHILD),
+        Passage("note", "Allowed by you", CHILD),
         Passage("agent", "there.", CHILD),
     ]
 

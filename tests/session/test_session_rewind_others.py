@@ -1,0 +1,295 @@
+"""Going back leaves unchanged what the user, or anyone else, changed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from acp_agent.elicitation import Response
+from acp_agent.events import AgentText, CheckpointMade, Rewound, TurnEnded
+from acp_agent.session.checkpoints import Checkpoints
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.open_session import Desk, open_desk
+
+OTHERS = "someone else changed it since"
+UNKNOWN = "it is not known who changed it since"
+
+
+@pytest.fixture(params=["git", "dulwich"])
+async def either(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Desk]:
+    """A session whose files are saved by git, or without it."""
+    if request.param == "dulwich":
+        pytest.importorskip("dulwich")
+        which = shutil.which
+
+        def without_git(name: str, mode: int = 1, path: str | None = None) -> str | None:
+            return None if name == "git" else which(name, mode, path)
+
+        monkeypatch.setattr(shutil, "which", without_git)
+    async with open_desk(tmp_path, model_server) as desk:
+        (desk.folder / "theirs.txt").write_text("theirs\n")
+        (desk.folder / "shared.txt").write_text("before\n")
+        (desk.folder / ".gitignore").write_text("*.log\n")
+        yield desk
+
+
+def write(path: str, content: str) -> Call:
+    return Call("write", {"path": path, "content": content})
+
+
+def shell(command: str) -> Call:
+    return Call("shell", {"command": command})
+
+
+async def turn(desk: Desk, server: ModelServer, *calls: Call) -> None:
+    server.add(answer(*calls), answer("Done."))
+    assert await desk.say("Work") == "end_turn"
+
+
+async def agent_works(desk: Desk, server: ModelServer) -> None:
+    """A turn that runs a command, after which anything could be the turn's."""
+    await turn(desk, server, shell("echo agent > made.txt; echo agent > shared.txt"))
+
+
+def tree(desk: Desk) -> dict[str, str]:
+    return {
+        path.name: path.read_text()
+        for path in sorted(desk.folder.iterdir())
+        if path.name != ".gitignore"
+    }
+
+
+def answered(desk: Desk) -> str:
+    return desk.editor.of(AgentText)[-1].text
+
+
+BEFORE = {"shared.txt": "before\n", "theirs.txt": "theirs\n"}
+
+
+def creates(folder: Path) -> dict[str, str]:
+    (folder / "mine.txt").write_text("mine\n")
+    return {"mine.txt": "mine\n"}
+
+
+def edits(folder: Path) -> dict[str, str]:
+    (folder / "theirs.txt").write_text("my edit\n")
+    return {"theirs.txt": "my edit\n"}
+
+
+def edits_what_the_agent_edited(folder: Path) -> dict[str, str]:
+    (folder / "shared.txt").write_text("agent\nand me\n")
+    return {"shared.txt": "agent\nand me\n"}
+
+
+def edits_what_the_agent_made(folder: Path) -> dict[str, str]:
+    (folder / "made.txt").write_text("agent\nand me\n")
+    return {"made.txt": "agent\nand me\n"}
+
+
+def deletes(folder: Path) -> dict[str, str]:
+    (folder / "theirs.txt").unlink()
+    return {"theirs.txt": ""}
+
+
+def renames(folder: Path) -> dict[str, str]:
+    (folder / "shared.txt").rename(folder / "renamed.txt")
+    return {"shared.txt": "", "renamed.txt": "agent\n"}
+
+
+CHANGES = pytest.mark.parametrize(
+    "change",
+    [creates, edits, edits_what_the_agent_edited, edits_what_the_agent_made, deletes, renames],
+)
+
+
+@CHANGES
+@pytest.mark.parametrize("what", ["files", "both"])
+async def test_what_the_user_changed_after_the_turn_is_left_unchanged_and_named(
+    what: str,
+    change: Callable[[Path], dict[str, str]],
+    either: Desk,
+    model_server: ModelServer,
+) -> None:
+    await agent_works(either, model_server)
+    left = change(either.folder)  # at once: nothing is waited for
+    await either.say(f"/rewind 1 {what}")
+    expected = {name: text for name, text in (BEFORE | left).items() if text}
+    assert tree(either) == expected
+    for name in left:
+        assert f"- `{name}` is left unchanged: {OTHERS}" in answered(either)
+    assert "`/rewind 1 files --force`" in answered(either)
+    assert "kept" not in answered(either)
+
+
+@CHANGES
+async def test_forced_it_goes_back_too_and_that_can_be_undone(
+    change: Callable[[Path], dict[str, str]], either: Desk, model_server: ModelServer
+) -> None:
+    await agent_works(either, model_server)
+    change(either.folder)
+    changed = tree(either)
+    await either.say("/rewind 1 files --force")
+    assert tree(either) == BEFORE
+    await either.say("/rewind 2 files")
+    assert tree(either) == changed
+
+
+async def test_nobody_hears_of_a_turns_end_before_its_files_are_saved(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await turn(desk, model_server, shell("echo agent > made.txt"))
+    kinds = [type(event) for event in await desk.journal()]
+    assert kinds.index(TurnEnded) > len(kinds) - 1 - kinds[::-1].index(CheckpointMade)
+
+
+async def test_what_the_user_changed_between_two_turns_is_left_unchanged(
+    either: Desk, model_server: ModelServer
+) -> None:
+    await agent_works(either, model_server)
+    creates(either.folder)
+    edits(either.folder)
+    await turn(either, model_server, shell("echo more > more.txt; echo more >> theirs.txt"))
+    await either.say("/rewind 2 files")  # all that has happened since is the agent's
+    assert tree(either) == BEFORE | {
+        "made.txt": "agent\n",
+        "shared.txt": "agent\n",
+        "mine.txt": "mine\n",
+        "theirs.txt": "my edit\n",
+    }
+    await either.say("/rewind 1 files")
+    assert tree(either) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "my edit\n"}
+
+
+async def test_what_was_once_restored_by_force_is_the_agents_when_it_changes_it_again(
+    either: Desk, model_server: ModelServer
+) -> None:
+    await agent_works(either, model_server)
+    edits_what_the_agent_edited(either.folder)
+    await either.say("/rewind 1 files --force")
+    await turn(either, model_server, shell("echo again > shared.txt"))
+    await either.say("/rewind 1 files")
+    assert tree(either) == BEFORE
+
+
+async def test_ignored_files_are_never_changed(either: Desk, model_server: ModelServer) -> None:
+    (either.folder / "a.log").write_text("old")
+    await turn(either, model_server, shell("echo agent > made.txt; echo agent > b.log"))
+    (either.folder / "a.log").write_text("mine")
+    await either.say("/rewind 1 files --force")
+    assert tree(either) == BEFORE | {"a.log": "mine", "b.log": "agent\n"}
+
+
+async def test_where_only_tools_for_files_wrote_what_the_user_did_in_the_turn_is_the_users(
+    either: Desk, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(
+        answer(write("made.txt", "agent\n"), write("second.txt", "agent\n")),
+        answer("One moment", stall, "."),
+    )
+    work = await either.begin("Work")
+    await stall.reached.wait()
+    creates(either.folder)
+    edits_what_the_agent_made(either.folder)
+    stall.release()
+    assert await work.result() == "end_turn"
+    await either.say("/rewind 1 files")
+    assert tree(either) == BEFORE | {"mine.txt": "mine\n", "made.txt": "agent\nand me\n"}
+    assert f"- `made.txt` is left unchanged: {OTHERS}" in answered(either)
+
+
+async def test_where_the_end_of_a_turn_was_not_saved_only_what_the_tools_wrote_goes_back(
+    either: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(self: Checkpoints, seconds: float) -> None:
+        """As where the folder is too large, or the process dies."""
+
+    monkeypatch.setattr(Checkpoints, "_keep_end", never)
+    await turn(either, model_server, write("made.txt", "agent\n"), shell("echo agent > shared.txt"))
+    creates(either.folder)
+    await either.say("/rewind 1 files")
+    assert tree(either) == BEFORE | {"shared.txt": "agent\n", "mine.txt": "mine\n"}
+    for name in ("shared.txt", "mine.txt"):
+        assert f"- `{name}` is left unchanged: {UNKNOWN}" in answered(either)
+
+
+async def test_a_fork_leaves_unchanged_what_others_than_its_source_changed(
+    either: Desk, model_server: ModelServer
+) -> None:
+    await agent_works(either, model_server)
+    creates(either.folder)
+    source = either.session
+    either._session = await either.manager.fork(
+        source.session, str(either.folder), [], either.editor
+    )
+    model_server.add(answer(shell("echo source > theirs.txt")), answer("Done."))
+    either._session, fork = source, either._session
+    await either.say("The source goes on")
+    await fork.workbench.rewinder.go("1", "files")
+    assert tree(either) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "source\n"}
+
+
+async def test_the_models_own_return_leaves_the_users_files_unchanged_and_names_them(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = "mode = 'full'\n[checkpoints]\nrewind_tool = true\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "theirs.txt").write_text("theirs\n")
+        await turn(desk, model_server, shell("echo 1 > one.txt"))
+        creates(desk.folder)
+        edits(desk.folder)
+        model_server.add(
+            answer(shell("echo 2 > two.txt; echo 2 > one.txt")),
+            answer(Call("rewind", {"message": "Try again.", "point": 1, "files": True})),
+            answer("Better."),
+        )
+        await desk.say("Go on")
+        assert tree(desk) == {"mine.txt": "mine\n", "theirs.txt": "my edit\n"}
+        (rewound,) = desk.editor.of(Rewound)
+        assert f"Left unchanged: mine.txt ({OTHERS}), theirs.txt ({OTHERS})." in rewound.note
+        assert "Restored 2 files" in rewound.note
+
+
+@pytest.mark.parametrize(
+    ("response", "restored"),
+    [
+        (Response(action="accept", content={"restore": True}), True),
+        (Response(action="accept", content={"restore": False}), False),
+        (Response(action="decline"), None),
+        (Response(action="cancel"), None),
+    ],
+)
+async def test_a_client_with_forms_asks_whether_what_others_changed_is_restored(
+    response: Response, restored: bool | None, desk: Desk, model_server: ModelServer
+) -> None:
+    await turn(desk, model_server, shell("echo agent > made.txt"))
+    creates(desk.folder)
+    before = tree(desk)
+    desk.editor.filled = response
+    await desk.say("/rewind 1 both")
+    (form,) = desk.editor.forms
+    assert "mine.txt" in form.message
+    if restored is None:
+        assert tree(desk) == before
+        assert answered(desk) == "Nothing was changed."
+        assert desk.editor.of(Rewound) == []
+    else:
+        assert tree(desk) == ({} if restored else {"mine.txt": "mine\n"})
+
+
+async def test_nobody_is_asked_where_all_that_changed_is_the_agents(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await turn(desk, model_server, shell("echo agent > made.txt"))
+    desk.editor.filled = Response(action="cancel")
+    await desk.say("/rewind 1 both")
+    assert desk.editor.forms == []
+    assert tree(desk) == {}
