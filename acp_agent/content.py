@@ -7,11 +7,55 @@ collector need not look for cycles through them (`gc`).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Struct, field
 
 JsonObject = dict[str, Any]  # what came as JSON and is only passed on
+
+# What drives a terminal, is not seen, or changes how its neighbours are read: controls but tab and
+# line end, soft hyphens, characters without width, fillers, marks of direction (Unicode Standard
+# Annex 9) and of annotation, tags, characters that end lines. Joiners are left between letters
+# and signs that are not ASCII: some scripts and emoji need them.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+    "|\r(?!\n)|(?<![^\x00-\x7f\u200b-\u200f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200b-\u200f])"
+)
+
+
+def escaped(text: str) -> str:
+    """`text` with what is hidden in it written out, such as U+202E as six ASCII characters."""
+    return text if text.isprintable() and text.isascii() else HIDDEN.sub(_written_out, text)
+
+
+def escaped_values(value: Any) -> Any:  # JSON, of any kind
+    """A JSON value whose texts, and the names in it, have nothing hidden in them."""
+    match value:
+        case str():
+            return escaped(value)
+        case list():
+            return [escaped_values(item) for item in value]
+        case dict():
+            return {
+                escaped(name): item if name in _OPAQUE else escaped_values(item)
+                for name, item in value.items()
+            }
+        case _:
+            return value
+
+
+# Given back as they came, and never shown.
+_OPAQUE = frozenset({"_meta", "elicitationId", "nextCursor", "requestState"})
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0xA0:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class _Block(

@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
+from acp_agent.agent.cleaning import clean_json
 from acp_agent.agent.count import took
 from acp_agent.agent.endings import cancelled
 from acp_agent.agent.host import TurnHost
@@ -48,11 +49,15 @@ from acp_agent.workspace.scrub import scrub
 
 
 class ProposedCall(Struct, frozen=True, kw_only=True):
-    """A tool call that the model made and that nobody has looked at yet."""
+    """A tool call that the model made and that nobody has looked at yet.
+
+    `shown` are its arguments without secrets, as everybody but the tool sees them.
+    """
 
     call: CallId
     name: str
     arguments: str
+    shown: str
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -167,18 +172,22 @@ class _Writer:
         host = self._host
         events: list[AnyEvent] = []
         for done in self._done:
+            arguments = done.arguments or "{}"
             proposed = ProposedCall(
-                call=new_call_id(), name=done.name, arguments=done.arguments or "{}"
+                call=new_call_id(),
+                name=done.name,
+                arguments=arguments,
+                shown=clean_json(arguments, host.secrets),
             )
             self.calls.append(proposed)
             host.open_calls.add(proposed.call)
-            title, kind = label(host.toolset, proposed.name, proposed.arguments)
+            title, kind = label(host.toolset, proposed.name, proposed.shown)
             events.append(
                 ToolCalled(
                     call=proposed.call,
                     message=self.message,
                     name=proposed.name,
-                    arguments=proposed.arguments,
+                    arguments=proposed.shown,
                     title=title,
                     kind=kind,
                     seal=done.seal,

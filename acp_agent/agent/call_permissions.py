@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from acp_agent.agent.answer import ProposedCall
 from acp_agent.agent.call_order import Place
-from acp_agent.agent.cleaning import clean_content
+from acp_agent.agent.cleaning import clean_content, clean_words
 from acp_agent.agent.endings import (
     DISMISSED,
     NOBODY,
@@ -22,6 +23,7 @@ from acp_agent.agent.endings import (
     refused_by,
 )
 from acp_agent.agent.host import Asking, TurnHost
+from acp_agent.agent.labels import label
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
@@ -119,24 +121,24 @@ class CallPermissions:
         host = self._host
         content = clean_content(prepared.content, host.secrets) or ()
         if ask.warning:
-            content = (text_part(ask.warning), *content)
+            content = (text_part(clean_words(ask.warning, host.secrets)), *content)
         await host.emit(
             PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
         )
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         asking = Asking(
             call=call.call,
-            title=prepared.title,
+            title=clean_words(_title(host, call, prepared), host.secrets),
             kind=tool.kind,
-            arguments=call.arguments,
+            arguments=call.shown,
             content=content,
             locations=prepared.locations,
-            command=None if access is None else access.command,
+            command=None if access is None else clean_words(access.command, host.secrets),
             cwd=None if access is None else access.cwd,
         )
         unchosen = ("dismissed", DISMISSED)
         try:
-            decision = await host.ask_permission(asking, ask)
+            decision = await host.ask_permission(asking, _as_shown(ask, host.secrets))
         except EditorFailedError as error:
             unchosen = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
             decision = Decision(by="nobody")
@@ -189,3 +191,19 @@ def _refusal(decision: Decision) -> Refusal:
 def _why(verdict: Allow | Refuse) -> str:
     """Return the reason as the user is shown it."""
     return (verdict.shown or verdict.why) if isinstance(verdict, Refuse) else verdict.why
+
+
+def _as_shown(ask: Ask, secrets: Sequence[str]) -> Ask:
+    """The question with buttons whose words may be shown as they are."""
+    choices = (replace(one, label=clean_words(one.label, secrets)) for one in ask.choices)
+    return replace(ask, choices=tuple(choices))
+
+
+def _title(host: TurnHost, call: ProposedCall, prepared: Prepared) -> str:
+    """The call's title; where it is made of the arguments alone, of those without secrets.
+
+    In a title that was cut the rest of a secret may not be told any more.
+    """
+    if prepared.title == label(host.toolset, call.name, call.arguments)[0]:
+        return label(host.toolset, call.name, call.shown)[0]
+    return prepared.title

@@ -23,7 +23,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, new_message_id
 from acp_agent.tools.base import Answer, CommandEnd, Question
 from acp_agent.workspace.output import invalid_bytes, readable
-from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.scrub import scrub, unfinished
 
 
 class CallProgress:
@@ -64,12 +64,10 @@ class CallProgress:
         back while it may be the beginning of a secret.
         """
         secrets = self._host.secrets
-        # Whole secrets go first. Else the end of one that is also its beginning would be held
-        # back, and the rest of it, which is no secret any more, shown.
-        text = scrub(self._held + text, secrets)
-        cut = len(text) - _secret_begun(text, secrets)
+        text = self._held + text
+        cut = len(text) - unfinished(text, secrets)
         self._held = text[cut:]
-        await self._send(text[:cut])
+        await self._send(scrub(text[:cut], secrets))
 
     async def flush(self) -> None:
         """Show what is still held back, when the output has ended; not where it goes on."""
@@ -104,7 +102,7 @@ class CallProgress:
 
     async def _flush(self) -> None:
         piece, self._held = self._held, ""
-        await self._send(piece)
+        await self._send(scrub(piece, self._host.secrets))
 
     async def _send(self, piece: str) -> None:
         if piece:
@@ -145,14 +143,3 @@ class CallProgress:
             AgentText(message=message, text=text),
             ModelAnswered(message=message, model="", complete=True, discarded=True),
         )
-
-
-def _secret_begun(text: str, secrets: Sequence[str]) -> int:
-    """How many characters at the end of `text` may be the beginning of a secret."""
-    longest = 0
-    for secret in secrets:
-        for length in range(min(len(secret) - 1, len(text)), longest, -1):
-            if text.endswith(secret[:length]):
-                longest = length
-                break
-    return longest

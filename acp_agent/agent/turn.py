@@ -43,7 +43,8 @@ async def make_call(host: TurnHost, name: str, arguments: str) -> None:
     except asyncio.CancelledError:
         await host.emit(*cancelled([call]))  # it is shown, but nobody will run it
         raise
-    await CallRunner(host).run([ProposedCall(call=call, name=name, arguments=arguments)])
+    proposed = ProposedCall(call=call, name=name, arguments=arguments, shown=arguments)
+    await CallRunner(host).run([proposed])
     await host.settled()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from acp_agent.cli.definitions import places_of, problem_line
 from acp_agent.cli.doctor_checks import Finding
@@ -15,10 +15,15 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.extensions.definitions.agent import AgentSpec
-from acp_agent.extensions.definitions.finding import find_definitions
+from acp_agent.extensions.definitions.finding import Found, find_definitions
 from acp_agent.extensions.definitions.places import any_there
 from acp_agent.extensions.definitions.skill import Skill
 from acp_agent.extensions.definitions.uses import SMALL
+from acp_agent.session.definitions import with_known_providers
+
+if TYPE_CHECKING:  # most have no model of their own
+    from acp_agent.models.base import ModelInfo
+    from acp_agent.models.registry import Models
 
 
 async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
@@ -41,16 +46,14 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     for problem in found.problems:
         state: Literal["broken", "missing"] = "broken" if problem.left_out else "missing"
         findings.append(Finding(state, problem_line(problem)))
-    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
-    named = [one for one in every if one.uses.model not in {None, SMALL}]
-    return [*findings, *(await _models(named, paths, environ, config))]
+    return [*findings, *(await _models(found, paths, environ, config))]
 
 
 async def _models(
-    named: list[Skill | AgentSpec], paths: Paths, environ: Mapping[str, str], config: Config
+    found: Found, paths: Paths, environ: Mapping[str, str], config: Config
 ) -> list[Finding]:
-    """Which of the models cannot be used that skills and agents name."""
-    if not named:
+    """Which of the models cannot be used, or are not, that skills and agents name."""
+    if not _named(found):
         return []
     from acp_agent.models.registry import Models  # noqa: PLC0415 - most have no model of their own
 
@@ -61,7 +64,13 @@ async def _models(
     except AcpAgentError as error:
         return [Finding("broken", told(str(error)))]
     try:
-        for one in named:
+        main = _main(models, config)
+        if main is not None:
+            used = with_known_providers(found, main, models, config)
+            problems = used.problems[len(found.problems) :]
+            findings += [Finding("missing", problem_line(problem)) for problem in problems]
+            found = used
+        for one in _named(found):
             model = str(one.uses.model)
             try:
                 models.require(models.resolve(model))
@@ -71,3 +80,19 @@ async def _models(
     finally:
         await models.aclose()
     return findings
+
+
+def _main(models: Models, config: Config) -> ModelInfo | None:
+    """The model that a session would have; None where none can be told."""
+    if config.model is None:
+        return next(iter(models.available()), None)
+    try:
+        return models.resolve(config.model)
+    except AcpAgentError:
+        return None
+
+
+def _named(found: Found) -> list[Skill | AgentSpec]:
+    """Those that name a model."""
+    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
+    return [one for one in every if one.uses.model not in {None, SMALL}]

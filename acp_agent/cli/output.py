@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TextIO
 
 from acp_agent.errors import AcpAgentError
 
@@ -46,12 +46,12 @@ def guarded(work: Callable[[], int]) -> int:
 
 def say(text: str = "") -> None:
     """Print `text` and a line break to stdout."""
-    sys.stdout.write(visible(text) + "\n")
+    sys.stdout.write(_readable(text, sys.stdout) + "\n")
 
 
 def complain(text: str) -> None:
     """Print one line to stderr, headed by the program's name."""
-    sys.stderr.write(f"acp-agent: {visible(' '.join(text.split()))}\n")
+    sys.stderr.write(f"acp-agent: {_readable(' '.join(text.split()), sys.stderr)}\n")
 
 
 def say_json(value: object) -> None:
@@ -64,6 +64,16 @@ def say_json(value: object) -> None:
 def visible(text: str) -> str:
     """`text` with control characters written out, line breaks and tabs kept."""
     return text.translate(_VISIBLE)
+
+
+def _readable(text: str, out: TextIO) -> str:
+    """`text` as `visible`; a person's terminal shows what is hidden in it, too."""
+    shown = visible(text)
+    if shown.isascii() or not out.isatty():
+        return shown
+    from acp_agent.content import escaped  # noqa: PLC0415 - most text is ASCII
+
+    return escaped(shown)
 
 
 def lines_of(text: str) -> list[str]:
@@ -91,7 +101,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
         width,
     )
 
-    cells = [[" ".join(visible(cell).split()) for cell in row] for row in rows]
+    cells = [[" ".join(_readable(cell, sys.stdout).split()) for cell in row] for row in rows]
     left = len(headings) - numbers
     if on_terminal():
         from rich.console import Console  # noqa: PLC0415 - only for a terminal

@@ -7,7 +7,7 @@ changed once written, and new fields always have a default, so that old journals
 
 from __future__ import annotations
 
-from acp_agent.events.any_event import AnyEvent, ChildWorked, of_a_child
+from acp_agent.events.any_event import OTHERS_WORDS, AnyEvent, ChildWorked, of_a_child
 from acp_agent.events.base import Event
 from acp_agent.events.calls import (
     PLAN,
@@ -70,6 +70,7 @@ from acp_agent.events.upkeep import (
 )
 
 __all__ = [
+    "OTHERS_WORDS",
     "PLAN",
     "Activity",
     "AgentText",

@@ -112,6 +112,16 @@ AnyEvent = (
 )
 
 
+# Events with words that a model, a server or a file chose and that are shown as they are.
+OTHERS_WORDS = (
+    NoticeShown,
+    PermissionDecided,
+    PlanChanged,
+    SubagentChanged,
+    ToolCalled,
+    ToolShown,
+)
+
 T = TypeVar("T")
 
 

@@ -24,6 +24,7 @@ from acp_agent.models.problems import (
 from acp_agent.models.providers import Provider
 from acp_agent.models.sse import BadStreamError
 from acp_agent.platform.open_files import limit_reached
+from acp_agent.workspace.scrub import scrub
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
@@ -31,7 +32,6 @@ RETRYABLE: frozenset[FailureKind] = frozenset(
 
 EMPTY_ADVICE = " Ask again, or choose another model."
 
-_SHORTEST_SECRET = 8  # characters; shorter ones are found in ordinary words
 _DETAIL_LIMIT = 300  # characters of the provider's own words
 
 _BY_STATUS: dict[int, FailureKind] = {
@@ -221,11 +221,7 @@ def _line(
 
 def _clean(provider: Provider, said: str) -> str:
     line = " ".join("".join(one if one.isprintable() else " " for one in said).split())
-    if provider.key:
-        line = line.replace(provider.key, "***")
-    for secret in credentials_in(provider.headers):
-        if len(secret) >= _SHORTEST_SECRET:
-            line = line.replace(secret, "***")
+    line = scrub(line, (provider.key or "", *credentials_in(provider.headers)))
     line = _LIKE_A_KEY.sub("***", line).rstrip(".")
     return line if len(line) <= _DETAIL_LIMIT else f"{line[:_DETAIL_LIMIT]}…"
 

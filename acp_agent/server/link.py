@@ -85,7 +85,10 @@ class ClientLink:
             if limited is None:
                 return None
             error = AcpAgentError(f"the system refuses this: {limited}")
-        return to_rpc_error(error, self.handshake.auth_methods(), self.core.words)
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
+
+        found = to_rpc_error(error, self.handshake.auth_methods(), self.core.words)
+        return RpcError(found.code, scrub(found.message, self.core.secrets.values()), found.data)
 
     def _speak(self, version: int) -> None:
         """Answer in a version of the protocol from here on."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from acp_agent.config.types import Config
 from acp_agent.config.words import Words
+from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.places import any_there
 from acp_agent.session.commands import Command
@@ -19,7 +21,11 @@ if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.definitions.finding import Found, Problem
     from acp_agent.extensions.definitions.places import Places
     from acp_agent.extensions.definitions.skill import Skill
+    from acp_agent.models.base import ModelInfo
+    from acp_agent.models.registry import Models
     from acp_agent.session.session import Session
+
+    Definition = TypeVar("Definition", Skill, AgentSpec)
 
 SHOWN = 3  # problems that are told one by one
 PREFIX = "skill:"  # what the name of a skill's command begins with
@@ -79,6 +85,10 @@ class Definitions:
         # What is offered, and told, has no secret in it. The texts themselves are cleaned when one
         # of them is used.
         clean = self._session.clean
+        services = self._session.services
+        found = with_known_providers(
+            found, self._session.settings.model, services.models, services.config
+        )
         return Found(
             skills=tuple(
                 replace(
@@ -118,6 +128,61 @@ class Definitions:
             for one in self.skills
             if one.by_user
         ]
+
+
+def with_known_providers(found: Found, main: ModelInfo, models: Models, config: Config) -> Found:
+    """What was found, without models of a project's files that would cost the user elsewhere.
+
+    A project may choose among the providers that the user chose: that of the session's model and
+    of the small one, and those that the user's configuration, skills and agents name.
+
+    Args:
+        found: the skills and agents.
+        main: the session's model.
+        models: the models that there are.
+        config: the user's configuration.
+    """
+    from acp_agent.extensions.definitions.finding import Problem  # noqa: PLC0415 - in a thread
+    from acp_agent.extensions.definitions.uses import SMALL  # noqa: PLC0415 - likewise
+    from acp_agent.models.roles import small_model  # noqa: PLC0415 - likewise
+
+    def provider(ref: str) -> str:
+        try:
+            return models.resolve(ref).provider
+        except AcpAgentError:  # it cannot be used anyway
+            return ""
+
+    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
+    tables = (*config.skills.values(), *config.agents.values())
+    refs = [config.model, config.small_model, config.vision_model, *config.fallback]
+    refs += [table.model for table in tables]
+    refs += [one.uses.model for one in every if one.source == "user"]
+    known = {main.provider, small_model(models, config, main).provider}
+    known |= {provider(ref) for ref in refs if ref is not None and ref != SMALL}
+    known.discard("")
+    problems: list[Problem] = []
+
+    def checked(one: Definition, kind: str) -> Definition:
+        model = one.uses.model
+        if one.source == "user" or model is None or model == SMALL or provider(model) in known:
+            return one
+        problem = _elsewhere(model, f"{kind}.{one.name}")
+        problems.append(Problem(one.path, str(problem), left_out=False))
+        return replace(one, uses=replace(one.uses, model=None))
+
+    return replace(
+        found,
+        skills=tuple(checked(one, "skills") for one in found.skills),
+        agents=tuple(checked(one, "agents") for one in found.agents),
+        problems=(*found.problems, *problems),
+    )
+
+
+def _elsewhere(model: str, table: str) -> ConfigError:
+    return ConfigError(
+        f"model: {model} is at a provider that you have not chosen, so the session's model is "
+        f"used; to allow it, name the model in your configuration, under [{table}]"
+    )
 
 
 def _notice(problems: Sequence[Problem], words: Words) -> NoticeShown:

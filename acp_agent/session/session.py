@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from acp_agent.agent.context import Context
 from acp_agent.content import ContentBlock
-from acp_agent.events import AnyEvent, DirectoriesChanged, SystemPromptGiven
+from acp_agent.events import (
+    OTHERS_WORDS,
+    AnyEvent,
+    DirectoriesChanged,
+    SystemPromptGiven,
+    of_a_child,
+)
 from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
 from acp_agent.permissions.access import Mode
@@ -124,7 +130,16 @@ class Session:
         Raises:
             SessionNotFoundError: the session is closed; another process may write it by now.
         """
-        return self._journal.write(events)
+        return self._journal.write(self._without_secrets(events))
+
+    def _without_secrets(self, events: tuple[AnyEvent, ...]) -> tuple[AnyEvent, ...]:
+        """Events whose words, which others chose, have no secret in them."""
+        if not any(isinstance(of_a_child(event), OTHERS_WORDS) for event in events):
+            return events
+        from acp_agent.agent.cleaning import clean_event  # noqa: PLC0415 - as with `clean`
+
+        secrets = self.secrets
+        return tuple(clean_event(event, secrets) for event in events)
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that nobody waits for, until the session is closed."""
@@ -140,7 +155,8 @@ class Session:
 
     async def tell(self, *events: AnyEvent) -> None:
         """Show events that are not part of the conversation, or could not be made part of it."""
-        await self._journal.alone(lambda: self._show(events))
+        cleaned = self._without_secrets(events)
+        await self._journal.alone(lambda: self._show(cleaned))
 
     async def _show(self, events: Sequence[AnyEvent]) -> None:
         await self.editor.show(self.session, events)

@@ -11,6 +11,7 @@ from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
 from acp_agent.config.types import ContextConfig
 from acp_agent.config.words import Words
+from acp_agent.content import escaped
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptGiven, SystemPromptWritten, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import (
@@ -314,7 +315,7 @@ class SessionHost:
         text = system_prompt(
             cwd=session.cwd,
             directories=session.directories,
-            instructions=scrub(found.text, self.secrets),
+            instructions=escaped(scrub(found.text, self.secrets)),
             given=given,
         )
         await self.emit(SystemPromptWritten(text=text))

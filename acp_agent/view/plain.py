@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from acp_agent.content import HIDDEN
 from acp_agent.workspace.scrub import scrub
 
 TEXT_LIMIT = 60_000  # characters of one text
@@ -15,18 +16,10 @@ SMALL_LIMIT = 1_500  # of them
 LINE_LIMIT = 400  # of a title
 _HEAD = 0.7  # of what a cut text keeps, the part that its beginning gets
 
-# What cannot be seen or changes how its neighbours are read: C0 and C1 controls but tab and line
-# feed, soft hyphens, zero-width characters, marks of direction (UAX 9) and of annotation, tags,
-# line separators, and halves of characters.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
-
 
 def visible(text: str) -> str:
     """`text` with what is hidden in it written out: `␛` for an escape, `⟨U+202E⟩` for a mark."""
-    return _HIDDEN.sub(_name, text.replace("\r\n", "\n"))
+    return HIDDEN.sub(_name, text.replace("\r\n", "\n"))
 
 
 def _name(match: re.Match[str]) -> str:

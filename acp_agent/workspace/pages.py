@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 from bs4 import BeautifulSoup
 from markdownify import ATX, MarkdownConverter
 
+from acp_agent.content import escaped
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.media_types import HTML
 
@@ -36,8 +37,11 @@ def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, li
             raise WorkspaceError("it is no text")
         media_type = "text/html" if _looks_like_html(body) else "text/plain"
     if media_type in HTML:
-        return _markdown(body, charset, url)[:limit]
-    return body.decode(_known(charset) or "utf-8-sig", "replace")[:limit]
+        text = _markdown(body, charset, url)
+    else:
+        text = body.decode(_known(charset) or "utf-8-sig", "replace")
+    # What a reader of the page would not see, the model must be able to tell from its text.
+    return escaped(text[:limit])[:limit]
 
 
 def _looks_like_html(body: bytes) -> bool:

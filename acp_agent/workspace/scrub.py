@@ -1,7 +1,8 @@
 """Takes credentials out of text before it leaves a tool.
 
-Two kinds are found: values that are known (the keys this program uses), and keys that can be told
-by their form, listed in `secret_formats.toml`. A key of an unknown form is not found.
+Two kinds are found: values that are known (the keys this program uses; see `known_secrets`), and
+keys that can be told by their form, listed in `secret_formats.toml`. A key of an unknown form is
+not found.
 """
 
 from __future__ import annotations
@@ -14,8 +15,15 @@ from importlib.resources import files as package_files
 
 from msgspec import Struct
 
+from acp_agent.workspace.known_secrets import MIN_SECRET, KnownSecrets
+
+__all__ = ["MIN_SECRET", "REPLACEMENT", "scrub", "scrub_known", "unfinished"]
+
 REPLACEMENT = "[secret]"
-MIN_SECRET = 8  # characters; a shorter value would be found in ordinary text
+_WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
+_LONGEST_WORD = 512  # characters; a key that is told by its form is not longer
+_LEAST_WORD = 4  # letters and digits, without which a row of dots would be held back
+_LONGEST_BLOCK = 8_192  # characters of a private key
 
 
 class _Format(Struct, frozen=True):
@@ -44,11 +52,41 @@ def scrub_known(text: str, secrets: Iterable[str]) -> str:
         text: what is about to be shown or stored.
         secrets: values that must not appear; those shorter than `MIN_SECRET` are ignored.
     """
-    # The longest first: a value may be part of another one.
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        if len(secret) >= MIN_SECRET and secret in text:
-            text = text.replace(secret, REPLACEMENT)
-    return text
+    spans = _known(frozenset(secrets)).spans(text)
+    if not spans:
+        return text
+    pieces: list[str] = []
+    done = 0
+    for start, end in spans:
+        pieces += (text[done:start], REPLACEMENT)
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def unfinished(text: str, secrets: Iterable[str]) -> int:
+    """How many characters at the end of `text` may be part of a credential that goes on.
+
+    Args:
+        text: the beginning of a longer text.
+        secrets: the known values.
+    """
+    known = _known(frozenset(secrets))
+    cut = len(text) - known.begun(text)
+    word = _WORD_AT_END.search(text, max(0, len(text) - _LONGEST_WORD))
+    if word is not None and sum(map(str.isalnum, word.group())) >= _LEAST_WORD:
+        cut = min(cut, word.start())
+    begun = text.rfind("-----BEGIN ")
+    if len(text) - begun <= _LONGEST_BLOCK and begun >= 0 and "-----END " not in text[begun:]:
+        cut = min(cut, begun)
+    for start, end in reversed(known.spans(text)):
+        if start < cut < end:  # its end may be the beginning of another one
+            cut = start
+    return len(text) - cut
+
+
+@functools.lru_cache(maxsize=16)
+def _known(secrets: frozenset[str]) -> KnownSecrets:
+    return KnownSecrets(secrets)
 
 
 def _replace(match: re.Match[str]) -> str:

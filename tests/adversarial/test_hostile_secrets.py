@@ -6,8 +6,10 @@ wrote and in every file below its home.
 
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -24,7 +26,7 @@ from tests.support.hostile import (
     one_line,
     outcomes,
 )
-from tests.support.model_server import Call, ModelServer, Raw, answer
+from tests.support.model_server import Call, ModelServer, Raw, Status, answer
 from tests.support.ordinary_user import POWERLESS
 from tests.support.wire_client import AnswerError
 
@@ -286,3 +288,42 @@ async def test_the_agents_own_key_is_in_no_diff_and_stays_in_the_file(
         if part["type"] == "diff"
     ]
     assert [diff["newText"] for diff in diffs] == ["KEY=[secret]\nDEBUG=1\n"]
+
+
+async def test_a_key_in_the_arguments_of_a_call_is_used_and_not_shown(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    asked = Editor(permission="allow_once")
+    agent, session = await opened(editor=asked)
+    encoded = base64.b64encode(f"{KEY}".encode()).decode()
+    results = await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("shell", {"command": f"printf %s '{KEY}' > whole"}),
+        Call("shell", {"command": f"printf %s '{FOREIGN_KEY}' > foreign; : {encoded}"}),
+        Call("todo", {"steps": [{"text": f"use {KEY}", "status": "pending"}]}),
+        Call("no_such_tool", {KEY: [KEY]}),
+    )
+    assert len(results) == 4
+    assert (workspace_repo / "whole").read_text() == KEY  # the command got it
+    assert (workspace_repo / "foreign").read_text() == FOREIGN_KEY
+    written = b"".join(agent.lines)
+    assert written.count(b"[secret]") > 4
+    assert encoded.encode() not in written
+    # The calls that are in the conversation have none either.
+    assert_model_never_saw(model_server, KEY, FOREIGN_KEY)
+
+
+async def test_a_provider_that_repeats_a_part_of_the_key_in_its_error_is_not_quoted_with_it(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    agent, session = await opened()
+    parts = (quote(KEY, safe=""), KEY[:14], f"{KEY[:6]}********{KEY[-4:]}")
+    for part in parts:
+        model_server.add(Status(code=400, message=f"this request with key {part} is not good"))
+        with pytest.raises(AnswerError):
+            await agent.prompt(session, "hi")
+    written = b"".join(agent.lines)
+    for part in parts:
+        assert part.encode() not in written

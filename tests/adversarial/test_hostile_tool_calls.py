@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -266,3 +267,33 @@ async def test_addresses_of_this_machine_and_of_its_network_are_never_connected_
         assert one_line(told), url
     assert json.dumps(agent.messages).count("latest/meta-data") > 0  # the user sees what was tried
     await assert_goes_on(agent, session, model_server)
+
+
+async def test_what_is_hidden_in_a_command_or_a_name_is_written_out_in_the_question(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def allow(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params)
+        return {"outcome": "selected", "optionId": params["options"][0]["optionId"]}
+
+    agent, session = await opened(editor=Editor(permission=allow))
+    hidden = "\x1b[8m\u202e\u200b\U000e0041"
+    results = await outcomes(
+        agent,
+        session,
+        model_server,
+        Call("shell", {"command": f"printf %s 'a{hidden}b' > made"}),
+        Call("write", {"path": f"name{hidden}.txt", "content": "x"}),
+        Call("todo", {"todos": [{"content": f"step {hidden}"}]}),
+    )
+    assert len(results) == 3
+    assert (workspace_repo / "made").read_text() == f"a{hidden}b"  # the command is what was shown
+    call = asked[0]["toolCall"]
+    shown = [call["title"], *(one["name"] for one in asked[0]["options"])]
+    shown += [part["content"]["text"] for part in call["content"]]
+    shown += [update["title"] for update in agent.updates(session, "tool_call")]
+    shown += [step["content"] for step in agent.updates(session, "plan")[-1]["entries"]]
+    assert not any(sign in text for text in shown for sign in hidden if sign not in "[8m")
+    assert any("202e" in text for text in shown)

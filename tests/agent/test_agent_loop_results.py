@@ -69,7 +69,8 @@ async def run_call(desk: Desk, tool: type[Tool[ToolParams]]) -> None:
         ToolCalled(call=call, message=message, name=tool.name, arguments="{}", title="t"),
         ModelAnswered(message=message, model="m"),
     )
-    await CallRunner(host).run([ProposedCall(call=call, name=tool.name, arguments="{}")])
+    proposed = ProposedCall(call=call, name=tool.name, arguments="{}", shown="{}")
+    await CallRunner(host).run([proposed])
 
 
 async def test_no_secret_leaves_a_call_by_any_way(desk: Desk) -> None:

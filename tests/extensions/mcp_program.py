@@ -326,6 +326,47 @@ class OddNames(Server):
         return text(f"this is {name}")
 
 
+HIDDEN = "\x1b[31m\x9b\u202e\u2066\u200b\u200d\U000e0041\ufeff\x07"
+
+
+class HidesThings(Server):
+    """Has what drives terminals, and what nobody sees, in everything that it sends."""
+
+    capabilities: ClassVar[Json] = {"tools": {}, "prompts": {}, "resources": {}}
+
+    def tools(self) -> list[Json]:
+        about = f"Says {HIDDEN} it"
+        schema = {"type": "object", "properties": {"text": {"type": "string", "title": about}}}
+        return [tool(f"echo{HIDDEN}", about, schema, title=about)]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        self.record(json.dumps(name))
+        if arguments.get("text") == "fail":
+            raise LookupError(f"it {HIDDEN} failed")
+        token = (params.get("_meta") or {}).get("progressToken")
+        progress = {"progressToken": token, "progress": 1, "message": f"half {HIDDEN} of it"}
+        self.notify("notifications/progress", progress)
+        structured = {"structuredContent": {f"key{HIDDEN}": [f"value{HIDDEN}"]}}
+        return text(f"result {HIDDEN} text", **structured)
+
+    def prompts_list(self, params: Json) -> Json:
+        argument = {"name": f"what{HIDDEN}", "description": HIDDEN}
+        about = {"description": f"A {HIDDEN} prompt", "arguments": [argument]}
+        return {"prompts": [{"name": f"ask{HIDDEN}"} | about]}
+
+    def prompts_get(self, params: Json) -> Json:
+        self.record(json.dumps(params["name"]))
+        content = {"type": "text", "text": f"Do {HIDDEN} it"}
+        return {"messages": [{"role": "user", "content": content}]}
+
+    def resources_list(self, params: Json) -> Json:
+        return {"resources": [{"uri": f"memo://one{HIDDEN}", "name": f"One {HIDDEN}"}]}
+
+    def resources_read(self, params: Json) -> Json:
+        self.record(json.dumps(params["uri"]))
+        return {"contents": [{"uri": params["uri"], "text": f"inside {HIDDEN}"}]}
+
+
 class Changes(Server):
     """A tool that is described in another way once it was called, and a new one."""
 
@@ -465,6 +506,7 @@ BEHAVIOURS: dict[str, type[Server]] = {
     "many-tools": ManyTools,
     "lies-about-schemas": LiesAboutSchemas,
     "odd-names": OddNames,
+    "hides-things": HidesThings,
     "changes": Changes,
     "prompts": Prompts,
     "elicits": Elicits,

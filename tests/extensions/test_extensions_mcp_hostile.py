@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 
+from acp_agent.content import escaped
+from tests.extensions.mcp_program import HIDDEN
 from tests.extensions.mcp_session import (
     OpenWithServers,
     call,
@@ -18,7 +21,8 @@ from tests.extensions.mcp_session import (
 )
 from tests.server.server_session import calls_of
 from tests.support.agent_process import AgentProcess
-from tests.support.model_server import ModelServer, answer
+from tests.support.editor import Editor
+from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import is_alive
 from tests.support.process_memory import peak_memory
 from tests.support.waiting import until
@@ -210,3 +214,50 @@ async def test_a_call_that_takes_too_long_ends_and_is_cancelled_at_the_server(
     assert (await running.prompt(session, "go"))["stopReason"] == "end_turn"
     assert "did not answer within 0.5 s; the call was cancelled" in results(model_server)[0]
     await until(lambda: "cancelled" in record.read_text())
+
+
+def hidden_in(value: object) -> list[str]:
+    """The texts of a JSON value in which something is hidden."""
+    match value:
+        case str():
+            return [value] if set(value) & set(HIDDEN.replace("[31m", "")) else []
+        case list():
+            return [text for item in value for text in hidden_in(item)]
+        case dict():
+            return hidden_in([*value, *value.values()])
+        case _:
+            return []
+
+
+async def test_what_a_server_hides_in_its_texts_is_written_out_for_the_user_and_the_model(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    running, session = await with_servers(
+        program("hides-things", env={"MCP_RECORD": str(record)}),
+        editor=Editor(permission="allow_once"),
+    )
+    model_server.add(answer("Hello."))
+    await running.prompt(session, "hi")
+    (tool,) = (name for name in offered(model_server) if "echo" in name)
+    commands = running.updates(session, "available_commands_update")[-1]["availableCommands"]
+    (command,) = (one["name"] for one in commands if one["name"].startswith("memo:"))
+    uri = "memo://one" + escaped(HIDDEN)
+    model_server.add(
+        answer(Call(tool, {"text": "hi"}), Call(tool, {"text": "fail"})),
+        answer(Call("read_mcp_resource", {"server": "memo", "uri": uri})),
+        answer(Call("list_mcp_resources", {})),
+        answer("Done."),
+        answer("Asked."),
+    )
+    await running.prompt(session, "go")
+    await running.prompt(session, f"/{command} this")
+    # The server is asked by the names that it gave.
+    asked = [json.loads(line) for line in record.read_text().splitlines() if line[0] == '"']
+    assert asked == [f"echo{HIDDEN}"] * 2 + [f"memo://one{HIDDEN}", f"ask{HIDDEN}"]
+    shown = [json.loads(line) for line in running.lines]
+    assert "\\u202e" in json.dumps([update for update in shown if "permission" in str(update)])
+    assert hidden_in(shown) == []
+    sent = [request.json for request in model_server.requests]
+    assert hidden_in(sent) == []
+    assert "result \\\\x1b[31m" in json.dumps(sent)

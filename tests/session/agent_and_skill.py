@@ -33,6 +33,12 @@ def write_agent(folder: Path, more: str = "", name: str = "explore") -> Path:
     return agents / f"{name}.md"
 
 
+def make_the_users(folder: Path, user: Path) -> None:
+    """Let what was written for the project in a folder be the user's own."""
+    for kind in (folder / ".agents").iterdir():
+        kind.rename(user / kind.name)
+
+
 def write_skill(folder: Path, more: str = "") -> Path:
     skill = folder / ".agents" / "skills" / "review"
     skill.mkdir(parents=True, exist_ok=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+
+import pytest
 
 from acp_agent.content import ResourceLinkBlock
 from acp_agent.events import AgentText, NoticeShown, SubagentChanged, ToolCalled, ToolEnded
 from tests.session.agent_and_skill import TASK, USE, write_agent, write_skill
 from tests.support.model_server import Call, ModelServer, answer
-from tests.support.open_session import SECRET, Desk
+from tests.support.open_session import SECRET, Desk, open_desk
 
 
 async def test_a_skill_that_only_the_user_may_choose_is_not_run_again_by_a_model_that_saw_its_name(
@@ -124,3 +127,27 @@ async def test_help_shows_what_a_skill_says_of_itself_and_fetches_and_draws_noth
         "- ``/skill:review a`b ![z](c)``: !\\[x](https://example.com/a.png) "
         "\\<img src=https://example.com/b.png> \\&#33;\\[y]"
     )
+
+
+ALLOWED = '[agents.explore]\nmodel = "anthropic/claude-sonnet-4-5"\n'
+
+
+@pytest.mark.parametrize("allowed", ["", ALLOWED])
+async def test_a_projects_file_chooses_no_model_of_a_provider_that_the_user_did_not_choose(
+    tmp_path: Path, model_server: ModelServer, allowed: str
+) -> None:
+    async with open_desk(tmp_path, model_server, config=allowed) as desk:
+        write_agent(desk.folder, "model: anthropic/claude-sonnet-4-5")
+        write_agent(desk.folder, "model: openai/gpt-5-mini", name="near")
+        model_server.otherwise = answer("4711.")
+        await desk.say("Go")
+        agents = {one.name: one.uses.model for one in desk.session.extensions.definitions.agents}
+        told = [event.description for event in desk.editor.of(NoticeShown)]
+    assert agents["near"] == "openai/gpt-5-mini"
+    if allowed:
+        assert agents["explore"] == "anthropic/claude-sonnet-4-5"
+        assert told == []
+    else:
+        assert agents["explore"] is None  # the session's
+        assert "anthropic/claude-sonnet-4-5 is at a provider that you have not chosen" in told[0]
+        assert "[agents.explore]" in told[0]

@@ -9,7 +9,7 @@ import pytest
 from acp_agent.content import ImageBlock
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AgentText, ChildWorked, ToolCalled, ToolEnded
-from tests.session.agent_and_skill import USE, write_skill
+from tests.session.agent_and_skill import USE, make_the_users, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
 
@@ -71,6 +71,7 @@ async def test_a_skill_whose_model_cannot_be_used_says_so_and_nothing_is_sent(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "model: anthropic/claude-sonnet-4-5")
+    make_the_users(desk.folder, desk.session.services.user_folder)
     assert await desk.say("/skill:review") == "end_turn"
     said = "".join(event.text for event in desk.editor.of(AgentText))
     assert "The skill review cannot be used: its model anthropic/claude-sonnet-4-5" in said

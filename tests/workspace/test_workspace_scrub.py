@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import secrets
 import string
 import time
+from collections.abc import Callable
+from urllib.parse import quote, urlencode
 
 import pytest
 
-from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.scrub import scrub, unfinished
 
 ALNUM = string.ascii_letters + string.digits
 
@@ -125,3 +129,89 @@ def test_text_made_to_slow_the_search_down_does_not() -> None:
         began = time.process_time()
         scrub(text)
         assert time.process_time() - began < 1.0, piece[:20]
+
+
+VALUES = ["open-sesame+4711/hushhush", "sk-proj-" + "aB3dE5gH7j" * 4]
+
+
+def in_base64(shift: int) -> Callable[[str], str]:
+    return lambda value: base64.b64encode(b"user:"[:shift] + value.encode() + b" and more").decode()
+
+
+WAYS: dict[str, Callable[[str], str]] = {
+    "URL-encoded": lambda value: f"?key={quote(value, safe='')}&a=1",
+    "URL-encoded in lowercase": lambda value: quote(value, safe="").replace("%2B", "%2b"),
+    "form-encoded": lambda value: urlencode({"key": value}),
+    "JSON": lambda value: json.dumps({"key": value}),
+    "JSON with escapes": lambda value: value.replace("/", "\\/").replace("+", "\\u002B"),
+    "JSON in JSON": lambda value: json.dumps(json.dumps(value).replace("/", "\\/")),
+    "HTML": lambda value: f"<b>{value.replace('+', '&#43;').replace('/', '&#x2F;')}</b>",
+    "hexadecimal": lambda value: value.encode().hex(),
+    "HEXADECIMAL": lambda value: value.encode().hex().upper(),
+    **{f"base64 behind {shift} bytes": in_base64(shift) for shift in range(6)},
+    "base64 for addresses": lambda value: base64.urlsafe_b64encode(f"{value}??".encode()).decode(),
+    "wrapped base64": lambda value: base64.encodebytes(f"{'x' * 40}{value}".encode()).decode(),
+    "cut off": lambda value: value[:16],
+    "the end": lambda value: value[-13:],
+    "masked": lambda value: f"Incorrect API key provided: {value[:6]}{'*' * 12}{value[-4:]}.",
+    "masked with dots": lambda value: f"key {value[:10]}...{value[-4:]} is wrong",
+}
+
+
+@pytest.mark.parametrize("value", VALUES, ids=["words", "key"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_known_value_is_found_however_it_is_written(way: str, value: str) -> None:
+    written = WAYS[way](value)
+    scrubbed = scrub(f"before {written} after", [value])
+    assert scrubbed.startswith("before ")
+    assert scrubbed.endswith(" after")
+    assert "[secret]" in scrubbed
+    for part in (written[at : at + 24] for at in range(0, len(written) - 24, 8)):
+        if "\n" not in part and part not in scrubbed:
+            break
+    else:
+        assert len(written) <= 40
+        assert written not in scrubbed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keys of this kind begin with sk-proj- and are long; sk-proj-... stands for one",
+        "open the door, sesame; hush, hush; 4711",
+        "c2stcHJvag== and 736b2d70",
+        "a prefix such as `sk-` or `open-` alone says nothing",
+    ],
+)
+def test_what_every_key_of_a_kind_begins_with_is_no_part_of_a_known_one(text: str) -> None:
+    assert scrub(text, VALUES) == text
+
+
+def test_a_word_that_is_a_password_is_looked_for_as_a_whole_alone() -> None:
+    value = "development-database"
+    assert scrub("the developer of a development-data set", [value]) == (
+        "the developer of a development-data set"
+    )
+    assert scrub(f"pw={value}!", [value]) == "pw=[secret]!"
+
+
+@pytest.mark.parametrize("value", VALUES, ids=["words", "key"])
+@pytest.mark.parametrize("way", ["JSON", "base64 behind 1 bytes", "hexadecimal"])
+def test_no_piece_of_a_stream_shows_a_part_of_a_known_value(way: str, value: str) -> None:
+    written = WAYS[way](value)
+    text = f"line one\nvalue: {written} and more\n"
+    for cut in range(len(text)):
+        held = unfinished(text[:cut], [value])
+        shown = scrub(text[: cut - held], [value]) + scrub(text[cut - held :], [value])
+        assert shown == scrub(text, [value]), cut
+
+
+def test_many_known_values_cost_little_time_in_a_long_text() -> None:
+    known = [f"sk-proj-{made(60)}" for _ in range(20)]
+    texts = ["an ordinary line of a log, with numbers 1234 and names\n" * 20_000]
+    texts += [made(1_000_000), (known[0][:7] + "...") * 5_000, known[0][:14] * 20_000]
+    scrub("", known)
+    for text in texts:
+        began = time.process_time()
+        scrub(text, known)
+        assert time.process_time() - began < 2.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -15,6 +15,8 @@ from acp_agent.extensions.definitions.agent import AgentSpec
 from acp_agent.extensions.definitions.fields import (
     LONGEST_HINT,
     AgentFields,
+    Argument,
+    Input,
     RunFields,
     SkillFields,
 )
@@ -28,6 +30,7 @@ INHERIT = "inherit"  # stands for the session's model
 
 Fields = TypeVar("Fields", bound=RunFields)
 
+_VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 _REF = re.compile(r"[^/\s]+/\S")
 
 
@@ -53,10 +56,10 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
     return Skill(
         name=fields.name,
         description=_description(fields.description),
-        text=file.text,
+        text="\n\n".join([file.text, *_given_and_made(fields)]),
         path=file.path,
         source=file.source,
-        hint=one_line(hint or "")[:LONGEST_HINT].rstrip() or None,
+        hint=one_line(hint or _hint(fields.input))[:LONGEST_HINT].rstrip() or None,
         uses=_uses(fields, config),
         by_model=not fields.disable_model_invocation,
         by_user=fields.user_invocable is not False,
@@ -74,11 +77,41 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
     return AgentSpec(
         name=file.fields.name,
         description=_description(file.fields.description),
-        prompt=file.text,
+        prompt=_filled(file.text, file.fields.system_prompt_args or {}),
         path=file.path,
         source=file.source,
         uses=_uses(file.fields, config),
     )
+
+
+def _hint(given: Input | None) -> str:
+    """What a skill is given, as its command's hint."""
+    if given is None:
+        return ""
+    names = (one.name if one.required else f"[{one.name}]" for one in given.args)
+    return " ".join(names) or given.description
+
+
+def _given_and_made(fields: SkillFields) -> Iterator[str]:
+    """What a skill is given and makes, in words for the model."""
+    given, made = fields.input, fields.output
+    if given is not None:
+        lines = [f"- {_argument(one)}" for one in given.args]
+        yield "\n".join(filter(None, [f"Input: {given.description}".rstrip(), *lines]))
+    if made is not None:
+        folder = f"Write it into the folder {made.directory}." if made.directory else ""
+        wanted = f"{made.description.rstrip('. ')}." if made.description.strip(". ") else ""
+        yield " ".join(filter(None, ["Output:", wanted, folder]))
+
+
+def _argument(one: Argument) -> str:
+    told = ", ".join(filter(None, [one.type, "required" if one.required else "optional"]))
+    return f"{one.name} ({told}){f': {one.description}' if one.description else ''}"
+
+
+def _filled(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
+    """A prompt with `${NAME}` replaced, where there is such a name."""
+    return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)
 
 
 def remarks(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:

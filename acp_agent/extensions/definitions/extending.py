@@ -66,6 +66,9 @@ class Family:
 def _merged(parent: AgentFile, child: AgentFile) -> AgentFile:
     names = (field.name for field in msgspec.structs.fields(AgentFields))
     said = {name: value for name in names if (value := getattr(child.fields, name)) is not None}
+    values = parent.fields.system_prompt_args
+    if values and child.fields.system_prompt_args:  # those of the parent's prompt that it leaves
+        said["system_prompt_args"] = values | child.fields.system_prompt_args
     return msgspec.structs.replace(
         child,
         fields=msgspec.structs.replace(parent.fields, **said),

@@ -1,6 +1,6 @@
 """The front matter of skills and agents as types. The published JSON Schemas are made from them.
 
-Fields that are not here are other programs', and left alone.
+Fields that are not here are other programs': `unused` names them.
 """
 
 from __future__ import annotations
@@ -86,6 +86,29 @@ class RunFields(Struct, frozen=True, kw_only=True, rename="kebab"):
     ] = None
 
 
+class Argument(Struct, frozen=True):
+    """One thing that a skill is given."""
+
+    name: str
+    type: str = ""
+    required: bool = False
+    description: str = ""
+
+
+class Input(Struct, frozen=True):
+    """What a skill is given."""
+
+    description: str = ""
+    args: list[Argument] = []
+
+
+class Output(Struct, frozen=True):
+    """What a skill makes."""
+
+    description: str = ""
+    directory: str = ""
+
+
 class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     """The front matter of a SKILL.md (https://agentskills.io/specification), and some more."""
 
@@ -131,6 +154,21 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     agent: Annotated[str | None, Meta(description="The agent that runs it then.", extra=_TEXT)] = (
         None
     )
+    input: Annotated[
+        Input | None,
+        Meta(
+            description="What it is to be given: the hint of its command where that has none, and "
+            "told to the model.",
+            extra={"wants": "a description, and args with a name, a type and required each"},
+        ),
+    ] = None
+    output: Annotated[
+        Output | None,
+        Meta(
+            description="What it is to make, and the folder for it; told to the model.",
+            extra={"wants": "a description and a directory"},
+        ),
+    ] = None
 
 
 class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
@@ -148,6 +186,13 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     extends: Annotated[
         Name | None,
         Meta(description="The agent that has what this one does not say.", extra=_NAME),
+    ] = None
+    system_prompt_args: Annotated[
+        dict[str, str | int | float | bool] | None,
+        Meta(
+            description="What stands in the prompt in the place of `${NAME}`.",
+            extra={"wants": "names with texts or numbers"},
+        ),
     ] = None
 
 
@@ -170,6 +215,12 @@ def check(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fields:
         return msgspec.convert(given, kind, strict=True)
     except msgspec.ValidationError:
         raise _first_mistake(given, kind, spelled) from None
+
+
+def unused(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
+    """The fields of a front matter that say nothing here."""
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    return sorted(name for name in front_matter if FIELDS.get(name, name) not in known)
 
 
 def _first_mistake(

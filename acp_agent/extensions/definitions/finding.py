@@ -18,7 +18,7 @@ from acp_agent.extensions.definitions.building import (
     remarks,
 )
 from acp_agent.extensions.definitions.extending import Family
-from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check, unused
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.one_line import one_line
 from acp_agent.extensions.definitions.places import Places, Source, project_of
@@ -28,6 +28,7 @@ from acp_agent.platform.trusted_files import trusted_owners
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _DEFAULT = DefinitionConfig()
+_NAMED = 8  # fields that are not used
 
 
 class Problem(Struct, frozen=True):
@@ -50,7 +51,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def find_definitions(places: Places, config: Config) -> Found:
-    """The skills and agents of a session: of each name the most specific one.
+    """The skills and agents of a session: of each name the most specific one, but the user's own.
 
     What the user's configuration says of one goes before its file. A broken file is left out and
     hides nothing. Blocks: reads every file.
@@ -73,6 +74,9 @@ def _find_skills(
         project = _project(places, place, source)
         for file in _read(place, project, "skills", SkillFields, problems):
             name = file.fields.name
+            if source == "project" and name in found and found[name][1].source == "user":
+                problems.append(_problem(file.path, _taken(found[name][1].path)))
+                continue
             try:
                 found[name] = build_skill(file, config.get(name, _DEFAULT)), file
             except ConfigError as error:
@@ -92,7 +96,12 @@ def _find_agents(
             if first is not file:
                 taken = ConfigError(f"name: {first.path.name} has the same; give it another")
                 problems.append(_problem(file.path, taken))
-        files += here.values()
+        users = {file.fields.name: file.path for file in files if file.source == "user"}
+        for name, file in here.items():
+            if source == "project" and name in users:
+                problems.append(_problem(file.path, _taken(users[name])))
+            else:
+                files.append(file)
     family = Family(files)
     found: list[AgentSpec] = []
     for several in family.named():
@@ -136,15 +145,30 @@ def _read(
         except ConfigError as error:
             problems.append(_problem(path, error))
         else:
+            if names := unused(front_matter, fields):
+                problems.append(_problem(path, _unused(names), left_out=False))
             if kind == "skills" and checked.name != path.parent.name:
                 problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
             found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
     return found
 
 
+def _taken(path: Path) -> ConfigError:
+    """A project cannot put something of its own in the place of what the user knows by a name."""
+    return ConfigError(f"name: {path}, which is yours, has the same; give it another")
+
+
 def _other_name(name: str, path: Path) -> ConfigError:
     folder = path.parent.name
     return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
+
+
+def _unused(names: list[str]) -> ConfigError:
+    shown = ", ".join(one_line(name)[:40] for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    if len(names) == 1:
+        return ConfigError(f"the field {shown} is not used here; take it out, or leave it")
+    return ConfigError(f"the fields {shown}{more} are not used here; take them out, or leave them")
 
 
 def _problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:

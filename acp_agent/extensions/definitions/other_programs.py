@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 FIELDS: Mapping[str, str] = {
     "effort": "thought-level",
     "disallowedTools": "disallowed-tools",
+    "exclude_tools": "disallowed-tools",
     "maxTurns": "max-requests",
+    "max_turns": "max-requests",
+    "system_prompt_args": "system-prompt-args",
 }
 
 # Tools by which others mean one of ours.

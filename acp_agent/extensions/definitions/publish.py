@@ -26,17 +26,21 @@ def definition_schema(name: str) -> str:
     """The schema of a file as JSON text, the same for the same types."""
     title, kind = PUBLISHED[name]
     (_, definitions) = msgspec.json.schema_components([kind])
-    (schema,) = definitions.values()
+    schema = definitions.pop(kind.__name__)
     properties = schema["properties"]
     # No field has a null of its own: one that nothing stands behind counts as not given, but for
     # `tools`, of which nobody could tell whether all or none are meant.
     properties["tools"]["anyOf"].remove({"type": "null"})
     for theirs, ours in FIELDS.items():
+        if ours not in properties:  # another kind's
+            continue
         properties[theirs] = {**properties[ours], "description": f"Another name of {ours}."}
     for field in properties.values():
         field.pop("default", None)
     if kind is AgentFields:
         schema["anyOf"] = [{"required": ["description"]}, {"required": ["extends"]}]
+    if definitions:  # the types of fields
+        schema["$defs"] = definitions
     return schema_text({**schema, "title": f"acp-agent: {title}"})
 
 

@@ -87,17 +87,18 @@ class McpClient:
         """
         return await self._ask(
             self._connected.call_tool(
-                name, arguments, progress_callback=on_progress, meta=self._meta()
+                self._mender.own(name), arguments, progress_callback=on_progress, meta=self._meta()
             )
         )
 
     async def get_prompt(self, name: str, arguments: dict[str, str]) -> types.GetPromptResult:
         """Fetch a prompt. Raises as `call_tool` does."""
-        return await self._ask(self._connected.get_prompt(name, arguments))
+        return await self._ask(self._connected.get_prompt(self._mender.own(name), arguments))
 
     async def read_resource(self, uri: str) -> types.ReadResourceResult:
         """Read a resource. Raises as `call_tool` does."""
-        return await self._ask(self._connected.read_resource(uri, meta=self._meta()))
+        own = self._mender.own(uri)
+        return await self._ask(self._connected.read_resource(own, meta=self._meta()))
 
     def _meta(self) -> types.RequestParamsMeta | None:
         """What goes with what a turn asks."""

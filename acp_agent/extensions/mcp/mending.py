@@ -1,4 +1,7 @@
-"""Takes out of a server's lists what is of the wrong shape, before it costs the whole list.
+"""Makes what a server sends fit to be used and shown: the one place where it comes in.
+
+Texts may have controls, marks of direction and characters that nobody sees in them: these are
+written out. From lists what is of the wrong shape is taken out, before it costs the whole list.
 
 The package checks an answer as a whole, so one tool whose schema is no object would take all others
 with it.
@@ -12,6 +15,8 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 from mcp_types import methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+from acp_agent.content import HIDDEN, escaped, escaped_values
 
 LONGEST = 1_000  # entries of a list; of a longer one only that it is longer is seen
 _DEEPEST = 64  # levels of a schema; the package's own checks fail at some depth
@@ -33,13 +38,38 @@ def is_list(message: SessionMessage) -> bool:
 
 
 class Mender:
-    """Mends the lists of one server. `tools` are the names of those that were taken out."""
+    """Mends what one server sends. `tools` are the names of those that were taken out."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []
+        self._names: dict[str, str] = {}
+
+    def own(self, name: str) -> str:
+        """A name or an address as the server wrote it."""
+        return self._names.get(name, name)
 
     def mend(self, message: SessionMessage) -> SessionMessage:
-        """`message`, or where it is a list with something wrong in it, one without that."""
+        """`message` with nothing hidden in its texts, and without what is wrong in a list."""
+        if is_list(message):
+            message = self._mend_list(message)
+        sent = message.message
+        shown: types.JSONRPCMessage = sent
+        match sent:
+            case types.JSONRPCResponse():
+                shown = sent.model_copy(update={"result": escaped_values(sent.result)})
+            case types.JSONRPCError():
+                error = sent.error.model_copy(
+                    update={
+                        "message": escaped(sent.error.message),
+                        "data": escaped_values(sent.error.data),
+                    }
+                )
+                shown = sent.model_copy(update={"error": error})
+            case types.JSONRPCRequest() | types.JSONRPCNotification():
+                shown = sent.model_copy(update={"params": escaped_values(sent.params)})
+        return SessionMessage(shown, message.metadata)
+
+    def _mend_list(self, message: SessionMessage) -> SessionMessage:
         response = message.message
         if not isinstance(response, types.JSONRPCResponse):
             return message
@@ -50,6 +80,12 @@ class Mender:
             if isinstance(entries, list):
                 first = entries[: LONGEST + 1]
                 result[name] = [_slim(entry) for entry in first if self._is_good(entry, name)]
+                self._names |= {
+                    escaped(called): called
+                    for entry in result[name]
+                    for key in ("name", "uri")
+                    if isinstance(called := entry.get(key), str) and HIDDEN.search(called)
+                }
                 changed = True
         if not changed:
             return message

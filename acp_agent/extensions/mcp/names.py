@@ -10,6 +10,7 @@ from collections.abc import Sequence
 LONGEST = 64  # characters of a tool's name; what Anthropic and OpenAI take: ^[a-zA-Z0-9_-]{1,64}$
 _LONGEST_LABEL = 24
 _DIGEST = 8  # hex digits
+_TAKEN = "skill"  # its prompts would be called as skills are: /skill:name
 
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
 
@@ -20,7 +21,7 @@ def labels(names: Sequence[str]) -> list[str]:
     for name in names:
         base = _plain(name)[:_LONGEST_LABEL] or "server"
         label, number = base, 2
-        while label in given:
+        while label in given or label == _TAKEN:
             label, number = f"{base}-{number}", number + 1
         given.append(label)
     return given

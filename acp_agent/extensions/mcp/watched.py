@@ -12,8 +12,9 @@ from typing import Self
 import anyio
 from mcp.client._transport import ReadStream, TransportStreams
 from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse
 
-from acp_agent.extensions.mcp.mending import Mender, is_list
+from acp_agent.extensions.mcp.mending import Mender
 
 
 @asynccontextmanager
@@ -55,8 +56,10 @@ class _Watched:
             raise
         if isinstance(item, Exception):
             return item
-        # In a thread: a list may be long, and this reads everything that the server sends.
-        return await asyncio.to_thread(self._mender.mend, item) if is_list(item) else item
+        # In a thread: a list or a result may be long, and this reads everything that it sends.
+        if isinstance(item.message, JSONRPCResponse):
+            return await asyncio.to_thread(self._mender.mend, item)
+        return self._mender.mend(item)
 
     async def aclose(self) -> None:
         """Close this side."""

@@ -27,6 +27,7 @@ from acp_agent.server.login_page.http import (
     read_request,
     send_reply,
 )
+from acp_agent.server.visitors import Visitor, Visitors
 
 READ_SECONDS = 10.0  # what a visitor may take to send a request, and to read what is answered
 CONNECTIONS = 8
@@ -88,6 +89,7 @@ class LoginPage:
         self._trying = False
         self._done: asyncio.Future[Provider] = asyncio.get_running_loop().create_future()
         self._visits: set[asyncio.Task[None]] = set()
+        self._visitors = Visitors(CONNECTIONS)
 
     @property
     def url(self) -> str:
@@ -109,18 +111,21 @@ class LoginPage:
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Somebody connected."""
-        if len(self._visits) >= CONNECTIONS:
+        visitor = self._visitors.enter(writer.transport.abort)
+        if visitor is None:
             writer.close()
             return
-        visit = asyncio.create_task(self._visit(reader, writer))
+        visit = asyncio.create_task(self._visit(reader, writer, visitor))
         self._visits.add(visit)
         visit.add_done_callback(self._visits.discard)
 
-    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _visit(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, visitor: Visitor
+    ) -> None:
         protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         ends: Provider | None = None
         try:
-            reply = await self._reply(protocol, reader)
+            reply = await self._reply(protocol, reader, visitor)
             ends = reply.ends
             async with asyncio.timeout(READ_SECONDS):
                 await send_reply(protocol, writer, reply)
@@ -131,12 +136,15 @@ class LoginPage:
         except Exception as error:  # noqa: BLE001 - a visitor must not end the login
             _log.error("the login page failed (%s)", type(error).__name__)
         finally:
+            visitor.leave()
             with suppress(OSError):
                 writer.close()
             if ends is not None and not self._done.done():
                 self._done.set_result(ends)
 
-    async def _reply(self, protocol: h11.Connection, reader: asyncio.StreamReader) -> Reply:
+    async def _reply(
+        self, protocol: h11.Connection, reader: asyncio.StreamReader, visitor: Visitor
+    ) -> Reply:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 request = await read_request(protocol, reader)
@@ -148,19 +156,20 @@ class LoginPage:
             return _refusal(refusal.status, "en")
         language = language_for(request.headers.get("accept-language", ""))
         try:
-            return await self._answer(request, language)
+            return await self._answer(request, language, visitor)
         except RefusedRequestError as refusal:
             return _refusal(refusal.status, language)
 
     # -- requests ----------------------------------------------------------------------------
 
-    async def _answer(self, request: Request, language: Language) -> Reply:
+    async def _answer(self, request: Request, language: Language, visitor: Visitor) -> Reply:
         """The page for a request.
 
         Raises:
             RefusedRequestError: it is none for this page.
         """
         self._check_address(request)
+        visitor.let_in()
         if self._done.done():
             raise RefusedRequestError(410)
         if request.method == "GET":

@@ -7,6 +7,7 @@ import asyncio
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.frame_lengths import PREFACE
 from acp_agent.server.remote.http1 import Http1
+from acp_agent.server.visitors import Visitor, Visitors
 
 
 class Door:
@@ -14,26 +15,18 @@ class Door:
 
     Args:
         endpoint: what answers their requests.
+
+    Attributes:
+        visitors: those that are open.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self._open = 0
+        self.visitors = Visitors(endpoint.limits.sockets)
 
     def protocol(self) -> asyncio.Protocol:
         """What reads the first bytes of a socket that was accepted."""
         return _Front(self)
-
-    def enter(self) -> bool:
-        """A socket comes in; false where there are too many."""
-        if self._open >= self.endpoint.limits.sockets:
-            return False
-        self._open += 1
-        return True
-
-    def leave(self) -> None:
-        """A socket that came in is closed."""
-        self._open -= 1
 
 
 class _Front(asyncio.Protocol):
@@ -42,6 +35,7 @@ class _Front(asyncio.Protocol):
     def __init__(self, door: Door) -> None:
         self._door = door
         self._transport: asyncio.Transport | None = None
+        self._visitor: Visitor | None = None
         self._first = b""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -49,9 +43,9 @@ class _Front(asyncio.Protocol):
         """A socket was accepted."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if not self._door.enter():
+        self._visitor = self._door.visitors.enter(transport.abort)
+        if self._visitor is None:
             transport.abort()
-            self._transport = None
             return
         tune(transport)
         tls = transport.get_extra_info("ssl_object")
@@ -73,20 +67,21 @@ class _Front(asyncio.Protocol):
         """The client is gone before it said anything."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._transport is not None:
-            self._door.leave()
+        if self._visitor is not None:
+            self._visitor.leave()
 
     def _hand_over(self, *, http2: bool) -> None:
         assert self._transport is not None
+        assert self._visitor is not None
         if self._timer is not None:
             self._timer.cancel()
         protocol: asyncio.Protocol
         if http2:
             from acp_agent.server.remote.http2 import Http2  # noqa: PLC0415 - where it is spoken
 
-            protocol = Http2(self._door.endpoint, self._door.leave)
+            protocol = Http2(self._door.endpoint, self._visitor)
         else:
-            protocol = Http1(self._door.endpoint, self._door.leave)
+            protocol = Http1(self._door.endpoint, self._visitor)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         if self._first:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http
-from collections.abc import Callable
 from typing import Final
 
 import h11
@@ -20,6 +19,7 @@ from acp_agent.server.remote.exchange import (
     peer_of,
     refusal,
 )
+from acp_agent.server.visitors import Visitor
 from protocol.transports.buffered import BufferedWriter
 
 _HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
@@ -31,13 +31,13 @@ class Http1(asyncio.Protocol):
 
     Args:
         endpoint: what answers.
-        on_end: called once, when the socket is closed; not when it became a WebSocket.
+        visitor: the socket among the others.
     """
 
-    def __init__(self, endpoint: Endpoint, on_end: Callable[[], None]) -> None:
+    def __init__(self, endpoint: Endpoint, visitor: Visitor) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits
-        self._on_end = on_end
+        self._visitor = visitor
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
         self._writer = BufferedWriter(on_idle=self._idle)
         self._transport: asyncio.Transport | None = None
@@ -78,7 +78,7 @@ class Http1(asyncio.Protocol):
         self._writer.lost()
         if self._task is not None:
             self._task.cancel()
-        self._on_end()
+        self._visitor.leave()
 
     def pause_writing(self) -> None:
         """The system takes no more bytes for now."""
@@ -126,6 +126,7 @@ class Http1(asyncio.Protocol):
         if reply is not None:
             self._refuse(reply)
             return
+        self._visitor.let_in()
         self._wait(self._limits.body)
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
@@ -209,7 +210,8 @@ class Http1(asyncio.Protocol):
         if reply is not None:
             self._refuse(reply)
             return
-        upgraded = self._endpoint.upgrade(request, self._on_end)
+        self._visitor.let_in()
+        upgraded = self._endpoint.upgrade(request, self._visitor.leave)
         if isinstance(upgraded, Reply):
             self._refuse(upgraded)
             return

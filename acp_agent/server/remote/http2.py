@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -24,6 +23,7 @@ from acp_agent.server.remote.exchange import (
 from acp_agent.server.remote.frame_lengths import PREFACE, FrameLengths
 from acp_agent.server.remote.http2_answers import Http2Answers
 from acp_agent.server.remote.http2_stream import Http2Stream
+from acp_agent.server.visitors import Visitor
 
 _STREAMS: Final = 100  # requests that a client may have open at the same time
 _WINDOW: Final = 1024 * 1024  # bytes that a client may send before we acknowledge some
@@ -36,13 +36,13 @@ class Http2(asyncio.Protocol):
 
     Args:
         endpoint: what answers.
-        on_end: called once, when the socket is closed.
+        visitor: the socket among the others.
     """
 
-    def __init__(self, endpoint: Endpoint, on_end: Callable[[], None]) -> None:
+    def __init__(self, endpoint: Endpoint, visitor: Visitor) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits
-        self._on_end = on_end
+        self._visitor = visitor
         config = h2.config.H2Configuration(client_side=False, header_encoding=None)
         self._http = h2.connection.H2Connection(config=config)
         self._answers = Http2Answers(self._http, limit=self._limits.message)
@@ -102,7 +102,7 @@ class Http2(asyncio.Protocol):
             self._timer.cancel()
         self._answers.forget_all()
         self._writer.lost()
-        self._on_end()
+        self._visitor.leave()
 
     def pause_writing(self) -> None:
         """The system takes no more bytes for now."""
@@ -143,6 +143,8 @@ class Http2(asyncio.Protocol):
         reply = self._endpoint.screen(stream.request)
         if reply is not None:
             self._answers.reply(stream, reply)
+        else:
+            self._visitor.let_in()
 
     def _on_data(self, event: h2.events.DataReceived) -> None:
         size = event.flow_controlled_length or 0

@@ -12,7 +12,7 @@ from tests.extensions.definitions.definition_files import Files
 
 
 def test_an_agent_is_a_file_whose_text_is_its_prompt(files: Files) -> None:
-    lines = ("model: small", "tools: [read, grep]", "max-requests: 9", "color: red")
+    lines = ("model: small", "tools: [read, grep]", "max_turns: 9")
     path = files.agent("explorer", *lines, text="You look around.")
     assert files.the_agent("explorer") == AgentSpec(
         name="explorer",
@@ -34,8 +34,8 @@ def test_an_agents_file_may_have_another_name_but_two_may_not_have_the_same(file
 def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_before_it(
     files: Files,
 ) -> None:
-    files.agent("reviewer", "model: small", place=files.user)
-    path = files.agent("reviewer", "thought-level: low")
+    files.agent("reviewer", "model: small")
+    path = files.agent("reviewer", "thought-level: low", place=files.project / ".acp-agent")
     config = Config(agents={"reviewer": DefinitionConfig(thought_level="max", max_output=5)})
     agent = files.the_agent("reviewer", config)
     assert (agent.path, agent.uses) == (path, Uses(thought_level="max", max_output=5))
@@ -77,16 +77,42 @@ def test_what_is_wrong_with_an_agent_is_not_told_again_of_those_that_extend_it(
 
 
 def test_an_agent_that_extends_its_own_name_extends_the_one_that_it_hides(files: Files) -> None:
-    files.agent("reviewer", "model: small", place=files.user, text="You are mine.")
-    files.agent("reviewer", "extends: reviewer", "temperature: 1", text="")
+    files.agent("reviewer", "model: small", text="You look.")
+    lines = ("extends: reviewer", "temperature: 1")
+    path = files.agent("reviewer", *lines, place=files.project / ".acp-agent", text="")
     agent = files.the_agent("reviewer")
-    assert (agent.source, agent.prompt) == ("project", "You are mine.")
+    assert (agent.path, agent.prompt) == (path, "You look.")
     assert agent.uses == Uses(model="small", temperature=1)
 
 
+@pytest.mark.parametrize("line", ["", "extends: reviewer"])
+def test_a_project_puts_nothing_in_the_place_of_the_users_own(files: Files, line: str) -> None:
+    agent = files.agent("reviewer", place=files.user, text="You are mine.")
+    skill = files.skill("deploy", place=files.user, text="As I do it.")
+    theirs = files.agent("reviewer", line, text="You are theirs.")
+    files.agent("other", "extends: reviewer", text="")  # which is no replacement
+    wanted = files.skill("deploy", text="As they do it.")
+    found = files.find()
+    assert [one.prompt for one in found.agents] == ["You are mine."] * 2
+    assert [one.text for one in found.skills] == ["As I do it."]
+    assert {problem.path: problem.why for problem in found.problems} == {
+        theirs: f"name: {agent}, which is yours, has the same; give it another",
+        wanted: f"name: {skill}, which is yours, has the same; give it another",
+    }
+    assert all(problem.left_out for problem in found.problems)
+
+
+def test_the_arguments_of_a_prompt_stand_in_it_by_their_names(files: Files) -> None:
+    text = "You are ${ROLE}, level ${LEVEL}; not $ROLE, ${OTHER} or ${"
+    files.agent("base", "system_prompt_args: {ROLE: a tester, LEVEL: 3}", text=text)
+    files.agent("heir", "extends: base", "system_prompt_args: {ROLE: a writer}", text="")
+    assert files.the_agent("base").prompt == "You are a tester, level 3; not $ROLE, ${OTHER} or ${"
+    assert files.the_agent("heir").prompt == "You are a writer, level 3; not $ROLE, ${OTHER} or ${"
+
+
 def test_an_agent_that_extends_nobody_is_told_and_hides_nothing(files: Files) -> None:
-    mine = files.agent("reviewer", place=files.user)
-    alone = files.agent("reviewer", "extends: nobody")
+    mine = files.agent("reviewer")
+    alone = files.agent("reviewer", "extends: nobody", place=files.project / ".acp-agent")
     assert files.why(alone) == ["extends: there is no agent nobody to extend; add it, or mend it"]
     assert [agent.path for agent in files.find().agents] == [mine]
 

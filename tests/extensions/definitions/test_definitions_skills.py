@@ -72,8 +72,46 @@ def test_every_field_of_a_skill_is_read(files: Files) -> None:
 
 
 def test_what_another_program_lets_a_skill_do_unasked_means_nothing_here(files: Files) -> None:
-    files.skill("deploy", "allowed-tools: [Bash, 'Bash(rm *)']", "hooks: {Stop: []}", "paths: [1]")
-    assert files.the_skill().uses == Uses()
+    files.skill("deploy", "allowed-tools: [Bash, 'Bash(rm *)']", "permissionMode: yolo")
+    found = files.find()
+    assert [skill.uses for skill in found.skills] == [Uses()]
+    assert [problem.why for problem in found.problems] == [
+        "the field permissionMode is not used here; take it out, or leave it"
+    ]
+
+
+def test_fields_that_say_nothing_here_are_named(files: Files) -> None:
+    path = files.skill("deploy", "hooks: {Stop: []}", "paths: [1]", "maxturns: 3")
+    assert files.why(path) == [
+        "the fields hooks, maxturns, paths are not used here; take them out, or leave them"
+    ]
+    assert [skill.name for skill in files.find().skills] == ["deploy"]
+
+
+def test_what_a_skill_is_given_and_makes_is_its_hint_and_told_to_the_model(files: Files) -> None:
+    files.skill(
+        "report",
+        "max_turns: 4",
+        "input:",
+        "  description: What to report on",
+        "  args:",
+        "    - {name: topic, type: string, required: true, description: in a word}",
+        "    - {name: depth, type: integer}",
+        "output: {description: A page in Markdown, directory: zhi-output}",
+    )
+    skill = files.the_skill()
+    assert skill.hint == "topic [depth]"
+    assert skill.uses.max_requests == 4
+    assert skill.text == (
+        "Do it.\n\nInput: What to report on\n- topic (string, required): in a word\n"
+        "- depth (integer, optional)\n\n"
+        "Output: A page in Markdown. Write it into the folder zhi-output."
+    )
+
+
+def test_the_hint_that_a_skill_names_itself_goes_before_that_of_its_input(files: Files) -> None:
+    files.skill("report", "argument-hint: what", "input: {description: Something else}")
+    assert files.the_skill().hint == "what"
 
 
 def test_other_programs_fields_and_tools_are_understood_where_they_mean_ours(files: Files) -> None:
@@ -161,19 +199,15 @@ def test_no_tools_is_something_else_than_all(files: Files) -> None:
 
 def test_of_several_skills_of_a_name_the_most_specific_one_is_meant(files: Files) -> None:
     files.cwd = files.project / "part"
-    expected: list[tuple[Path, str]] = []
-    for place in (
-        files.user,
-        files.home / ".agents",
-        files.project / ".agents",
-        files.project / ".acp-agent",
-        files.cwd / ".agents",
-        files.cwd / ".acp-agent",
+    folders = (files.project, files.cwd)
+    for source, places in (
+        ("project", [folder / name for folder in folders for name in (".agents", ".acp-agent")]),
+        ("user", [files.user, files.home / ".agents"]),
     ):
-        path = files.skill("same", place=place)
-        expected.append((path, "user" if len(expected) < 2 else "project"))
-        skill = files.the_skill()
-        assert (skill.path, skill.source) == expected[-1]
+        for place in places:
+            path = files.skill("same", place=place)
+            (skill,) = files.find().skills
+            assert (skill.path, skill.source) == (path, source)
 
 
 def test_a_broken_file_hides_nothing_and_is_told(files: Files) -> None:

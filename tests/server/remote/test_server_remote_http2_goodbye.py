@@ -12,6 +12,7 @@ import h2.connection
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.http2 import Http2
 from acp_agent.server.remote.limits import Limits
+from acp_agent.server.visitors import Visitors
 from tests.support.waiting import until
 
 
@@ -42,7 +43,10 @@ async def test_who_says_goodbye_and_reads_no_more_is_cut_like_any_silent_client(
     faults: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     endpoint = SimpleNamespace(limits=Limits(ping=0.01), sockets=set())
-    server, socket = Http2(cast("Endpoint", endpoint), lambda: None), Unread()
+    socket = Unread()
+    visitor = Visitors(1).enter(socket.abort)
+    assert visitor is not None
+    server = Http2(cast("Endpoint", endpoint), visitor)
     server.connection_made(socket)
     client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
     client.initiate_connection()

@@ -44,6 +44,29 @@ async def test_a_socket_that_sends_nothing_is_closed(listening: StartListening) 
     await asyncio.gather(*map(closed, beginnings))
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET /acp HTTP/1.1\r\nHost: 127", b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"],
+    ids=["nothing", "half a head", "no token"],
+)
+async def test_silent_sockets_keep_out_nobody_who_has_the_token(
+    listening: StartListening, sent: bytes
+) -> None:
+    agent = listening(*DEMO)
+    async with websocket_client(agent) as first:
+        await first.initialize()
+        silent = []
+        for _ in range(300):
+            silent.append(await asyncio.open_connection("127.0.0.1", agent.port))
+            silent[-1][1].write(sent)
+        async with asyncio.timeout(5), websocket_client(agent) as second:
+            await second.initialize()
+            assert await second.request("session/list", {})
+        assert await first.request("session/list", {})  # which is no stranger
+        for _, writer in silent:
+            writer.close()
+
+
 async def test_a_silent_peer_is_pinged_and_one_that_does_not_answer_is_cut(
     listening: StartListening,
 ) -> None:

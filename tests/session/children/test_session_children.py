@@ -21,7 +21,7 @@ from acp_agent.events import (
     UsageReported,
 )
 from acp_agent.ids import SessionId
-from tests.session.agent_and_skill import TASK, write_agent, write_skill
+from tests.session.agent_and_skill import TASK, make_the_users, write_agent, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.open_session import Desk, never_answers, open_desk, presses
 
@@ -125,6 +125,7 @@ async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "model: anthropic/claude-sonnet-4-5")
+    make_the_users(desk.folder, desk.session.services.user_folder)
     model_server.add(answer(TASK), answer("I do it myself."))
     assert await desk.say("Go") == "end_turn"
     ended = desk.editor.of(ToolEnded)[0]
