@@ -157,3 +157,12 @@ def end_process(process: int) -> None:
         os.kill(process, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return
+
+
+def release_memory() -> None:
+    """Give memory that was freed back to the system, where the C library keeps it (glibc)."""
+    import ctypes  # noqa: PLC0415 - rarely needed
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -17,6 +17,7 @@ from acp_agent.session.editor import Editor
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
+from acp_agent.workspace.background import release_memory_soon
 
 PAGE_SIZE = 50
 
@@ -240,6 +241,8 @@ class SessionManager:
         finally:
             if session.closed and self._open.get(session.session) is session:
                 del self._open[session.session]
+                if not self.running:  # it holds everything up for a moment
+                    release_memory_soon()
 
     async def delete(self, session_id: SessionId) -> None:
         """Remove a session and what it kept. One that is gone already is no error.

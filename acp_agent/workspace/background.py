@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 Result = TypeVar("Result")
+
+_SOON = 1.0  # seconds
 
 
 async def in_daemon_thread(work: Callable[[], Result]) -> Result:
@@ -40,3 +43,21 @@ async def in_daemon_thread(work: Callable[[], Result]) -> Result:
 
     threading.Thread(target=run, daemon=True).start()
     return await future
+
+
+def release_memory_soon() -> None:
+    """Give freed memory back to the system, once what is being ended is freed as well."""
+    asyncio.get_running_loop().call_later(_SOON, _release_memory)
+
+
+def _release_memory() -> None:
+    from acp_agent.platform.posix import release_memory  # noqa: PLC0415 - rarely needed
+
+    # Sessions refer to themselves, so only the collector frees them, and an idle process never runs
+    # it. The first session is among what start-up took out of the collector's sight.
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    gc.collect()
+    if frozen:
+        gc.freeze()
+    threading.Thread(target=release_memory, name="release-memory", daemon=True).start()

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Coroutine
 from functools import partial
 from inspect import isawaitable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from protocol.jsonrpc import messages
 from protocol.jsonrpc.call import Call, Handler, NotificationHandler, Reply, RequestHandler
-from protocol.jsonrpc.errors import INTERNAL_ERROR, REQUEST_CANCELLED, RpcError
+from protocol.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, REQUEST_CANCELLED, RpcError
 from protocol.jsonrpc.log import log
 from protocol.jsonrpc.method import Method
 from protocol.jsonrpc.surface import MapError
@@ -19,16 +19,53 @@ from protocol.jsonrpc.surface import MapError
 # Takes the line of a response, and what to do once that has its place among what is sent.
 Answer = Callable[[bytes, Callable[[], None] | None], None]
 
+MOST_CALLS: Final = 1_000  # requests being answered from which no further message is read
+MOST_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
+_LARGE, _SMALL = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `Calls`
 _LAST_WAIT = 1.0  # seconds for handlers that were cancelled for good
 
 
 class Calls:
-    """Runs handlers in tasks, passes on what they answer, and ends them."""
+    """Runs handlers in tasks, passes on what they answer, and ends them.
 
-    def __init__(self) -> None:
+    Args:
+        on_relief: called when requests of many bytes were answered, and few bytes are left.
+    """
+
+    def __init__(self, on_relief: Callable[[], None] | None = None) -> None:
+        self._on_relief = on_relief
         self._calls: dict[asyncio.Task[None], Call] = {}
+        self._sizes: dict[asyncio.Task[None], int] = {}  # of the requests, in bytes
+        self._fewer: asyncio.Future[None] | None = None
+        self.size = 0  # bytes of the requests that are being answered
+        self._was_large = False
         self._by_id: dict[messages.RequestId, Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()  # of notifications
+
+    @property
+    def count(self) -> int:
+        """How many requests are being answered."""
+        return len(self._calls)
+
+    def check_room(self, size: int) -> None:
+        """Refuse a request of `size` bytes where too many bytes of others are being answered.
+
+        Raises:
+            RpcError: they are.
+        """
+        if self.size and self.size + size > MOST_BYTES:
+            raise RpcError(
+                INVALID_REQUEST,
+                f"invalid request: {self.size} bytes of requests are being answered, and there may "
+                f"be {MOST_BYTES} with this one; wait for their answers, or cancel them",
+            )
+
+    async def drain(self) -> None:
+        """Wait until no more than half as many requests as may be are being answered."""
+        while self.count > MOST_CALLS // 2:
+            if self._fewer is None or self._fewer.done():
+                self._fewer = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._fewer)
 
     def in_use(self, request_id: messages.RequestId) -> bool:
         """Whether a request with this id is being answered; null is no name for one."""
@@ -43,8 +80,9 @@ class Calls:
         *,
         answer: Answer,
         map_error: MapError | None,
+        size: int,
     ) -> None:
-        """Begin to answer a request; handlers begin in the order of these calls.
+        """Begin to answer a request of `size` bytes; handlers begin in the order of these calls.
 
         The request's id is in use until its response has its place.
         """
@@ -55,6 +93,9 @@ class Calls:
         task = asyncio.get_running_loop().create_task(work)
         call.attach(task)
         self._calls[task] = call
+        self._sizes[task] = size
+        self.size += size
+        self._was_large = self._was_large or self.size >= _LARGE
         if message.id is not None:
             self._by_id[message.id] = call
         task.add_done_callback(self._finished)
@@ -135,7 +176,14 @@ class Calls:
             then()
 
     def _finished(self, task: asyncio.Task[None]) -> None:
+        was_large = self._was_large
         call = self._calls.pop(task, None)
+        self.size -= self._sizes.pop(task, 0)
+        self._was_large = self._was_large and self.size > _SMALL
+        if was_large and not self._was_large and self._on_relief is not None:
+            self._on_relief()
+        if self._fewer is not None and not self._fewer.done() and self.count <= MOST_CALLS // 2:
+            self._fewer.set_result(None)
         self._tasks.discard(task)
         cancelled = task.cancelled()
         error = None if cancelled else task.exception()

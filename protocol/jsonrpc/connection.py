@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Final, TypeVar
 
-from protocol.jsonrpc.calls import Calls
+from protocol.jsonrpc.calls import MOST_CALLS, Calls
 from protocol.jsonrpc.dispatcher import Admit, Dispatcher
 from protocol.jsonrpc.method import Method
-from protocol.jsonrpc.outbox import Outbox, Trace
+from protocol.jsonrpc.outbox import HIGH_WATER, Outbox, Trace
 from protocol.jsonrpc.requests import Requests
 from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Oversize, Transport
@@ -17,6 +18,8 @@ from protocol.transports.base import Oversize, Transport
 P = TypeVar("P")
 R = TypeVar("R")
 
+READ_LIMIT: Final = 4 * HIGH_WATER  # bytes of output that wait from which nothing is read
+_PATIENCE = 1.0  # seconds
 _LAST_STEPS = 0.1  # seconds that handlers get whose grace is used up by the farewell
 _FLUSH = 1.0  # seconds that the peer gets to read what is queued at the end
 
@@ -53,6 +56,7 @@ class Connection:
         grace: Seconds that cancelled handlers get to end before `run` returns.
         farewell: Awaited when handlers were asked to end, before they are waited for: what ends by
             it can still say so. It keeps a time limit of its own, which counts as grace.
+        on_relief: called when large requests were answered, so that memory may be released.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Connection:
         linger: float = 0.25,
         grace: float = 2.0,
         farewell: Callable[[], Awaitable[None]] | None = None,
+        on_relief: Callable[[], None] | None = None,
     ) -> None:
         self._transport = transport
         self._linger = linger
@@ -73,7 +78,7 @@ class Connection:
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
         self._requests = Requests(self._outbox)
-        self._calls = Calls()
+        self._calls = Calls(on_relief)
         self._dispatcher = Dispatcher(
             surface, self._outbox, self._requests, self._calls, admit=admit, trace=trace
         )
@@ -115,11 +120,34 @@ class Connection:
                     self._dispatcher.refuse(message)
                 else:
                     self._dispatcher.receive(message)
+                del message  # it may be long, and the next one may be long in coming
+                if self._is_behind():
+                    await self._catch_up()
         finally:
             try:
                 await self._wind_up()
             finally:
                 self._closed.set()
+
+    def _is_behind(self) -> bool:
+        """Whether what was read already makes more work, or more output, than may wait."""
+        return self._calls.count > MOST_CALLS or self._outbox.queued > READ_LIMIT
+
+    async def _catch_up(self) -> None:
+        """Read nothing while the peer is far behind in reading, or asks faster than is answered.
+
+        A peer may be unable to read before it has written: it gets one message read a second while
+        nothing moves, so that neither waits for ever.
+        """
+        while self._is_behind() and not self.closed:
+            before = self._outbox.queued, self._calls.count
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    await self._outbox.drain()
+                    await self._calls.drain()
+                    return
+            if self._outbox.queued >= before[0] and self._calls.count >= before[1]:
+                return
 
     async def request(
         self,

@@ -115,6 +115,7 @@ class Dispatcher:
         try:
             if self._admit is not None:
                 self._admit(message.method, message.params)
+            self._calls.check_room(len(line))
             method, handler = self._lookup(message)
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
@@ -126,7 +127,15 @@ class Dispatcher:
             answer(messages.failure(message.raw_id, failure), None)
         else:
             map_error = self.surface.map_error
-            self._calls.start(message, method, handler, params, answer=answer, map_error=map_error)
+            self._calls.start(
+                message,
+                method,
+                handler,
+                params,
+                answer=answer,
+                map_error=map_error,
+                size=len(line),
+            )
 
     def _lookup(self, message: messages.Request) -> tuple[Method[Any, Any], Handler]:
         surface = self.surface

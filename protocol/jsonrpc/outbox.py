@@ -11,6 +11,7 @@ from protocol.jsonrpc import messages
 from protocol.transports.base import Transport
 
 HIGH_WATER: Final = 1024 * 1024  # bytes queued from which `drain` waits
+PAUSE: Final = 0.008  # seconds after a piece of a text in which what follows it is collected
 _BATCH: Final = 64 * 1024  # bytes given to a transport at once; what a pipe holds
 
 # (method, parameters of the notification that waits, parameters of the next one) -> the parameters
@@ -23,7 +24,9 @@ Trace = Callable[[Literal["in", "out"], bytes], None]
 class Outbox:
     """Gives lines to a transport: at once while the peer reads, in batches when it lags.
 
-    A notification that still waits may be merged with the next one.
+    A notification that still waits may be merged with the next one. One that could be merged with
+    the one sent last waits for `PAUSE` seconds after that, so that a fast stream becomes few
+    notifications; whatever else is sent meanwhile takes it along.
     """
 
     def __init__(self, transport: Transport, trace: Trace | None) -> None:
@@ -33,6 +36,9 @@ class Outbox:
         self._lines: deque[bytes] = deque()
         self._size = 0
         self._last: tuple[str, object] | None = None  # the last line, where it is a notification
+        self._sent: tuple[str, object] | None = None  # likewise the line sent last
+        self._sent_at = 0.0  # in the loop's time
+        self._pause: asyncio.TimerHandle | None = None
         self._drained: asyncio.Future[None] | None = None
         self._ending = False
         self._only_responses = False
@@ -46,14 +52,11 @@ class Outbox:
     def merge_with(self, merge: Merge | None) -> None:
         """Merge by `merge` what is queued from now on, and nothing that waits already."""
         self._merge = merge
-        self._last = None
+        self._last = self._sent = None
 
     def send(self, line: bytes) -> None:
         """Queue a line; it is not merged with anything."""
-        if self._lines or self._transport.waiting:
-            self._append(line, None)
-        else:
-            self._pass_on(line)
+        self._queue(line, None)
 
     def answer(self, line: bytes, after: Callable[[], None] | None = None) -> None:
         """Queue a response, then call `after`."""
@@ -65,15 +68,21 @@ class Outbox:
         """Queue a notification."""
         if self._only_responses:
             return
-        if not self._lines and not self._transport.waiting:
-            self._pass_on(messages.notification(method, params))
+        merged = self._merged(self._last, method, params)
+        if merged is not None:
+            self._size -= len(self._lines.pop())
+            self._append(messages.notification(method, merged), (method, merged))
             return
-        if self._merge is not None and self._last is not None and self._last[0] == method:
-            merged = self._merge(method, self._last[1], params)
-            if merged is not None:
-                self._size -= len(self._lines.pop())
-                params = merged
-        self._append(messages.notification(method, params), (method, params))
+        line = messages.notification(method, params)
+        if self._lines or self._merged(self._sent, method, params) is None:
+            self._queue(line, (method, params))
+            return
+        rest = self._sent_at + PAUSE - asyncio.get_running_loop().time()
+        if rest <= 0:
+            self._queue(line, (method, params))
+            return
+        self._append(line, (method, params))
+        self._pause = asyncio.get_running_loop().call_later(rest, self._pump)
 
     async def drain(self) -> None:
         """Wait while more than `HIGH_WATER` bytes are queued and the peer is there to read them."""
@@ -100,6 +109,28 @@ class Outbox:
             self._give_batch(_BATCH)
         return await self._transport.flush(timeout)
 
+    def _merged(
+        self, before: tuple[str, object] | None, method: str, params: object
+    ) -> object | None:
+        if self._merge is None or before is None or before[0] != method:
+            return None
+        return self._merge(method, before[1], params)
+
+    def _queue(self, line: bytes, notification: tuple[str, object] | None) -> None:
+        """Send a line now, with what was collected before it, or when the peer reads again."""
+        if self._lines or self._transport.waiting:
+            self._append(line, notification)
+            if self._pause is not None:
+                self._pump()
+        else:
+            self._note_sent(notification)
+            self._pass_on(line)
+
+    def _note_sent(self, notification: tuple[str, object] | None) -> None:
+        self._sent = notification
+        if notification is not None:
+            self._sent_at = asyncio.get_running_loop().time()
+
     def _append(self, line: bytes, last: tuple[str, object] | None) -> None:
         if self._transport.gone:
             return
@@ -114,6 +145,9 @@ class Outbox:
 
     def _pump(self) -> None:
         """Give the transport the next batch; called again until nothing waits."""
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
         if self._transport.gone:
             self._lines.clear()
             self._size = 0
@@ -142,6 +176,7 @@ class Outbox:
             given += len(line)
             batch.append(line)
         if not self._lines:
+            self._note_sent(self._last)
             self._last = None
         self._size -= given
         self._transport.write(b"".join(batch))

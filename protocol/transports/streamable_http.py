@@ -21,6 +21,7 @@ from protocol.transports.event_streams import HELD_LIMIT, EventStream, Mailbox
 # The methods whose responses go to the connection's stream, because a client may not have the
 # session's before it has read them (RFD, section 1).
 _TO_CONNECTION: Final = frozenset({"session/new", "session/load"})
+MOST_WAITING: Final = 16 * 1024 * 1024  # bytes that wait in a connection, beside open streams
 _WITHDRAW: Final = "$/cancel_request"
 _ATTACHING: Final = frozenset({"session/load", "session/resume"})
 
@@ -94,6 +95,13 @@ class StreamableHttpTransport:
         """The streams that are open."""
         boxes = (self._connection, *self._mailboxes.values())
         return [box.stream for box in boxes if box.stream is not None]
+
+    @property
+    def full(self) -> bool:
+        """Whether too much waits to be read here, or for a stream to be opened."""
+        boxes = (self._connection, *self._mailboxes.values())
+        held = sum(box.held for box in boxes)
+        return sum(map(_size, self._messages)) + held > MOST_WAITING
 
     async def read_message(self) -> bytes | Oversize | None:
         """The next message; None at the end."""
@@ -318,6 +326,10 @@ class StreamableHttpTransport:
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
+
+
+def _size(message: bytes | Oversize) -> int:
+    return len(message) if isinstance(message, bytes) else 0
 
 
 def _session_in(result: Raw) -> str | None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from itertools import pairwise
 from typing import Any
 
-from protocol.jsonrpc.outbox import HIGH_WATER
+import pytest
+
+from protocol.jsonrpc.outbox import HIGH_WATER, PAUSE
 from protocol.jsonrpc.surface import Surface
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, LIMIT, over, serving, text_in, until, update
+
+READ = t.ReadTextFileRequest(session_id="s", path="/a")
 
 
 async def test_drain_waits_for_a_reader_that_lags_and_no_longer_than_that() -> None:
@@ -37,16 +42,21 @@ async def test_drain_waits_for_a_reader_that_lags_and_no_longer_than_that() -> N
             assert received == b"".join(traced)
 
 
+def merge(method: str, before: Any, after: Any) -> object | None:
+    text = text_in(before) + text_in(after)
+    return update(text) if len(text) < 1_000 else None
+
+
+def texts_of(lines: list[bytes]) -> list[bytes]:
+    return [line.rpartition(b'"text":"')[2].partition(b'"')[0] for line in lines]
+
+
 async def test_only_notifications_that_still_wait_are_merged_and_never_across_others() -> None:
     ours, theirs = socket.socketpair()
-
-    def merge(method: str, before: Any, after: Any) -> object:
-        return update(text_in(before) + text_in(after))
-
     with ours, theirs:
         agent = over(ours, Surface(ALL, {}, merge=merge))
         async with serving(agent):
-            for letter in "abc":  # the reader does not lag: all go out as they are
+            for letter in "abc":  # the first goes out at once
                 agent.notify(methods.SESSION_UPDATE, update(letter))
             agent.notify(methods.SESSION_UPDATE, update("x" * 4_000_000))
             await until(lambda: agent.queued > 0)
@@ -60,27 +70,68 @@ async def test_only_notifications_that_still_wait_are_merged_and_never_across_ot
                 agent.notify(methods.SESSION_UPDATE, update(letter))
             theirs.settimeout(LIMIT)
             received = b""
-            while received.count(b"\n") < 7:
+            while received.count(b"\n") < 6:
                 received += await asyncio.to_thread(theirs.recv, 1_000_000)
             lines = received.splitlines()
-            texts = [line.rpartition(b'"text":"')[2].partition(b'"')[0] for line in lines]
-            assert texts[:3] == [b"a", b"b", b"c"]
-            assert texts[4] == b"def"
-            assert b"elicitation/complete" in lines[5]
-            assert texts[6:] == [b"gh"]
+            texts = texts_of(lines)
+            assert texts[:2] == [b"a", b"bc"]
+            assert texts[3] == b"def"
+            assert b"elicitation/complete" in lines[4]
+            assert texts[5:] == [b"gh"]
+
+
+async def test_a_stream_that_comes_at_once_is_sent_in_pieces_of_some_milliseconds() -> None:
+    ours, theirs = socket.socketpair()
+    sent: list[tuple[float, bytes]] = []
+    loop = asyncio.get_running_loop()
+    with ours, theirs:
+        agent = over(
+            ours,
+            Surface(ALL, {}, merge=merge),
+            trace=lambda direction, line: sent.append((loop.time(), line)),
+        )
+        async with serving(agent):
+            began = loop.time()
+            for number in range(100):
+                agent.notify(methods.SESSION_UPDATE, update("w"))
+                if number == 0:
+                    assert len(sent) == 1  # the first is not held back
+                await asyncio.sleep(0)
+            took = loop.time() - began
+            await until(lambda: sum(map(len, texts_of([line for _, line in sent]))) == 100)
+        assert len(sent) <= 3 + took / PAUSE
+        assert all(later - one >= PAUSE for (one, _), (later, _) in pairwise(sent))
+
+
+@pytest.mark.covers("T6")
+async def test_what_was_collected_goes_out_before_anything_else_and_at_once() -> None:
+    ours, theirs = socket.socketpair()
+    sent: list[bytes] = []
+    with ours, theirs:
+        agent = over(
+            ours, Surface(ALL, {}, merge=merge), trace=lambda direction, line: sent.append(line)
+        )
+        async with serving(agent):
+            for letter in "abc":
+                agent.notify(methods.SESSION_UPDATE, update(letter))
+            asked = asyncio.create_task(agent.request(methods.FS_READ_TEXT_FILE, READ))
+            await asyncio.sleep(0)
+            assert texts_of(sent[:2]) == [b"a", b"bc"]
+            assert b"fs/read_text_file" in sent[2]
+            asked.cancel()
 
 
 async def test_a_notification_that_is_on_its_way_already_is_not_merged_with_the_next() -> None:
     ours, theirs = socket.socketpair()
     traced: list[bytes] = []
 
-    def merge(method: str, before: Any, after: Any) -> object:
+    def join(method: str, before: Any, after: Any) -> object:
         return update(text_in(before) + text_in(after))
 
     with ours, theirs:
         theirs.settimeout(LIMIT)
         agent = over(
-            ours, Surface(ALL, {}, merge=merge), trace=lambda direction, line: traced.append(line)
+            ours, Surface(ALL, {}, merge=join), trace=lambda direction, line: traced.append(line)
         )
         async with serving(agent):
             for letter in "abc":  # each far more than a socket holds

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_session import OpenSession
-from tests.support.model_server import ModelServer, answer
+from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.process_memory import needs_memory, resident_memory
 from tests.support.waiting import until
 
@@ -112,3 +112,26 @@ async def test_a_client_that_reads_nothing_cannot_hold_up_the_end(
     # `wait` would wait for the pipes, too.
     await until(lambda: running.process.returncode is not None, within=5)
     assert running.process.returncode == 0
+
+
+@pytest.mark.covers("T9")
+@needs_memory
+@pytest.mark.cold
+async def test_what_large_prompts_took_is_given_back_when_their_session_is_closed(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    stall = Stall()
+    model_server.add(answer("Begin."), answer(stall))
+    running, session = await opened()
+    await running.prompt(session, "warm up")
+    before = resident_memory(running.process.pid)
+    turn = running.post_prompt(session, "wait")
+    await model_server.arrived(2)
+    large = [running.post_prompt(session, "x" * 8_000_000) for _ in range(20)]
+    refused = await running.answer(large[-1])
+    assert refused["error"]["code"] == -32600
+    assert "bytes of requests are being answered" in refused["error"]["message"]
+    running.cancel(session)
+    assert (await running.result(turn, timeout=60))["stopReason"] == "cancelled"
+    await running.request("session/close", {"sessionId": session}, timeout=60)
+    await until(lambda: resident_memory(running.process.pid) - before < 48 * MEGABYTE, within=30)

@@ -56,6 +56,26 @@ async def test_a_long_answer_costs_bytes_in_proportion_to_its_length(
 
 
 @pytest.mark.covers("P2")
+async def test_words_that_come_at_once_are_few_updates_and_a_replay_has_one(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    words = [f"word{number} " for number in range(1000)]
+    model_server.add(answer(*map(Thought, words), *words))
+    running, session = await opened()
+    await running.prompt(session, "talk")
+    for kind in ("agent_thought_chunk", "agent_message_chunk"):
+        chunks = running.updates(session, kind)
+        assert "".join(chunk["content"]["text"] for chunk in chunks) == "".join(words)
+        assert len(chunks) < 300, kind
+    running.messages.clear()
+    params = {"sessionId": session, "cwd": str(workspace_repo), "mcpServers": []}
+    await running.request("session/load", params)
+    for kind in ("agent_thought_chunk", "agent_message_chunk"):
+        (chunk,) = running.updates(session, kind)
+        assert chunk["content"]["text"] == "".join(words)
+
+
+@pytest.mark.covers("P2")
 async def test_each_answer_of_a_turn_is_a_message_of_its_own(
     opened: OpenSession, model_server: ModelServer
 ) -> None:

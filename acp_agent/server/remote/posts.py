@@ -63,6 +63,9 @@ class Posts:
             return refusal(404, f"there is no connection with this {CONNECTION_ID}")
         _, transport = found
         session = request.header(SESSION_ID)
+        if transport.full and isinstance(message, messages.Request):
+            reason = "too much of this connection waits to be read; open its streams and read them"
+            return refusal(503, reason, ("retry-after", "1"))
         if isinstance(message, messages.Response):
             refused = _misplaced_answer(message, session, transport)
         else:

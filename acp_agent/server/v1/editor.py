@@ -19,7 +19,9 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.server.arguments import raw_input
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v1.conversion import places, shown
+from acp_agent.server.v1.merging import whole_texts
 from acp_agent.server.v1.options import config_options
+from acp_agent.session.store.merge import merge_adjacent
 from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
@@ -82,7 +84,7 @@ class Editor(ClientEditor):
         """Send what shows the events; waits while the client reads too slowly."""
         family = self._family(session)
         self.note_children(session, events)
-        for event in self._due(session, events):
+        for event in self._due(session, merge_adjacent(events)):
             if isinstance(event, ConfigChanged):
                 if event.option == "mode":
                     self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
@@ -149,11 +151,11 @@ class Editor(ClientEditor):
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
-        events = self._own(session, events)
+        events = merge_adjacent(self._own(session, events))
         family = self._new_family(session, replay=True)
-        for index, event in enumerate(events):
-            for of, update in family.updates(event):
-                self.update(of, update)
+        updates = (update for event in events for update in family.updates(event))
+        for index, (of, update) in enumerate(whole_texts(updates)):
+            self.update(of, update)
             if index % 256 == 0:
                 await self.connection.drain()
 

@@ -12,6 +12,7 @@ from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v2.options import config_options
+from acp_agent.session.store.merge import merge_adjacent
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
@@ -56,7 +57,7 @@ class Editor(ClientEditor):
         """Send what shows the events; waits while the client reads too slowly."""
         family = self._family(session)
         self.note_children(session, events)
-        for event in events:
+        for event in merge_adjacent(events):
             if isinstance(event, ConfigChanged):
                 self.options_changed(session)
                 continue
