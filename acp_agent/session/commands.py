@@ -36,9 +36,9 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     """A command in a prompt: one that the agent answers by itself, or asks the model to do.
 
     `work` takes a turn of its own; where a turn runs already, that turn is told the `wish`, or the
-    user is told the `refusal`. `chosen` is what a turn is to be run with that begins with it, and
-    `call` a call that such a turn makes first, as if the model had made it: the tool's name, and
-    its arguments as JSON. Where a turn runs already the model is asked instead.
+    user is told the `answer` or `refusal`. `chosen` is what a turn is to be run with that begins
+    with it, and `call` a call that such a turn makes first, as if the model had made it: the tool's
+    name, and its arguments as JSON. Where a turn runs already the model is asked instead.
     """
 
     answer: Callable[[Session], Awaitable[str]] | None = None
@@ -49,6 +49,11 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     refusal: str = ""
     chosen: Chosen | None = None
     call: tuple[str, str] | None = None
+
+    @property
+    def is_wish(self) -> bool:
+        """Whether a turn that runs is told the wish."""
+        return self.work is not None and self.answer is None and not self.refusal
 
 
 COMMANDS = (
@@ -263,6 +268,10 @@ async def _compact(host: SessionHost, focus: str) -> str:
 def _rewind(rest: str) -> FoundCommand:
     from acp_agent.session import rewind_command  # noqa: PLC0415 - rarely needed
 
+    if not rest.strip():
+        return FoundCommand(
+            work=rewind_command.picked, answer=lambda session: rewind_command.told(session, rest)
+        )
     if not rewind_command.goes(rest):
         return FoundCommand(answer=lambda session: rewind_command.told(session, rest))
     return FoundCommand(

@@ -117,7 +117,7 @@ class Prompter:
         turns = self._session.turns
         turn = await turns.join_or_begin(message, assignment, steers, withdrawn=withdrawn)
         began = turn.began_with(message.message)
-        if command is not None and command.work is not None and not began and not command.refusal:
+        if command is not None and command.is_wish and not began:
             turns.compaction_wish = command.wish
         return Said(turn=turn, message=message.message, began=began)
 
@@ -146,7 +146,7 @@ class Prompter:
     async def _reply(self, command: FoundCommand) -> str | None:
         """What the agent answers by itself, without the model; None: the model is to answer."""
         words = self._session.services.words
-        if command.work is not None:
+        if command.refusal or command.is_wish:
             return words(command.refusal or WISH_HEARD)
         if command.repetition is not None and self._session.turns.takes_words:
             from acp_agent.session.loop_command import turn_runs  # noqa: PLC0415 - rarely needed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -58,6 +59,48 @@ async def told(session: Session, rest: str) -> str:
     except (InvalidInputError, WorkspaceError) as error:
         return session.clean(f"{_sentence(error, words)} {words('`/rewind` lists the points.')}")
     return session.clean(_preview(back, words))
+
+
+async def picked(host: SessionHost) -> str:
+    """Let the user pick a point in a form and go back to it; list the points without forms."""
+    words = host.words
+    points = (await host.rewinder.points())[: -_LISTED - 1 : -1]  # the newest first
+    response = None
+    if points:
+        titles = {str(point.number): f"{point.number}: {_name(point, words)}" for point in points}
+        whats = {
+            "both": words("Conversation and files"),
+            "conversation": words("The conversation only"),
+            "files": words("The files only"),
+        }
+        form = Form(
+            message=words("Go back to an earlier point of this conversation."),
+            schema={
+                "type": "object",
+                "properties": {
+                    "point": _one_of(words("Go back to before"), titles),
+                    "what": _one_of(words("What goes back"), whats),
+                },
+                "required": ["point", "what"],
+            },
+        )
+        response = await host.owner.editor.ask_form(host.session, form)
+    if response is None:
+        return await told(host.owner, "")
+    chosen = response.content or {}
+    if response.action != "accept" or chosen.keys() < {"point", "what"}:
+        return words("Nothing was changed.")
+    return await gone(host, f"{chosen['point']} {chosen['what']}")
+
+
+def _one_of(title: str, choices: Mapping[str, str]) -> JsonObject:
+    """The schema of a field with these choices, the first one as the default."""
+    return {
+        "type": "string",
+        "title": title,
+        "oneOf": [{"const": value, "title": shown} for value, shown in choices.items()],
+        "default": next(iter(choices)),
+    }
 
 
 async def gone(host: SessionHost, rest: str) -> str:

@@ -143,6 +143,26 @@ async def test_line_by_line_a_reason_follows_the_letter_and_ctrl_c_quits_only_wh
     assert "say Howdy" in model_server.requests[1].body.decode()
 
 
+async def test_the_point_to_rewind_to_is_picked_from_a_list(
+    home: Path, workspace_repo: Path
+) -> None:
+    async with terminal(home, workspace_repo, *DEMO) as person:
+        await person.see(READY)
+        person.type("replace Hello with Goodbye in greeting.py" + ENTER)
+        await person.see("[y] Allow once")
+        person.type("y")
+        await person.miss("Working")
+        assert "Goodbye" in (workspace_repo / "greeting.py").read_text()
+        person.type("/rewind" + ENTER)
+        await person.see("Go back to before", "1: “replace Hello with Goodbye")
+        person.type(ENTER)
+        await person.see("Conversation and files")
+        person.type(ENTER)
+        await person.see("The conversation is as it was before 1")
+        assert "Hello" in (workspace_repo / "greeting.py").read_text()
+        await quit_chat(person)
+
+
 async def test_long_output_opens_in_the_pager(home: Path, workspace_repo: Path) -> None:
     text = "\n".join(f"line {number}" for number in range(200))
     (workspace_repo / "long.txt").write_text(text)

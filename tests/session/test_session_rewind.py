@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.elicitation import Response
 from acp_agent.errors import InvalidInputError, TurnRunsError
 from acp_agent.events import (
     AgentText,
@@ -287,6 +288,23 @@ async def test_what_cannot_be_done_is_told_and_changes_nothing(
     assert told in str(desk.editor.shown[-5:])
     assert files(desk) == before
     assert list(desk.session.context.messages) == messages
+
+
+async def test_the_point_to_go_back_to_is_picked_in_a_form_where_the_client_has_forms(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    await two_turns(desk, model_server)
+    before = files(desk)
+    desk.editor.filled = Response(action="decline")
+    await desk.say("/rewind")
+    assert "Nothing was changed." in str(desk.editor.shown[-4:])
+    assert files(desk) == before
+    point = desk.editor.forms[-1].schema["properties"]["point"]
+    assert point["oneOf"][0]["title"].startswith("2: ")  # the newest first
+    desk.editor.filled = Response(action="accept", content={"point": "1", "what": "both"})
+    await desk.say("/rewind")
+    assert files(desk) != before
+    assert "as it was before 1" in desk.editor.of(AgentText)[-1].text
 
 
 async def test_without_anything_said_there_is_nothing_to_go_back_to(desk: Desk) -> None:
