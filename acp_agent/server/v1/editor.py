@@ -84,7 +84,7 @@ class Editor(ClientEditor):
         """Send what shows the events; waits while the client reads too slowly."""
         family = self._family(session)
         self.note_children(session, events)
-        for event in self._due(session, merge_adjacent(events)):
+        for event in self._due(session, merge_adjacent(events, output=False)):
             if isinstance(event, ConfigChanged):
                 if event.option == "mode":
                     self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
@@ -151,7 +151,7 @@ class Editor(ClientEditor):
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
-        events = merge_adjacent(self._own(session, events))
+        events = merge_adjacent(self._own(session, events), output=False)
         family = self._new_family(session, replay=True)
         updates = (update for event in events for update in family.updates(event))
         for index, (of, update) in enumerate(whole_texts(updates)):

@@ -57,7 +57,7 @@ class Editor(ClientEditor):
         """Send what shows the events; waits while the client reads too slowly."""
         family = self._family(session)
         self.note_children(session, events)
-        for event in merge_adjacent(events):
+        for event in merge_adjacent(events, output=False):
             if isinstance(event, ConfigChanged):
                 self.options_changed(session)
                 continue

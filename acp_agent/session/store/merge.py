@@ -22,13 +22,14 @@ MERGED_CHARACTERS = 1 << 20  # keeps one row, and one update sent to an editor, 
 EventT = TypeVar("EventT", bound=Struct)
 
 
-def merge_adjacent(events: Sequence[EventT]) -> list[EventT]:
+def merge_adjacent(events: Sequence[EventT], *, output: bool = True) -> list[EventT]:
     """Join neighbours that are pieces of the same text, up to about a million characters.
 
     Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
     `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Output with bytes that
     are not UTF-8 stays by itself. What child sessions did is joined likewise. Everything else keeps
-    its place, so the concatenated text and the order of what surrounds it do not change.
+    its place, so the concatenated text and the order of what surrounds it do not change. With
+    `output` false every `ToolOutput` stays by itself.
     """
     merged: list[EventT] = []
     pieces: list[str] = []
@@ -36,6 +37,8 @@ def merge_adjacent(events: Sequence[EventT]) -> list[EventT]:
     last: tuple[type[Event], str] | None = None
     for event in events:
         source, text = _piece(event)
+        if source is not None and source[0] is ToolOutput and not output:
+            source = None
         if source is not None and source == last and length + len(text) <= MERGED_CHARACTERS:
             pieces.append(text)
             length += len(text)

@@ -23,7 +23,7 @@ from tests.server.remote.remote_clients import (
 )
 from tests.support.counted_steps import Counted, until_still
 from tests.support.editor import Editor, Offer
-from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, answer
+from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, Thought, answer
 from tests.support.v2_client import V2Client
 from tests.support.v2_editor import EditorV2
 from tests.support.waiting import until
@@ -207,8 +207,9 @@ async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everyt
     listening: StartListening, model_server: ModelServer, project: Path
 ) -> None:
     stall = Stall()
-    flood = [f"{number:05d} {'word ' * 50}" for number in range(25_000)]  # more than is kept
-    model_server.add(answer("Begun. ", stall, *flood), answer("After."))
+    flood = [f"{number:05d} " for number in range(15_000)]
+    apart = [step for text in flood for step in (Thought("Hm. "), text)]  # a message for each piece
+    model_server.add(answer("Begun. ", stall, *apart), answer("After."))
     agent = listening(*MODEL, environ=model_server.environ("openai"))
     async with http_client(agent, joins=True) as client:
         await client.initialize()
@@ -226,7 +227,7 @@ async def test_a_client_that_missed_too_much_is_told_to_load_and_then_has_everyt
         client.messages.clear()
         params = {"sessionId": session, "cwd": str(project), "mcpServers": []}
         await client.request("session/load", params, checked=True)
-        await client.expect(lambda _: len(client.text(session)) >= len(whole))
+        await client.expect(lambda message: flood[-1] in json.dumps(message))
         assert client.text(session) == whole
         await client.prompt(session, "Go on.")
         assert client.text(session) == whole + "After."
