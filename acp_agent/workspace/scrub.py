@@ -22,7 +22,8 @@ __all__ = ["MIN_SECRET", "REPLACEMENT", "scrub", "scrub_known", "unfinished"]
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
 _LONGEST_WORD = 512  # characters; a key that is told by its form is not longer
-_LEAST_WORD = 4  # letters and digits, without which a row of dots would be held back
+_LEAST_WORD = 20  # letters and digits; keys of a form are longer, and few words are
+_LEAST_MARK = 3  # characters of a mark that tells of a key by itself
 _LONGEST_BLOCK = 8_192  # characters of a private key
 
 
@@ -73,7 +74,7 @@ def unfinished(text: str, secrets: Iterable[str]) -> int:
     known = _known(frozenset(secrets))
     cut = len(text) - known.begun(text)
     word = _WORD_AT_END.search(text, max(0, len(text) - _LONGEST_WORD))
-    if word is not None and sum(map(str.isalnum, word.group())) >= _LEAST_WORD:
+    if word is not None and _may_be_key(word.group()):
         cut = min(cut, word.start())
     begun = text.rfind("-----BEGIN ")
     if len(text) - begun <= _LONGEST_BLOCK and begun >= 0 and "-----END " not in text[begun:]:
@@ -82,6 +83,17 @@ def unfinished(text: str, secrets: Iterable[str]) -> int:
         if start < cut < end:  # its end may be the beginning of another one
             cut = start
     return len(text) - cut
+
+
+def _may_be_key(word: str) -> bool:
+    """Whether a word that may go on is long, has a mark of a key in it, or ends as one begins."""
+    if sum(map(str.isalnum, word)) >= _LEAST_WORD:
+        return True
+    marks = [mark for known in _formats() for mark in known.marks if len(mark) >= _LEAST_MARK]
+    return any(
+        mark in word or any(word.endswith(mark[:end]) for end in range(2, len(mark)))
+        for mark in marks
+    )
 
 
 @functools.lru_cache(maxsize=16)

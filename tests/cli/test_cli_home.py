@@ -20,7 +20,7 @@ def acp_agent(home: Path, cwd: Path, *arguments: str) -> str:
         timeout=60,
         check=True,
     )
-    return ran.stdout
+    return ran.stdout + ran.stderr
 
 
 def test_a_relative_home_is_one_and_the_same_wherever_the_agent_works(

@@ -83,12 +83,12 @@ def test_the_language_of_the_configuration_goes_before_that_of_the_locale(tmp_pa
     config.parent.mkdir()
     config.write_text('language = "en"\n')
     assert acp_agent(tmp_path, "sessions", "list", environ=CHINESE).stdout == (
-        "There are no sessions.\n"
+        "There are no sessions. `acp-agent chat` begins one, and so does your editor.\n"
     )
     config.write_text('language = "zh"\n')
-    assert acp_agent(tmp_path, "sessions", "list").stdout == "没有会话。\n"
+    assert acp_agent(tmp_path, "sessions", "list").stdout.startswith("没有会话。")
     config.write_text("language = \n")  # what cannot be read is told by who needs it
-    assert acp_agent(tmp_path, "sessions", "list", environ=CHINESE).stdout == "没有会话。\n"
+    assert acp_agent(tmp_path, "sessions", "list", environ=CHINESE).stdout.startswith("没有会话。")
 
 
 def test_the_columns_of_a_table_stand_below_each_other(tmp_path: Path) -> None:

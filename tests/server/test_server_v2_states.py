@@ -6,7 +6,6 @@ Source: Agent Client Protocol v2, Prompt Lifecycle, Session States; the schema's
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from jsonrpcserver import Success
 
 from tests.server.server_session import EDIT, READ
 from tests.server.v2_session import OpenV2, states
+from tests.session.agent_and_skill import TASK, write_agent
 from tests.support.framing import Json
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.v2_editor import ALL_OF_V2
@@ -104,22 +104,23 @@ async def test_each_of_several_questions_is_waited_for(
 async def test_a_session_runs_while_something_is_read_beside_the_question(
     opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
 ) -> None:
-    pipe = workspace_repo / "pipe"  # whoever reads it waits until it is written
-    os.mkfifo(pipe)
-    reading = Call("grep", {"pattern": "found", "path": "pipe"})
+    write_agent(workspace_repo)
+    stall = Stall()
     model_server.add(
-        answer(reading, Call("web_fetch", {"url": "https://example.com/"})), answer("Done.")
+        answer(TASK, Call("web_fetch", {"url": "https://example.com/"})),
+        answer("It is ", stall, "4711."),
+        answer("Done."),
     )
     user = Held()
     client, session = await opened_v2(permission=user)
     message = await client.said(client.post_prompt(session, "Go"))
     deciding = await user.next()
-    search, _ = client.view(session).calls
-    await client.expect_view(session, lambda view: view.calls[search]["status"] == "in_progress")
+    task, _ = client.view(session).calls
+    await client.expect_view(session, lambda view: view.calls[task]["status"] == "in_progress")
     await client.wire.request("session/list", {})
     assert states(client, session) == ["running"]
-    await asyncio.to_thread(pipe.write_text, "found\n")
-    await client.expect_view(session, lambda view: view.calls[search]["status"] == "completed")
+    stall.release()
+    await client.expect_view(session, lambda view: view.calls[task]["status"] == "completed")
     await client.expect_view(session, lambda view: view.state == "requires_action")
     deciding.set_result("reject_once")
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
