@@ -14,9 +14,13 @@ class ReadAccess(Struct, frozen=True):
 
 
 class WriteAccess(Struct, frozen=True):
-    """Creates or changes files; absolute, resolved paths inside the session's folders."""
+    """Creates or changes files; absolute, resolved paths inside the session's folders.
+
+    `asked` are the names that they were asked for by, which may be links to them.
+    """
 
     paths: tuple[str, ...]
+    asked: tuple[str, ...] = ()
 
 
 class CommandAccess(Struct, frozen=True):

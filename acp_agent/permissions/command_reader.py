@@ -175,11 +175,19 @@ class CommandReader(ABC):
 
     def nested(self, node: Node, place: Place) -> None:
         """Walk the substitutions in a word."""
+        if self.expander.quoted_document(node) is not None:
+            return
         if node.type in {"command_substitution", "process_substitution"}:
             self.walk(node, replace(place, stdin=None, piped=False))
         else:
             if node.type in _TEXTS and not node.child_count:
                 self._hidden(self.expander.source(node), place)
+            if node.type == "simple_expansion" and self.expander.source(node)[1:2] in set(
+                " \t\n\\"
+            ):
+                # `"$ $(x)"`: a lone dollar, behind which the grammar overlooks the substitution.
+                self.plain = False
+                self.misread = self.unparsed = True
             if node.type in {"arithmetic_expansion", "subscript"}:
                 self.plain = False  # the shell evaluates what variables hold
             for child in node.children:

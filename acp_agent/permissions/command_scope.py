@@ -21,10 +21,11 @@ from acp_agent.permissions.grant_tables import (
 )
 from acp_agent.permissions.paths import Place, stays_inside
 from acp_agent.permissions.shell_syntax import Command
-from acp_agent.permissions.words import Word
+from acp_agent.permissions.words import LITERAL, Piece, TooComplexError, Word, to_words
 
 _SHOWN_LIMIT = 100  # characters of a command that a button shows in full
-_BOUND = frozenset({"ref", "remote", "target"})
+_BOUND = frozenset({"ref", "remote", "target", "program"})
+_PATHS = frozenset({"path", "selector", "folder", "package", "program"})
 
 
 class Scope(Struct, frozen=True, kw_only=True):
@@ -80,7 +81,9 @@ def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
     named = _texts(words[: count + found.count])
     if found.kind != "table":
         return Offer(refuse=_subcommand(words, count) if found.kind == "installs" else ())
-    exact = _exact(words, place, folders) if _may_be_exact(found.name) else ()
+    if any("/" in text for text in named) and any(folder != place.roots[0] for folder in folders):
+        return Offer()  # as for programs: `cd x && source .venv/bin/activate`
+    exact = _exact(words, place, folders) if _may_be_exact(found.name, inner) else ()
     table = grant_tables().tables[found.name]
     bound = _bound(table, inner[found.count :], place, folders)
     if bound is None or not _keeps_its_name(found, inner, bound.operands):
@@ -141,9 +144,16 @@ def _keeps_its_name(found: Found, words: Sequence[Word], operands: Sequence[str]
 # -- all words
 
 
-def _may_be_exact(name: str) -> bool:
+def _may_be_exact(name: str, words: Sequence[Word]) -> bool:
     names = grant_tables().names
-    return name not in names.installs and name.partition(" ")[0] not in names.never
+    if {name, name.partition(" ")[0]} & names.never:
+        return False
+    if name not in names.installs:
+        return True
+    # `yarn lint --fix` is, but nothing in which a word installs: `yarn workspace x add y`.
+    installing = {each.removeprefix(f"{name} ") for each in names.installs} | names.install_words
+    texts = _texts(words[1:])
+    return texts[:1] != () and texts[0][:1].isalnum() and not installing & set(texts)
 
 
 def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[str]) -> Offer:
@@ -184,7 +194,9 @@ def _keeps_inside(text: str, place: Place, folders: Sequence[str]) -> bool:
     value = text.partition("=")[2] or (text[2:] if text.startswith("-") else text)
     if "/" not in value and value != "..":
         return True
-    return "://" not in value and stays_inside(Word(value), place, folders)
+    return "://" not in value and all(
+        stays_inside(each, place, folders) for each in _matched(Word(value))
+    )
 
 
 # -- the arguments that a table covers
@@ -209,7 +221,12 @@ def _bound(
         value = option.value
         if value is not None and value.text.startswith("-"):
             return None  # some programs would take it for an option
-        if option.name in table.bound:
+        if option.name in table.queries and value is not None:
+            if not _fits("query", value, place, folders):
+                return None
+        elif option.name in table.bound & table.flags:
+            options.append(option.name)
+        elif option.name in table.bound:
             if value is None or not _fits("target", value, place, folders):
                 return None
             options += [option.name, value.text]
@@ -242,10 +259,23 @@ def _fits(kind: str, word: Word, place: Place, folders: Sequence[str]) -> bool:
     shape = grant_tables().shapes[kind]
     if not re.fullmatch(shape, text, re.ASCII | re.DOTALL):
         return False
-    if kind not in {"path", "selector", "folder"}:
+    if kind not in _PATHS:
         return word.fixed
     if kind == "selector":
         word = Word(text.partition("::")[0], word.static, word.pattern)
     if kind == "folder" and not all((Path(folder) / text).is_dir() for folder in folders):
         return False
-    return stays_inside(word, place, folders)
+    return all(stays_inside(each, place, folders) for each in _matched(word))
+
+
+def _matched(word: Word) -> list[Word]:
+    """A path as the program may spread it if it takes patterns itself: `eslint '{a,../b}/*.ts'`."""
+    if word.pattern or not set(word.text) & set("\\{"):
+        return [word]
+    if "\\" in word.text:
+        return [Word(word.text, static=False)]  # which the program may take off
+    try:
+        spread = to_words(Piece(word.text, LITERAL * len(word.text)), home="~", cwd="~")
+    except TooComplexError:
+        return [Word(word.text, static=False)]
+    return [word, *(Word(each.text, each.static) for each in spread)]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from acp_agent.permissions.known_output import document_text
 from acp_agent.permissions.words import (
     EXPANDED,
     LITERAL,
@@ -56,12 +57,13 @@ _TRIM_LIMIT = 256  # characters of a value that is cut: each place of it is trie
 class Expander:
     """Expands words. `substituted` tells what a command substitution prints, where that is known.
 
-    `raw` is the text of the tree at hand and `variables` the values that are known at the moment;
-    the parser keeps both up to date.
+    `raw` is the text of the tree at hand, `shortened` is true where long texts in it are replaced,
+    and `variables` are the values that are known at the moment; the parser keeps all up to date.
     """
 
     def __init__(self, *, home: str, cwd: str, substituted: Callable[[Node], str | None]) -> None:
         self.raw = b""
+        self.shortened = False
         self.home = home
         self.cwd = cwd
         self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " "}
@@ -171,6 +173,17 @@ class Expander:
             at = child.end_byte
         piece.add(unescape_quoted(self.between(at, end)), QUOTED)
 
+    def quoted_document(self, node: Node) -> str | None:
+        """What a substitution between double quotes prints if that is a quoted here-document."""
+        quoted = node.parent is not None and node.parent.type == "string"
+        if self.shortened or not quoted or node.type != "command_substitution":
+            return None
+        source = self.source(node).lstrip()
+        if "<<" not in source:
+            return None
+        rest = self.between(node.end_byte, len(self.raw))
+        return document_text(source, rest.removeprefix('"'))
+
     def document(self, body: Node) -> Word:
         """The text of a here-document in which the shell expands."""
         piece = Piece()
@@ -180,6 +193,9 @@ class Expander:
     def expansion(self, node: Node) -> tuple[str, bool]:
         """What an expansion gives, and whether that is certain."""
         if node.type == "command_substitution":
+            text = self.quoted_document(node)
+            if text is not None:
+                return text, True
             guess = self._substituted(node)
             return (UNKNOWN if guess is None else guess), False
         if node.type == "simple_expansion":

@@ -138,7 +138,8 @@ class PolicyGate(Gate):
                 return _never(f"edits below {grant.pattern}")
         if mode == "full":
             return Allow(by="mode")
-        warning = self._runs_by_itself(access.paths, project)
+        asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
+        warning = self._runs_by_itself([*access.paths, *asked], project)
         if warning:
             return Ask(choices=once(self._texts), warning=warning)
         if mode == "accept-edits":

@@ -20,15 +20,19 @@ class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
     """The arguments that a grant covers; the fields are described in the data file."""
 
     bound: frozenset[str] = frozenset()
+    queries: frozenset[str] = frozenset()
     operands: tuple[str, ...] = ()
     tail: GrantTable | None = None
     mentions: bool = False
 
     def options(self) -> OptionTable:
-        """Every option, those that are part of the grant among them."""
+        """Every option, those that are part of the grant among them.
+
+        One that is in `flags` and in `bound` takes no value and is bound as it stands.
+        """
         return OptionTable(
             flags=self.flags,
-            values=self.values | self.bound,
+            values=self.values | self.queries | (self.bound - self.flags),
             paths=self.paths,
             optional=self.optional,
             counts=self.counts,
@@ -100,9 +104,15 @@ def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
         if other is not None:
             new = other.split()
             return [*new, *texts[count:]], count - len(new)
-    if texts and "/" not in texts[0]:
+    if texts and "/" not in texts[0] and texts[0] not in _programs():
         texts[0] = program_name(texts[0])
     return texts, 0
+
+
+@cache
+def _programs() -> frozenset[str]:
+    """The programs that have a table."""
+    return frozenset(name.partition(" ")[0] for name in grant_tables().tables)
 
 
 def program_name(program: str) -> str:

@@ -70,9 +70,13 @@ def own_places(places: Sequence[Path]) -> tuple[str, ...]:
 
 
 def plain(path: str) -> str:
-    """A path as file systems compare it that ignore case, forms of accents and the invisible."""
+    """A path as file systems compare it that ignore case, forms of accents and the invisible.
+
+    Some also drop dots and blanks at the end of a name.
+    """
     folded = unicodedata.normalize("NFKC", path).casefold()
-    return "".join(one for one in folded if unicodedata.category(one) != "Cf")
+    visible = "".join(one for one in folded if unicodedata.category(one) != "Cf")
+    return re.sub(r"(?<=[^/. ])[. ]+(?=/|$)", "", visible)
 
 
 @cache

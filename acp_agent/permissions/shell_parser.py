@@ -105,6 +105,7 @@ class _Walker(CommandReader):
         root = parse(raw)
         condensed.check(root)
         outer, self.expander.raw = self.expander.raw, raw
+        shortened, self.expander.shortened = self.expander.shortened, bool(condensed.held)
         before = len(self.commands)
         if root.has_error:
             self.plain = False
@@ -120,7 +121,7 @@ class _Walker(CommandReader):
             while "((" in text:
                 text = text.replace("((", "( (")
             self._read(text.replace("))", ") )"), place)
-        self.expander.raw = outer
+        self.expander.raw, self.expander.shortened = outer, shortened
         self.commands[before:] = map(condensed.restore, self.commands[before:])
 
     def _loose_words(self, line: str) -> list[Word]:

@@ -53,7 +53,7 @@ def prepared(change: Change, *, title: str, run: Run) -> Prepared:
     return Prepared(
         title=title,
         run=run,
-        access=WriteAccess(paths=(str(change.path),)),
+        access=WriteAccess(paths=(str(change.path),), asked=(change.asked,)),
         locations=(change.location,),
         content=(change.diff,),
     )

@@ -83,6 +83,18 @@ def test_a_file_that_runs_by_itself_is_asked_about_with_the_reason(path: str, ro
     assert isinstance(room.write(path, mode="full"), Allow)
 
 
+def test_a_link_that_runs_by_itself_is_asked_about_wherever_it_leads(room: Room) -> None:
+    path = str(room.project / "docs" / "guide.txt")
+    for asked in ("CLAUDE.md", str(room.project / "CLAUDE.md")):
+        access = WriteAccess((path,), asked=(asked,))
+        verdict = room.gate.judge(access, mode="accept-edits", project=str(room.project))
+        assert kinds(verdict) == ONCE
+        assert isinstance(verdict, Ask)
+        assert verdict.warning.startswith("`CLAUDE.md` ")
+    plain = WriteAccess((path,), asked=("docs/guide.txt",))
+    assert isinstance(room.gate.judge(plain, mode="accept-edits", project=str(room.project)), Allow)
+
+
 @pytest.mark.parametrize("path", GUARDED["ordinary"])
 def test_an_ordinary_file_is_not_taken_for_one_that_runs_by_itself(path: str, room: Room) -> None:
     assert isinstance(room.write(path, mode="accept-edits"), Allow)

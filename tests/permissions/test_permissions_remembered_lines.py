@@ -45,6 +45,7 @@ def remember(remembered: str, room: Room) -> None:
         "git switch -c": " x",
         "git checkout -b": " x",
         "git tag": " x",
+        "deno check": " x",
     }.get(remembered, "")
     verdict = room.command(line)
     assert isinstance(verdict, Ask), verdict
@@ -83,6 +84,24 @@ def test_what_no_table_knows_is_remembered_word_for_word(line: str, project: Roo
 def test_some_commands_are_never_allowed_for_good(line: str, project: Room) -> None:
     verdict = project.command(spelled(line, project))
     assert isinstance(verdict, Refuse) or "allow_always" not in kinds(verdict)
+
+
+@pytest.fixture
+def committing(project: Room) -> Room:
+    """A project in which the daily commands of git are allowed."""
+    for line in ("git add", "git commit", "git push"):
+        remember(line, project)
+    return project
+
+
+@pytest.mark.parametrize("line", TABLE["messages"]["covered"])
+def test_an_always_covers_a_message_in_a_quoted_here_document(line: str, committing: Room) -> None:
+    assert isinstance(committing.command(line), Allow)
+
+
+@pytest.mark.parametrize("line", TABLE["messages"]["asked"])
+def test_an_always_covers_no_other_substitution(line: str, committing: Room) -> None:
+    assert isinstance(committing.command(line), Ask)
 
 
 @pytest.mark.parametrize("made", [".git/", "HEAD refs/", "HEAD objects/", "HEAD commondir"])
