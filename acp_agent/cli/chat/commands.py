@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from shlex import split
-from shutil import get_terminal_size, which
+from shutil import get_terminal_size
 from tempfile import NamedTemporaryFile
 
 from acp_agent.cli.chat.call_lines import details
@@ -23,6 +23,7 @@ from acp_agent.cli.chat.state import PLAN_MARKS
 from acp_agent.cli.chat.user_shell import UserShell
 from acp_agent.cli.inert import inert
 from acp_agent.cli.words import words
+from acp_agent.platform.programs import find_program
 
 _OUTPUT_LINES = 400
 _OTHER_NAMES = {"exit": "quit", "resume": "sessions"}
@@ -139,12 +140,13 @@ class Commands:
     async def _page(self, text: str) -> bool:
         """Show a long text in the user's pager; return whether that worked."""
         pager = split(os.environ.get("PAGER", "")) or ["less"]
-        if which(pager[0]) is None:
+        program = find_program(pager[0])
+        if program is None:
             return False
         with NamedTemporaryFile("w", encoding="utf-8", prefix="acp-agent-", suffix=".txt") as file:
             file.write(f"{inert(text)}\n")
             file.flush()
-            return await self._front.outside([*pager, file.name], {}) == 0
+            return await self._front.outside([program, *pager[1:], file.name], {}) == 0
 
     async def plan(self, _: str) -> None:
         """Show the plan."""
