@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -28,6 +29,8 @@ from tests.support.wire_client import WireClient
 CONNECTION = "Acp-Connection-Id"
 SESSION = "Acp-Session-Id"
 LONGEST = 64 * 1024 * 1024
+# Without it the system may take 32 MB for a client that does not read, and more on other machines.
+RECEIVE_BUFFER = (socket.SOL_SOCKET, socket.SO_RCVBUF, 256 * 1024)
 
 
 class _Outgoing:
@@ -107,18 +110,18 @@ class WebSocketClient(RemoteClient):
     """A client over a WebSocket."""
 
     def __init__(
-        self, socket: ClientConnection, editor: Editor | None, *, joins: bool = False
+        self, connection: ClientConnection, editor: Editor | None, *, joins: bool = False
     ) -> None:
         super().__init__(editor, joins=joins)
-        self.socket = socket
+        self.connection = connection
 
     async def send_all(self) -> None:
         while True:
-            await self.socket.send((await self.outgoing.waiting.get()).decode())
+            await self.connection.send((await self.outgoing.waiting.get()).decode())
 
     async def receive_all(self) -> None:
         with contextlib.suppress(websockets.ConnectionClosed):
-            async for message in self.socket:
+            async for message in self.connection:
                 assert isinstance(message, str)
                 self.incoming.arrived.put_nowait(message.encode())
                 await self.may_receive.wait()
@@ -127,7 +130,7 @@ class WebSocketClient(RemoteClient):
     def cut(self) -> None:
         """Cut the socket as a dead network would, without any goodbye."""
         self.cut_off = True
-        self.socket.transport.abort()
+        self.connection.transport.abort()
 
 
 @asynccontextmanager
@@ -137,8 +140,9 @@ async def websocket_client(
     """A client that is connected, not initialized."""
     async with connect(
         agent.websocket_url, additional_headers=agent.authorization, max_size=LONGEST, **options
-    ) as socket:
-        client = WebSocketClient(socket, editor, joins=joins)
+    ) as connection:
+        connection.transport.get_extra_info("socket").setsockopt(*RECEIVE_BUFFER)
+        client = WebSocketClient(connection, editor, joins=joins)
         async with client.running(client.send_all(), client.receive_all()):
             yield client
 
@@ -237,13 +241,18 @@ class HttpClient(RemoteClient):
 
 def http(agent: RemoteAgent, *, version: int = 2, **options: Any) -> httpx2.AsyncClient:
     """An HTTP client that is let in, of HTTP/2 with prior knowledge or of HTTP/1.1."""
-    return httpx2.AsyncClient(
+    transport = httpx2.AsyncHTTPTransport(
         http1=version == 1,
         http2=version == 2,
+        trust_env=False,
+        verify=False,  # reading the system's certificates takes longer than most tests
+        socket_options=[RECEIVE_BUFFER],
+    )
+    return httpx2.AsyncClient(
+        transport=transport,
         headers=agent.authorization,
         timeout=httpx2.Timeout(20.0, read=None),
         trust_env=False,
-        verify=False,  # reading the system's certificates takes longer than most tests
         **options,
     )
 

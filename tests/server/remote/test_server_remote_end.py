@@ -42,8 +42,8 @@ async def test_a_signal_ends_turns_says_goodbye_and_keeps_what_was_said(
         agent.process.send_signal(by)
         assert (await client.result(prompt))["stopReason"] == "cancelled"
         async with asyncio.timeout(5):
-            await client.socket.wait_closed()
-        assert client.socket.close_code == 1001
+            await client.connection.wait_closed()
+        assert client.connection.close_code == 1001
     agent.stop(by=by)
     again = listening(*MODEL, environ=model_server.environ("openai"))
     async with websocket_client(again) as client:

@@ -134,8 +134,8 @@ async def test_an_unknown_connection_is_404(remote: RemoteAgent, version: int) -
 
 async def test_a_websockets_id_is_no_connection_of_http(remote: RemoteAgent) -> None:
     async with websocket_client(remote) as client, http(remote) as other:
-        assert client.socket.response is not None
-        name = client.socket.response.headers[CONNECTION]
+        assert client.connection.response is not None
+        name = client.connection.response.headers[CONNECTION]
         response = await other.delete(remote.url, headers={CONNECTION: name})
         assert response.status_code == 404
         await client.initialize()
