@@ -8,7 +8,7 @@ LUA_TOOLS := editor-plugins/neovim/tests
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-editors test-orders editor-sources check check-lua format bench fuzz soak conformance schemas clean
+.PHONY: run setup test test-local test-editors test-orders editor-sources check check-lua format bench fuzz soak conformance schemas structure clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -42,6 +42,10 @@ test-editors: $(STAMP)
 # Clients of others that no registry has, for `make test-editors`: cloned into the user's cache, 25 MB.
 editor-sources: $(STAMP)
 	@$(BIN)/python -m tests.editors.end_to_end.fetch_sources
+
+# Import cycles, sizes of modules and folders, and how many modules a prompt passes through.
+structure: $(STAMP)
+	@$(BIN)/python -m benchmarks.structure
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(SOURCES)
