@@ -27,8 +27,17 @@ from acp_agent.agent.labels import label
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
-from acp_agent.permissions.access import CommandAccess, NoAccess, ReadAccess
-from acp_agent.permissions.contract import Allow, Ask, Choice, Decision, Refuse, Verdict
+from acp_agent.permissions.access import (
+    Allow,
+    Ask,
+    Choice,
+    CommandAccess,
+    Decision,
+    NoAccess,
+    ReadAccess,
+    Refuse,
+    Verdict,
+)
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.background import in_daemon_thread
 

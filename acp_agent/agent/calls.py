@@ -34,8 +34,7 @@ from acp_agent.events import (
     ToolShown,
     ToolStarted,
 )
-from acp_agent.permissions.access import CommandAccess, NoAccess
-from acp_agent.permissions.contract import Allow
+from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.tools.base import AnyTool, Outcome, Prepared
 from acp_agent.tools.bounds import bounded

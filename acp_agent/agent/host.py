@@ -15,8 +15,7 @@ from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ModelRequest, StreamEvent, ThoughtLevel
-from acp_agent.permissions.access import Access, Mode
-from acp_agent.permissions.contract import Ask, Decision, Gate
+from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
     from acp_agent.agent.loop_guard import LoopGuard

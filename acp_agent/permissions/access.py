@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -64,3 +65,110 @@ class NoAccess(Struct, frozen=True):
 Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | NoAccess
 
 Mode = Literal["ask", "accept-edits", "plan", "full"]
+
+
+Tier = Literal["read_only", "standard", "destructive", "blocked"]
+
+
+class Grant(Struct, frozen=True, kw_only=True):
+    """A narrow rule that the user chose to remember, for one project folder.
+
+    `kind` says what `pattern` is: a command's name with what is bound to it
+    (`command_grants.toml`), all words of a command, a folder below which files may be edited, a
+    host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`). `allow` is false
+    for "never"; then `pattern` is the leading words of the commands that are refused.
+    """
+
+    project: str
+    kind: Literal["command", "exact_command", "edit", "fetch", "mcp"]
+    pattern: str
+    allow: bool = True
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A button of the question. `grants` are remembered when it is pressed."""
+
+    id: str
+    label: str
+    kind: Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+    grants: tuple[Grant, ...] = ()
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What came of a question: the button that was pressed, None where it was dismissed.
+
+    `by` says who pressed it: the user, a `flag` of the client's that is called `name`, or nobody,
+    where the client refused because there was nobody to ask.
+    """
+
+    choice: Choice | None = None
+    by: Literal["user", "flag", "nobody"] = "user"
+    name: str = ""
+
+
+class Allow(Struct, frozen=True, kw_only=True):
+    """The call may run without a question; `only_reads` where it is a command that only reads."""
+
+    by: Literal["mode", "grant", "rule"]
+    why: str = ""
+    only_reads: bool = False
+
+
+class Refuse(Struct, frozen=True, kw_only=True):
+    """The call must not run; `why` is for the model and the user.
+
+    `advice` is for the model alone, and `shown` for the user in the place of `why`.
+    """
+
+    by: Literal["mode", "grant", "rule"]
+    why: str
+    advice: str = ""
+    shown: str = ""
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """The user decides: the buttons, allow_once first, and a `warning` where one is due.
+
+    `tier` is set for a command line.
+    """
+
+    choices: tuple[Choice, ...]
+    warning: str = ""
+    tier: Tier | None = None
+
+
+Verdict = Allow | Refuse | Ask
+
+
+class Gate(Protocol):
+    """Decides what may happen."""
+
+    def judge(
+        self,
+        access: Access,
+        *,
+        mode: Mode,
+        project: str,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Verdict:
+        """Judge a call of a session in `mode` whose working folder is `project`.
+
+        Git is asked about the repositories of a command: judge commands in a thread. It is ended
+        once `stopped` says that nobody waits for the verdict any more.
+        """
+        ...
+
+    def remember(self, choice: Choice) -> None:
+        """Keep the grants of the button that the user pressed, in the user's data folder."""
+        ...
+
+
+def may_write(access: Access) -> bool:
+    """True where it writes, and where nobody knows; what an MCP server says is no proof."""
+    match access:
+        case WriteAccess() | McpAccess():
+            return True
+        case CommandAccess():
+            return not access.only_reads
+        case _:
+            return False

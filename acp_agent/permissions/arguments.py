@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from acp_agent.permissions.words import Word
+from acp_agent.permissions.shell.words import Word
 
 
 class OptionTable(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,10 +13,8 @@ from typing import Literal
 
 from msgspec import Struct, convert
 
-from acp_agent.permissions.access import McpAccess
+from acp_agent.permissions.access import Choice, Grant, McpAccess
 from acp_agent.permissions.command_scope import Scope
-from acp_agent.permissions.contract import Choice, Grant
-from acp_agent.permissions.mcp_grants import tool_as_it_is, tool_at_all
 
 Language = Literal["en", "zh"]
 
@@ -179,3 +178,65 @@ def _four(
         reject,
         Choice(id="reject_always", label=never, kind="reject_always", grants=refused),
     )
+
+
+@cache
+def reason_texts(language: Language) -> Mapping[str, str]:
+    """What stands for each reason; empty for English, which they are written in."""
+    if language == "en":
+        return {}
+    text = (files(__package__) / "reason_texts.toml").read_text("utf-8")
+    texts: Mapping[str, str] = tomllib.loads(text)[language]
+    return texts
+
+
+def reason_in(language: Language, reason: str) -> str:
+    """A reason in the user's language; as it is where there is no text for it."""
+    texts = reason_texts(language)
+    if reason in texts:
+        return texts[reason]
+    for known, text in texts.items():
+        before, gap, after = known.partition("{}")
+        if gap and reason.startswith(before) and reason.endswith(after):
+            return text.format(reason[len(before) : len(reason) - len(after)])
+    return reason
+
+
+_DIGITS = 32  # of a digest, in hex
+
+
+def tool_as_it_is(access: McpAccess) -> str:
+    """The pattern of a tool as it is defined now."""
+    return f"{tool_at_all(access)} {_digest(access.definition)}"
+
+
+def tool_at_all(access: McpAccess) -> str:
+    """The pattern of a tool whatever its definition."""
+    return f"{_shown(access.server)} {_shown(access.tool)} {_which(access)}"
+
+
+def is_about(pattern: str, access: McpAccess) -> bool:
+    """Whether a pattern is about this tool, in whichever definition."""
+    return pattern.split(" ")[2:3] == [_which(access)]
+
+
+def covers(pattern: str, access: McpAccess) -> bool:
+    """Whether a pattern is about this tool, and about its definition where it names one."""
+    return pattern.split(" ")[2:] in (
+        [_which(access)],
+        [_which(access), _digest(access.definition)],
+    )
+
+
+def _which(access: McpAccess) -> str:
+    return _digest(access.identity, access.tool)
+
+
+def _shown(name: str) -> str:
+    """A name without what would end it, short."""
+    return "".join(c if c.isprintable() and c != " " else "_" for c in name)[:60]
+
+
+def _digest(*parts: str) -> str:
+    text = "\0".join(parts).encode("utf-8", "replace")
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]

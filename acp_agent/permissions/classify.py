@@ -10,21 +10,23 @@ from tempfile import gettempdir
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.permissions.choices import Language
+from acp_agent.permissions.access import Tier
+from acp_agent.permissions.choices import Language, reason_in
 from acp_agent.permissions.command_scope import names_what_it_runs
-from acp_agent.permissions.command_values import command_values
-from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place, is_below, stays_inside
 from acp_agent.permissions.read_only import is_installed, is_read_only
-from acp_agent.permissions.reasons import reason_in
-from acp_agent.permissions.refusal import forks_without_end, refusal
-from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
-from acp_agent.permissions.shell_parser import parse_line
-from acp_agent.permissions.shell_syntax import Command, ShellLine
-from acp_agent.permissions.unwrap import base_name, unwrap
-from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
-from acp_agent.permissions.wrapped import Inner
-from acp_agent.permissions.written_words import spelled_out, throws_files_away, written_words
+from acp_agent.permissions.refusal import (
+    forks_without_end,
+    refusal,
+    spelled_out,
+    throws_files_away,
+    written_words,
+)
+from acp_agent.permissions.rules import Rule, has_option, operands, option_matches, shell_rules
+from acp_agent.permissions.shell.parser import parse_line
+from acp_agent.permissions.shell.syntax import Command, ShellLine
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.unwrap import Inner, base_name, unwrap
 
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
 _NESTING_LIMIT = 12  # shells in shells
@@ -326,3 +328,38 @@ def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:
         or bool(rule.words.intersection(texts))
         or any(text.startswith(prefix) for text in texts for prefix in rule.word_prefixes)
     )
+
+
+def command_values(command: Command) -> list[str]:
+    """The texts given to `command` that it, or what it starts, may run; those that are certain.
+
+    Variables set for it, values of options that take a command, and settings behind `-c` and the
+    like. Which of them are run nobody knows, so they only tell the worst.
+    """
+    if not command.words:
+        return []
+    found = [each.value.text for each in command.assignments if each.value.static]
+    name, *words = command.words
+    own = shell_rules().languages.own_command_options.get(name.text.rpartition("/")[2], ())
+    before = Word("")
+    for word in words:
+        if word.static:
+            found += _values(before.text, word.text, own)
+        before = word
+    return [text.lstrip("!|") for text in found if any(each.isspace() for each in text.strip())]
+
+
+def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
+    """What of `text`, which stands behind the word `before`, may be a command line."""
+    languages = shell_rules().languages
+    commands = (*languages.command_options, *own)
+    settings = [text] if before in languages.setting_options else []
+    settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
+    found = [text] if any(option_matches(before, option) for option in commands) else []
+    found += [text[2:] for option in own if text.startswith(option)]
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        found += [] if any(map(str.isspace, key)) else [value]
+    if text.startswith("--") and any(option_matches(text, option) for option in commands):
+        found.append(text.partition("=")[2])
+    return found

@@ -20,8 +20,8 @@ from acp_agent.permissions.grant_tables import (
     program_name,
 )
 from acp_agent.permissions.paths import Place, stays_inside
-from acp_agent.permissions.shell_syntax import Command
-from acp_agent.permissions.words import LITERAL, Piece, TooComplexError, Word, to_words
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import LITERAL, Piece, TooComplexError, Word, to_words
 
 _SHOWN_LIMIT = 100  # characters of a command that a button shows in full
 _BOUND = frozenset({"ref", "remote", "target", "program"})

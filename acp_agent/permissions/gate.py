@@ -10,21 +10,31 @@ from urllib.parse import urlsplit
 
 from acp_agent.permissions.access import (
     Access,
+    Allow,
+    Ask,
+    Choice,
     CommandAccess,
     FetchAccess,
+    Gate,
     McpAccess,
     Mode,
     NoAccess,
     ReadAccess,
+    Refuse,
+    Tier,
+    Verdict,
     WriteAccess,
 )
 from acp_agent.permissions.choices import (
     Language,
+    covers,
     for_commands,
     for_edits,
     for_host,
     for_tool,
+    is_about,
     once,
+    reason_in,
     texts_in,
 )
 from acp_agent.permissions.classify import Classified, classify
@@ -35,20 +45,9 @@ from acp_agent.permissions.command_grants import (
     words_of,
 )
 from acp_agent.permissions.command_scope import Scope
-from acp_agent.permissions.contract import (
-    Allow,
-    Ask,
-    Choice,
-    Gate,
-    Refuse,
-    Tier,
-    Verdict,
-)
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import is_own, own_places, why_it_runs
-from acp_agent.permissions.mcp_grants import covers, is_about
 from acp_agent.permissions.paths import Place, is_below
-from acp_agent.permissions.reasons import reason_in
 from acp_agent.workspace.git_repositories import GitRepositories
 
 _OWN = Refuse(

@@ -13,7 +13,7 @@ from msgspec import Struct, convert
 
 from acp_agent.permissions.arguments import OptionTable
 from acp_agent.permissions.rules import read_only_rules
-from acp_agent.permissions.words import Word
+from acp_agent.permissions.shell.words import Word
 
 
 class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from acp_agent.permissions.rules import shell_rules
-from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.workspace.git_repositories import GitRepositories
 
 _ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")

@@ -8,11 +8,10 @@ from fnmatch import fnmatchcase
 
 from acp_agent.permissions.guarded_files import is_own, plain
 from acp_agent.permissions.paths import Place, is_below, is_disk, is_vital, spelled
-from acp_agent.permissions.rules import has_option, operands, shell_rules
-from acp_agent.permissions.shell_syntax import Command
+from acp_agent.permissions.rules import has_option, operands, option_matches, shell_rules
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.unwrap import base_name
-from acp_agent.permissions.words import NONEMPTY, UNKNOWN, Word
-from acp_agent.permissions.written_words import written_words
 
 _DISK = "writes to a disk or to the machine's memory"
 _OWN = "changes acp-agent's own configuration or data"
@@ -171,3 +170,62 @@ def _reaches(start: str, goal: str, calls: dict[str, set[str]], seen: set[str]) 
         if name == goal or _reaches(name, goal, calls, seen):
             return True
     return False
+
+
+_TAR = frozenset({"tar", "gtar", "bsdtar"})
+_TAR_VALUES = frozenset("bCfFgHIKLNTVX")  # letters that take a word each, in the letters' order
+_NEW_BRANCH = ("-b", "-B", "-t", "--track", "--orphan", "-d", "--detach")
+
+
+def written_words(name: str, words: Sequence[Word]) -> list[Word]:
+    """The paths that a program writes to, as far as its name tells."""
+    writers = shell_rules().writers
+    words = spelled_out(name, words)
+    paths = [word for word in words if not word.text.startswith("-")]
+    options = writers.output_options.get(name, ())
+    found: list[Word] = []
+    if name in writers.last:
+        options = (*options, *writers.target_options)
+        found += paths[-1:]
+    elif name in writers.all:
+        found += paths
+    for word, following in zip(words, [*words[1:], Word(".")], strict=False):
+        for option in options:
+            text = word.text
+            if text == option:
+                found.append(following)
+            elif not option_matches(text, option):
+                continue
+            elif len(option) > 2:
+                found.append(
+                    Word(text.partition("=")[2], word.static) if "=" in text else following
+                )
+            else:  # in a cluster: what follows its letter belongs to it
+                attached = text[1:].partition(option[1])[2]
+                found.append(Word(attached, word.static) if attached else following)
+    return found
+
+
+def spelled_out(name: str, words: Sequence[Word]) -> Sequence[Word]:
+    """The words of a `tar xfC a /opt` as `-x -f a -C /opt`; any other's as they are."""
+    if name not in _TAR or not words or words[0].text.startswith("-"):
+        return words
+    letters, *rest = words
+    found: list[Word] = []
+    for letter in letters.text:
+        found.append(Word(f"-{letter}", letters.static))
+        if letter in _TAR_VALUES and rest:
+            found.append(rest.pop(0))
+    return [*found, *rest]
+
+
+def throws_files_away(texts: Sequence[str], folders: Sequence[str]) -> bool:
+    """Whether `git` with these words checks files out over what they hold: `git checkout main x`.
+
+    One name alone is a file's if there is such a file in any of `folders`, else a branch's.
+    """
+    subcommand, *names = operands(texts, shell_rules().globals["git"]) or [""]
+    if subcommand != "checkout" or has_option(texts, _NEW_BRANCH):
+        return False
+    paths = (os.path.join(folder, name) for folder in folders for name in names)  # noqa: PTH118 - text that need not be a path
+    return len(names) > 1 or any(map(os.path.lexists, paths))

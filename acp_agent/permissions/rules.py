@@ -11,8 +11,8 @@ from typing import Literal
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
+from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable
-from acp_agent.permissions.contract import Tier
 
 OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
 

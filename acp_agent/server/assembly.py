@@ -18,7 +18,7 @@ from acp_agent.session.slots import Slots
 from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:
-    from acp_agent.permissions.contract import Gate
+    from acp_agent.permissions.access import Gate
 
 
 async def assemble(

@@ -17,7 +17,7 @@ from protocol.jsonrpc.connection import Connection
 if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
-    from acp_agent.permissions.contract import Ask, Choice, Decision
+    from acp_agent.permissions.access import Ask, Choice, Decision
     from acp_agent.server.link import ClientLink
     from acp_agent.server.session_requests import Requester
     from acp_agent.server.trace_context import TraceContext
@@ -213,7 +213,7 @@ def _decision(choice: Choice | None, meta: JsonObject | None) -> Decision:
     Our own clients say so where they answer by themselves (docs/extensions.md). That nobody was
     there to ask can be no consent.
     """
-    from acp_agent.permissions.contract import Decision  # noqa: PLC0415 - for prompts
+    from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts
     from acp_agent.server.while_running import marker  # noqa: PLC0415 - likewise
 
     match marker(meta, "acp-agent", "decidedBy"):

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from acp_agent.errors import AcpAgentError, CheckpointTooSlowError, WorkspaceError
 from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
 from acp_agent.ids import new_checkpoint_id
-from acp_agent.permissions.access import WriteAccess
-from acp_agent.permissions.may_write import may_write
+from acp_agent.permissions.access import WriteAccess, may_write
 from acp_agent.session import kept_files
 from acp_agent.session.file_owners import spans
 from acp_agent.session.files_back import (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.agent.host import Asking
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
-    from acp_agent.permissions.contract import Ask, Decision
+    from acp_agent.permissions.access import Ask, Decision
     from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals

@@ -22,7 +22,7 @@ from acp_agent.session.editor import Editor
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
     from acp_agent.agent.host import Asking
     from acp_agent.elicitation import Form, Page, Response
-    from acp_agent.permissions.contract import Ask, Decision
+    from acp_agent.permissions.access import Ask, Decision
     from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
@@ -120,7 +120,7 @@ class Seat:
 
     async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
         """Let the user decide about a call."""
-        from acp_agent.permissions.contract import Decision  # noqa: PLC0415 - for prompts only
+        from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts only
 
         decided = await self._asked(lambda editor: editor.ask_permission(session, asking, ask))
         return Decision(by="nobody") if decided is None else decided

@@ -15,7 +15,7 @@ from acp_agent.config.words import Words, words_in
 from acp_agent.extensions.definitions.places import Places, places
 from acp_agent.extensions.mcp.environment import MARK
 from acp_agent.models.registry import Models
-from acp_agent.permissions.contract import Gate
+from acp_agent.permissions.access import Gate
 from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.session.account import Account
 from acp_agent.session.slots import Slots

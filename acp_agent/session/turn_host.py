@@ -24,8 +24,7 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtLevel,
 )
-from acp_agent.permissions.access import Access, Mode
-from acp_agent.permissions.contract import Ask, Decision, Gate
+from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before

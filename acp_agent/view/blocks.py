@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from acp_agent.content import (
+    HIDDEN,
     AudioBlock,
     ContentBlock,
+    DiffPart,
     ImageBlock,
     ResourceBlock,
     ResourceLinkBlock,
     TextBlock,
 )
-from acp_agent.view.pictures import picture
-from acp_agent.view.plain import Cleaner
-from acp_agent.view.steps import Block
+from acp_agent.line_diff import changed_blocks
+from acp_agent.tools.images import image_type
+from acp_agent.unified_diff import NO_END, Hunk, Mark, hunks, split_lines
+from acp_agent.view.page import Block, Diff, DiffKind, DiffLines, Picture
+from acp_agent.workspace.scrub import scrub
 
 
 def blocks(
@@ -38,3 +47,162 @@ def _block(block: ContentBlock, clean: Cleaner, *, markdown: bool) -> Block:
         case ResourceBlock():
             resource = block.resource
             return Block(text=clean.text(resource.text or ""), label=clean.line(resource.uri))
+
+
+PICTURE_LIMIT = 2_000_000  # bytes of one
+
+
+def picture(block: ImageBlock, clean: Cleaner) -> Picture:
+    """A picture; left out where it is too large, or is none that browsers and models know.
+
+    Its media type is told by its first bytes, whatever it is said to be: markup (SVG) is no picture
+    here.
+    """
+    named = clean.line(block.mime_type)
+    size = len(block.data) * 3 // 4 - block.data[-2:].count("=")
+    if size > PICTURE_LIMIT:
+        clean.left_out += size
+        return Picture(source="", media_type=named, size=size)
+    try:
+        data = base64.b64decode(block.data, validate=True)
+    except (binascii.Error, ValueError):
+        return Picture(source="", media_type=named, size=size)
+    found = image_type(data)
+    if found is None or not clean.has_room_for(len(block.data)):
+        return Picture(source="", media_type=found or named, size=size)
+    encoded = base64.b64encode(data).decode("ascii")
+    return Picture(source=f"data:{found};base64,{encoded}", media_type=found, size=len(data))
+
+
+_KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
+
+
+def diff(part: DiffPart, clean: Cleaner) -> Diff:
+    """The changes of a file; long ones are cut in their middle."""
+    old = split_lines(clean.scrubbed(part.old_text or ""))
+    new = split_lines(clean.scrubbed(part.new_text))
+    blocks = changed_blocks(old, new)
+    return Diff(
+        path=clean.line(part.path),
+        lines=[
+            DiffLines(kind=kind, text=clean.fitted(visible("".join(lines))))
+            for hunk in hunks(old, new, blocks)
+            for kind, lines in _pieces(hunk)
+        ],
+        added=sum(block.new_end - block.new_start for block in blocks),
+        removed=sum(block.old_end - block.old_start for block in blocks),
+        new=part.old_text is None,
+    )
+
+
+def _pieces(hunk: Hunk) -> Iterator[tuple[DiffKind, list[str]]]:
+    yield "place", [hunk.header]
+    for mark, lines in hunk.runs:
+        yield from _marked(_KINDS[mark], mark, lines)
+
+
+def _marked(
+    kind: DiffKind, mark: str, lines: Sequence[str]
+) -> Iterator[tuple[DiffKind, list[str]]]:
+    if lines[-1].endswith("\n"):
+        yield kind, [f"{mark}{line}" for line in lines]
+        return
+    yield kind, [f"{mark}{line}" for line in (*lines[:-1], f"{lines[-1]}\n")]
+    yield "unended", [NO_END]
+
+
+TEXT_LIMIT = 60_000  # characters of one text
+PAGE_LIMIT = 12_000_000  # characters of all, after which one text has
+SMALL_LIMIT = 1_500  # of them
+LINE_LIMIT = 400  # of a title
+_HEAD = 0.7  # of what a cut text keeps, the part that its beginning gets
+
+
+def visible(text: str) -> str:
+    """`text` with what is hidden in it written out: `␛` for an escape, `⟨U+202E⟩` for a mark."""
+    return HIDDEN.sub(_name, text.replace("\r\n", "\n"))
+
+
+def _name(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)  # the pictures of the controls
+    if code == 0x7F:
+        return "\u2421"
+    return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"⟨U+{code:04X}⟩"
+
+
+class Cleaner:
+    """Takes texts into a page, and sees to it that all of them fit into one.
+
+    Attributes:
+        left_out: how many characters did not.
+    """
+
+    def __init__(self, secrets: Sequence[str], *, room: int = PAGE_LIMIT) -> None:
+        """Nothing is taken in yet.
+
+        Args:
+            secrets: values that must not be in the page.
+            room: characters after which texts are cut to `SMALL_LIMIT`.
+        """
+        self.left_out = 0
+        self._secrets = secrets
+        self._room = room
+
+    def line(self, text: str) -> str:
+        """A title or a name, in one line."""
+        line = " ".join(visible(scrub(text, self._secrets)).split())
+        return line if len(line) <= LINE_LIMIT else f"{line[: LINE_LIMIT - 1]}…"
+
+    def scrubbed(self, text: str) -> str:
+        """All of the text without secrets: for a diff, which is made of whole texts."""
+        return scrub(text, self._secrets)
+
+    def text(self, text: str) -> str:
+        """A text; of a long one the beginning and the end, `[… 1,234 …]` for what is between."""
+        return self.fitted(visible(scrub(text, self._secrets)))
+
+    def fitted(self, text: str) -> str:
+        """A clean text, cut in its middle where it is too long."""
+        limit = TEXT_LIMIT if self._room > 0 else SMALL_LIMIT
+        if len(text) > limit:
+            head = int(limit * _HEAD)
+            tail = limit - head
+            gone = len(text) - limit
+            self.left_out += gone
+            text = f"{text[:head]}\n[… {gone:,} …]\n{text[-tail:]}"
+        self._room -= len(text)
+        return text
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether so many characters fit; they count as taken in where they do."""
+        if self._room < size:
+            self.left_out += size
+            return False
+        self._room -= size
+        return True
+
+    def json(self, text: str) -> str:
+        """JSON, indented; as it stands where it is none."""
+        try:
+            value = json.loads(text)
+            # By value: in JSON a secret may be written with escapes.
+            shown = json.dumps(self._scrubbed_values(value), ensure_ascii=False, indent=2)
+        except (ValueError, RecursionError):
+            return self.text(text)
+        return self.text(shown)
+
+    def _scrubbed_values(self, value: Any) -> Any:  # JSON, of any kind
+        match value:
+            case str():
+                return scrub(value, self._secrets)
+            case dict():
+                return {
+                    scrub(key, self._secrets): self._scrubbed_values(item)
+                    for key, item in value.items()
+                }
+            case list():
+                return [self._scrubbed_values(item) for item in value]
+            case _:
+                return value

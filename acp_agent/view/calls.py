@@ -10,11 +10,8 @@ from acp_agent import events
 from acp_agent.content import CallContent, ContentPart, DiffPart, ImageBlock, Location, TextBlock
 from acp_agent.ids import CallId
 from acp_agent.tools.quoting import fenced
-from acp_agent.view.blocks import blocks
-from acp_agent.view.diffs import diff
-from acp_agent.view.pictures import picture
-from acp_agent.view.plain import Cleaner
-from acp_agent.view.steps import Call, Permission
+from acp_agent.view.blocks import Cleaner, blocks, diff, picture
+from acp_agent.view.page import Call, Permission
 
 # What the journal has for a button where none was pressed (`acp_agent.agent.calls`).
 _UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] = {

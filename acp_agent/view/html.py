@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
-from datetime import tzinfo
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from importlib.resources import files as package_files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup, escape
 
+from acp_agent.config.amounts import decimal
 from acp_agent.config.words import Language
-from acp_agent.view import plot as plotting, words as writing
-from acp_agent.view.markdown import code_spans, markdown
-from acp_agent.view.page import Page
-from acp_agent.view.steps import every_step
-from acp_agent.view.words import PageWords
+from acp_agent.view import plot as plotting
+from acp_agent.view.page import Page, every_step
 
 _OPEN_LINES = 40  # up to so many lines, what a call changed is shown at once
 _OPEN_CALLS = 400  # in a page of more calls all are folded
@@ -87,9 +91,9 @@ def _environment() -> Environment:
     environment.filters |= {
         "markdown": markdown,
         "code_spans": code_spans,
-        "iso": writing.iso,
-        "count": writing.count,
-        "bytes": writing.size,
+        "iso": iso,
+        "count": count,
+        "bytes": size,
     }
     return environment
 
@@ -97,3 +101,175 @@ def _environment() -> Environment:
 @cache
 def _file(name: str) -> str:
     return (package_files(__package__) / name).read_text("utf-8")
+
+
+MARKDOWN_LIMIT = 50_000  # characters; a longer text is shown as it is written
+BRACKETS_LIMIT = 2_000  # likewise: the library's time for them grows with their square
+
+_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+_LEAST_HEADING = 3  # below those of the page itself
+_REGION = 'tabindex="0"'  # of what may be wider than the page: so its keys scroll it
+
+
+class _Renderer(RendererHTML):
+    """Writes links, pictures, code and tables in a way of its own."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return super().fence(tokens, idx, options, env).replace("<pre>", f"<pre {_REGION}>", 1)
+
+    def code_block(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return super().code_block(tokens, idx, options, env).replace("<pre>", f"<pre {_REGION}>", 1)
+
+    def table_open(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, _env: EnvType
+    ) -> str:
+        return f'<div class="wide" {_REGION}>{self.renderToken(tokens, idx, options, _env)}'
+
+    def table_close(self, *_: object) -> str:
+        return "</table></div>\n"
+
+    def link_open(
+        self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        address = str(tokens[idx].attrs.get("href", ""))
+        if not _WEB.match(address):
+            return '<span class="elsewhere">'
+        tokens[idx].attrs = {"href": address, "rel": "noopener noreferrer", "target": "_blank"}
+        return self.renderToken(tokens, idx, options, env)
+
+    def link_close(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
+        opening = _opening(tokens, idx)
+        address = str(tokens[opening].attrs.get("href", ""))
+        if _WEB.match(address):
+            return "</a>"
+        words = "".join(token.content for token in tokens[opening:idx])
+        return "</span>" if words == address else f"</span> ({escape(address)})"
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[idx]
+        words = self.renderInlineAsText(token.children or [], options, env)
+        said = " ".join(part for part in (words, str(token.attrs.get("src", ""))) if part)
+        return f'<span class="elsewhere">[{escape(said)}]</span>'
+
+
+def _opening(tokens: Sequence[Token], closing: int) -> int:
+    """Where the link began that ends there; no link is inside another (CommonMark, 6.3)."""
+    return next(at for at in range(closing, -1, -1) if tokens[at].type == "link_open")
+
+
+def _any_link(url: str) -> bool:  # noqa: ARG001 - the library's form
+    return True
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
+    parser.enable(["table", "strikethrough"])
+    # What is no address of the web is not made one (see `_Renderer`), so nothing is refused here.
+    parser.validateLink = _any_link  # type: ignore[method-assign]  # as the library has it done
+    return parser
+
+
+@cache
+def _spans() -> MarkdownIt:
+    return MarkdownIt("zero", {"html": False}).enable("backticks")
+
+
+def markdown(text: str) -> Markup:
+    """A text as HTML. Its headings follow on each other without a gap, whatever marks they have."""
+    if len(text) > MARKDOWN_LIMIT or text.count("[") > BRACKETS_LIMIT:
+        return Markup('<pre class="text" tabindex="0">{}</pre>').format(text)
+    parser = _parser()
+    tokens = parser.parse(text)
+    above: list[int] = []  # the levels of the headings that the last one is below
+    for token in tokens:
+        if token.level == 0 and token.nesting == 1:
+            token.attrs["dir"] = "auto"  # each part goes the way of its own language
+        if token.type == "heading_open":
+            level = int(token.tag[1])
+            above = [*(one for one in above if one < level), level]
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, _LEAST_HEADING + len(above) - 1)}"
+        elif "style" in token.attrs:  # how a column is aligned; the page's policy allows no styles
+            token.attrs = {"class": str(token.attrs["style"]).rpartition(":")[2]}
+    # The renderer escapes all that comes from the text; a test feeds it what could get through.
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704
+
+
+def code_spans(line: str) -> Markup:
+    """A title: its words, with `code` as code and nothing else as Markdown."""
+    return Markup(_spans().renderInline(line))  # noqa: S704 - as above
+
+
+class PageWords:
+    """The texts of one language, and how it writes numbers, times and durations."""
+
+    def __init__(self, language: Language, zone: tzinfo | None) -> None:
+        """Args: zone: the time zone of clocks; None: that of the system."""
+        self.language = language
+        self._texts = _texts()[language]
+        self._zone = zone
+
+    def __call__(self, key: str, **values: object) -> str:
+        """The text of a key, its placeholders filled in."""
+        said = self._texts[key]
+        return said.format(**values) if values else said
+
+    def clock(self, at: int) -> str:
+        """The time of day."""
+        return self._local(at).strftime("%H:%M:%S")
+
+    def date(self, at: int) -> str:
+        """Day and time."""
+        return self._local(at).strftime("%Y-%m-%d %H:%M")
+
+    def took(self, milliseconds: int) -> str:
+        """A duration, as exact as one wants to know it."""
+        if milliseconds < 1_000:
+            return f"{milliseconds} ms"
+        seconds = milliseconds / 1_000
+        if seconds < 60:
+            return f"{seconds:.1f} s"
+        minutes, rest = divmod(round(seconds), 60)
+        if minutes < 60:
+            return f"{minutes} min {rest} s"
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes} min"
+
+    def money(self, dollars: float, unpriced: int = 0) -> str:
+        """US dollars; `+?` where the price of some requests is not known."""
+        known = f"${decimal(dollars, 2 if dollars >= 1 else 4)}"
+        if not unpriced:
+            return known
+        return f"{known} +?" if dollars else "?"
+
+    def _local(self, at: int) -> datetime:
+        return datetime.fromtimestamp(at / 1000, UTC).astimezone(self._zone)
+
+
+def iso(at: int) -> str:
+    """A time for machines (RFC 3339)."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def count(number: float) -> str:
+    """A number for people, short on an axis."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def size(number: int) -> str:
+    """A number of bytes."""
+    return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.1f} kB"
+
+
+@cache
+def _texts() -> dict[Language, dict[str, str]]:
+    text = (package_files(__package__) / "texts.toml").read_text("utf-8")
+    texts: dict[Language, dict[str, str]] = tomllib.loads(text)  # type: ignore[assignment]  # the file has these two languages, which a test says
+    return texts

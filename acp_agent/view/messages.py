@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct, field
+
 from acp_agent import events
 from acp_agent.content import TextBlock
-from acp_agent.view.notes import Said
-from acp_agent.view.plain import Cleaner
-from acp_agent.view.steps import Note
+from acp_agent.events import Severity
+from acp_agent.session.store.records import UnknownEvent
+from acp_agent.view.blocks import Cleaner
+from acp_agent.view.page import AgentSaid, AgentThought, Note, Request
+from acp_agent.view.sections import Anchors, Sections
 
 
 class SessionMessages:
@@ -51,3 +55,159 @@ class SessionMessages:
         """Give the notes their texts."""
         for note, pieces in self._known.values():
             note.text = self._clean.text("".join(pieces))
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What a note says; the fields are those of `page.Note`."""
+
+    what: str
+    values: dict[str, str | int] = field(default_factory=dict)
+    text: str = ""
+    folded: bool = False
+    severity: Severity = "info"
+
+
+def note_of(event: object, clean: Cleaner) -> Said | None:
+    """The note for an event; None where the page has nothing to say of it."""
+    match event:
+        case events.NoticeShown():
+            return Said(
+                what="notice",
+                values={"title": clean.line(event.title)},
+                text=clean.text(event.description),
+                severity=event.severity,
+            )
+        case events.ConfigChanged():
+            values: dict[str, str | int] = {
+                "option": clean.line(event.option),
+                "value": clean.line(event.value),
+            }
+            return Said(what="option", values=values)
+        case events.TitleChanged():
+            return Said(what="title", values={"title": clean.line(event.title)})
+        case events.DirectoriesChanged():
+            folders = ", ".join((event.cwd, *event.directories))
+            return Said(what="folders", values={"folders": clean.line(folders)})
+        case events.SystemPromptWritten():
+            return Said(what="system_prompt", text=clean.text(event.text), folded=True)
+        case events.SystemPromptGiven():
+            return Said(
+                what=f"system_prompt_{event.mode}", text=clean.text(event.text), folded=True
+            )
+        case events.PromptRepeated():
+            return Said(what="round", values={"round": event.round, "rounds": event.rounds})
+        case _:
+            return _rarer(event, clean)
+
+
+def _rarer(event: object, clean: Cleaner) -> Said | None:
+    match event:
+        case events.PlanRemoved():
+            return Said(what="plan_removed")
+        case events.ContextTrimmed():
+            return Said(what="trimmed")
+        case events.LoopNoticed():
+            return Said(
+                what=f"loop_{event.step}",
+                values={"rounds": event.rounds},
+                text=clean.text(event.note),
+                severity="warning",
+            )
+        case events.SubagentChanged():
+            about = (event.title, event.state, event.stop_reason, event.error)
+            return Said(
+                what="subagent",
+                values={
+                    "session": clean.line(event.session),
+                    "state": clean.line(", ".join(word for word in about if word)),
+                },
+                text=clean.text(event.description or ""),
+                severity="error" if event.error else "info",
+            )
+        case UnknownEvent():
+            return Said(what="unknown", values={"tag": clean.line(event.tag)})
+        case _:
+            return None
+
+
+def background_ended(event: events.BackgroundCommandChanged, clean: Cleaner) -> Said:
+    """The note for the end of a background command."""
+    what = "background_lost" if event.status == "lost" else "background_ended"
+    if event.exit_code is not None:
+        what = "background_exited"
+    values: dict[str, str | int] = {
+        "name": clean.line(event.name),
+        "code": event.exit_code or 0,
+        "signal": clean.line(event.signal or "?"),
+    }
+    return Said(what=what, values=values)
+
+
+class Answers:
+    """The requests and the answers of a session. `finish` when all events were read."""
+
+    def __init__(self, sections: Sections, anchors: Anchors, clean: Cleaner) -> None:
+        """There is none yet."""
+        self._sections, self._anchors, self._clean = sections, anchors, clean
+        self._said: list[tuple[AgentSaid | AgentThought, list[str]]] = []
+        self._answers: dict[str, list[AgentSaid]] = {}  # those that are not complete
+        self._requests: dict[str, Request] = {}
+        self._model = ""  # of the last answer
+
+    def asked(self, event: events.ModelAsked) -> None:
+        """A request went to a model."""
+        sections = self._sections
+        request = Request(model=self._clean.line(event.model), asked=sections.at)
+        sections.now.requests.append(request)
+        sections.clock.begin("model", event.message, sections.at)
+        self._requests[event.message] = request
+
+    def said(self, event: events.AgentText | events.AgentThought) -> None:
+        """A piece of an answer, or of reasoning."""
+        kind = AgentSaid if isinstance(event, events.AgentText) else AgentThought
+        steps = self._sections.now.steps
+        last = steps[-1] if steps else None
+        goes_on = (
+            isinstance(last, AgentSaid | AgentThought)
+            and type(last) is kind
+            and last.message == event.message
+        )
+        if not goes_on:
+            self._begin(kind, event.message)
+        self._said[-1][1].append(event.text)
+
+    def answered(self, event: events.ModelAnswered) -> None:
+        """An answer is complete, or was cut off."""
+        said = self._answers.pop(event.message, ())
+        if not event.model:  # the agent's own words, of which no model knows
+            for step in said:
+                step.own = True
+            return
+        sections = self._sections
+        request = self._requests.get(event.message)
+        if request is None:  # one beside the conversation
+            request = Request(model="")
+            sections.now.requests.append(request)
+        request.model, request.answered = self._clean.line(event.model), sections.at
+        request.usage, request.cost = event.usage, event.cost
+        request.complete, request.discarded = event.complete, event.discarded
+        sections.clock.end("model", event.message, sections.at)
+        for step in said:
+            step.discarded = event.discarded
+            step.incomplete = not event.complete and not event.discarded
+
+    def finish(self) -> None:
+        """Give the steps their texts, whole: a secret may have come in two pieces."""
+        for step, pieces in self._said:
+            step.text = self._clean.text("".join(pieces).strip("\n"))
+
+    def _begin(self, kind: type[AgentSaid | AgentThought], message: str) -> None:
+        anchor = self._anchors.for_id(message)
+        step = kind(anchor=anchor, at=self._sections.at, text="", message=message)
+        if isinstance(step, AgentSaid):
+            self._answers.setdefault(message, []).append(step)
+            request = self._requests.get(message)
+            if request is not None and request.model != self._model:
+                step.model = self._model = request.model
+        self._said.append((step, []))
+        self._sections.add(step)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from acp_agent.view.page import Section
-from acp_agent.view.spending import Spend
+from acp_agent.view.page import Section, Spend
 
 MOST_BARS = 80
 WIDTH, HEIGHT = 720, 180  # of the picture

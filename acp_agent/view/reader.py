@@ -10,19 +10,23 @@ from acp_agent.config.words import ENGLISH, Words
 from acp_agent.ids import is_rewind_id
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
-from acp_agent.view import timing
-from acp_agent.view.anchors import Anchors
-from acp_agent.view.answers import Answers
-from acp_agent.view.blocks import blocks
+from acp_agent.view.blocks import Cleaner, blocks
 from acp_agent.view.calls import Calls
-from acp_agent.view.children import Children
-from acp_agent.view.messages import SessionMessages
-from acp_agent.view.notes import Said, background_ended, note_of
-from acp_agent.view.page import Page, Section
-from acp_agent.view.plain import Cleaner
-from acp_agent.view.sections import Sections
-from acp_agent.view.spending import Spend
-from acp_agent.view.steps import Block, Compaction, Note, Plan, Rewind, UserSaid
+from acp_agent.view.messages import Answers, Said, SessionMessages, background_ended, note_of
+from acp_agent.view.page import (
+    Block,
+    Call,
+    Child,
+    Compaction,
+    Note,
+    Page,
+    Plan,
+    Rewind,
+    Section,
+    Spend,
+    UserSaid,
+)
+from acp_agent.view.sections import Anchors, Sections, together
 
 TITLE_LENGTH: Final = 120  # characters of what a turn is called
 
@@ -62,7 +66,7 @@ class _Reader:
         self._answers = Answers(self._sections, self._anchors, self._clean)
         self._calls = Calls(self._clean)
         self._compactions: dict[str, tuple[Compaction, list[str]]] = {}
-        self._children: Children[_Reader] = Children(clean, self._for_a_child)
+        self._children = _Children(clean, self._for_a_child)
         self._messages = SessionMessages(clean, self._note, self._children.told)
         self._source = ""
         # By type and not by pattern: there are thousands of events.
@@ -123,7 +127,7 @@ class _Reader:
             models=list(models),
             sections=sections,
             spend=spend,
-            times=timing.together(times, record.created_at, record.updated_at),
+            times=together(times, record.created_at, record.updated_at),
             left_out=clean.left_out,
         )
 
@@ -294,3 +298,54 @@ class _Reader:
 def _title(said: Sequence[Block]) -> str:
     words = " ".join(" ".join(block.text or block.label for block in said).split())
     return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…"
+
+
+class _Children:
+    """The child sessions of a session. `finish` when all events were read."""
+
+    def __init__(self, clean: Cleaner, new_reader: Callable[[], _Reader]) -> None:
+        """There is none yet.
+
+        Args:
+            clean: takes their titles into the page.
+            new_reader: makes what goes through the events of one.
+        """
+        self._clean, self._new_reader = clean, new_reader
+        self._known: dict[tuple[str, str], tuple[Child, _Reader]] = {}
+        self._titles: dict[str, str] = {}
+        self._notes: list[tuple[str, Note]] = []
+
+    def reader(self, event: events.ChildWorked, call: Call | None) -> _Reader:
+        """What goes through the events of a child; it shows what it read in the `call`."""
+        key = event.call, event.session
+        if key not in self._known:
+            child = Child(session=self._clean.line(event.session))
+            self._known[key] = child, self._new_reader()
+            if call is not None:
+                call.children.append(child)
+        return self._known[key][1]
+
+    def changed(self, event: events.SubagentChanged, note: Note) -> None:
+        """A child began or is no longer as it was, which `note` tells."""
+        if event.title:
+            self._titles[event.session] = self._clean.line(event.title)
+        self.told(event.session, note)
+
+    def told(self, session: str, note: Note) -> None:
+        """`note` tells something of a child, which it need not where the child is shown."""
+        self._notes.append((session, note))
+
+    def finish(self) -> None:
+        """Put what each did into the page."""
+        for (_, session), (child, reader) in self._known.items():
+            child.title = self._titles.get(session, "")
+            for section in reader.finish():
+                child.steps += section.steps
+                child.requests += section.requests
+                child.spend.add(section.spend)
+                if section.number is not None:
+                    child.outcome, child.error = section.outcome, section.error
+        shown = {session for _, session in self._known}
+        for session, note in self._notes:
+            if session in shown:
+                note.what = ""

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from acp_agent import events
+from acp_agent.events import Rewound
 from acp_agent.session.store.records import StoredEvent
-from acp_agent.view.anchors import Anchors
-from acp_agent.view.page import Section
-from acp_agent.view.spending import Request, Spend
-from acp_agent.view.steps import (
+from acp_agent.view.page import (
     AgentSaid,
     AgentThought,
     Compaction,
+    Lane,
     Note,
     Plan,
+    Request,
     Rewind,
+    Section,
+    Span,
+    Spend,
     Step,
+    Times,
     children_of,
     every_step,
 )
-from acp_agent.view.timing import Clock
-from acp_agent.view.undone import Line
 
 
 class Sections:
@@ -165,3 +168,159 @@ def _spend(requests: Sequence[Request]) -> Spend:
             Spend(usage=one.usage, cost=one.cost or 0.0, requests=1, unpriced=0 if priced else 1)
         )
     return spend
+
+
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_PREFIXES = {"msg_": "message-", "call_": "call-", "comp_": "compaction-", "rew_": "rewind-"}
+
+
+class Anchors:
+    """Gives each moment an id that no other has."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+        self._of: dict[str, str] = {}
+        self._count = 0
+
+    def for_id(self, name: str) -> str:
+        """`call-…` for the call `call_…`, and the like; the first moment of it gets the plain one.
+
+        An id that could not stand in an address as it is gives way to a number.
+        """
+        anchor = ""
+        for prefix, kind in _PREFIXES.items():
+            if name.startswith(prefix) and _SAFE.fullmatch(name[len(prefix) :]):
+                anchor = kind + name[len(prefix) :]
+        if not anchor:
+            anchor = name if _SAFE.fullmatch(name) else self._numbered()
+        anchor = self._free(anchor)
+        self._of.setdefault(name, anchor)
+        return anchor
+
+    def place(self, seq: int) -> str:
+        """`event-7` for the seventh event of the session."""
+        return self._free(f"event-{seq}")
+
+    def turn(self, number: int) -> str:
+        """`turn-3` for the third turn."""
+        return self._free(f"turn-{number}")
+
+    def of(self, name: str) -> str:
+        """The anchor that an id was given first, "" where it has none."""
+        return self._of.get(name, "")
+
+    def _numbered(self) -> str:
+        self._count += 1
+        return f"moment-{self._count}"
+
+    def _free(self, anchor: str) -> str:
+        free, number = anchor, 1
+        while free in self._given:
+            number += 1
+            free = f"{anchor}.{number}"
+        self._given.add(free)
+        return free
+
+
+class Clock:
+    """Collects the times of a section."""
+
+    def __init__(self, start: int) -> None:
+        """Args: start: when the section began."""
+        self._start = self._end = start
+        self._spans: list[Span] = []
+        self._open: dict[tuple[Lane, str], int] = {}
+
+    def tick(self, at: int) -> None:
+        """Something happened."""
+        self._end = max(self._end, at)
+
+    def begin(self, lane: Lane, name: str, at: int) -> None:
+        """`name` began to be at work in its lane."""
+        self._open.setdefault((lane, name), at)
+
+    def end(self, lane: Lane, name: str, at: int) -> None:
+        """`name` is done; nothing where it never began."""
+        began = self._open.pop((lane, name), None)
+        if began is not None:
+            self._spans.append(Span(lane, began, max(began, at)))
+
+    def times(self) -> Times:
+        """The times so far; what is open still lasts until the end."""
+        ended = [Span(span.lane, span.start, min(span.end, self._end)) for span in self._spans]
+        spans = [*ended, *(Span(key[0], at, self._end) for key, at in self._open.items())]
+        joined = tuple(span for lane in _LANES for span in _union(lane, spans))
+        sums = {lane: sum(s.end - s.start for s in joined if s.lane == lane) for lane in _LANES}
+        busy = sum(span.end - span.start for span in _union("model", joined, every=True))
+        return Times(
+            start=self._start,
+            end=self._end,
+            spans=joined,
+            model=sums["model"],
+            tools=sums["tools"],
+            user=sums["user"],
+            rest=max(0, self._end - self._start - busy),
+        )
+
+
+def together(parts: Iterable[Times], start: int, end: int) -> Times:
+    """The sums of sections that came one after the other, without their spans."""
+    times = list(parts)
+    return Times(
+        start=start,
+        end=end,
+        model=sum(part.model for part in times),
+        tools=sum(part.tools for part in times),
+        user=sum(part.user for part in times),
+        rest=sum(part.rest for part in times),
+    )
+
+
+_LANES: tuple[Lane, ...] = ("model", "tools", "user")
+
+
+def _union(lane: Lane, spans: Iterable[Span], *, every: bool = False) -> Iterator[Span]:
+    """The spans of a lane, or of `every` one, with those joined that overlap."""
+    start = end = -1
+    for span in sorted((s for s in spans if every or s.lane == lane), key=lambda s: s.start):
+        if span.start <= end:
+            end = max(end, span.end)
+            continue
+        if end >= 0:
+            yield Span(lane, start, end)
+        start, end = span.start, span.end
+    if end >= 0:
+        yield Span(lane, start, end)
+
+
+class Line:
+    """The steps that are still part of the conversation, by their numbers, in order."""
+
+    def __init__(self) -> None:
+        self._line: list[int] = []
+        self._left: dict[str, list[int]] = {}  # the lines that rewinds left behind
+        self._messages: dict[str, int] = {}
+
+    def add(self, step: int, message: str = "") -> None:
+        """A further step; `message` is the id of the user's message that it shows."""
+        self._line.append(step)
+        if message:
+            self._messages[message] = step
+
+    def go_back(self, event: Rewound) -> None:
+        """Leave the line for that of the point that the rewind goes to."""
+        if not event.conversation:
+            return
+        before, point = self._line, self._messages.get(event.to)
+        if event.to in self._left:
+            self._line = list(self._left[event.to])
+        elif point is not None:
+            for one in (before, *reversed(self._left.values())):
+                if point in one:
+                    self._line = one[: one.index(point) + event.keeps_words]
+                    break
+        self._left[event.rewind] = list(before)
+
+    def steps(self) -> set[int]:
+        """The steps that were not taken back."""
+        return set(self._line)

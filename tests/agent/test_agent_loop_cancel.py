@@ -24,7 +24,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import SessionId
-from acp_agent.permissions.contract import Ask
+from acp_agent.permissions.access import Ask
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.open_session import Desk, is_alive, never_answers
 from tests.support.waiting import until

@@ -16,8 +16,7 @@ from acp_agent.agent.host import Asking
 from acp_agent.content import TextBlock
 from acp_agent.errors import WorkspaceError
 from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolKind, ToolStarted
-from acp_agent.permissions.access import McpAccess
-from acp_agent.permissions.contract import Ask
+from acp_agent.permissions.access import Ask, McpAccess
 from acp_agent.session.turn_host import CALLS_WAIT, SessionHost
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.toolset import Toolset

@@ -19,7 +19,7 @@ from acp_agent.events import (
     ToolEnded,
     ToolStarted,
 )
-from acp_agent.permissions.contract import Ask
+from acp_agent.permissions.access import Ask
 from acp_agent.tools.base import Answer
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, home_paths, presses

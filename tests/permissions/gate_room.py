@@ -5,8 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-from acp_agent.permissions.access import CommandAccess, FetchAccess, Mode, WriteAccess
-from acp_agent.permissions.contract import Ask, Choice, Verdict
+from acp_agent.permissions.access import (
+    Ask,
+    Choice,
+    CommandAccess,
+    FetchAccess,
+    Mode,
+    Verdict,
+    WriteAccess,
+)
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 

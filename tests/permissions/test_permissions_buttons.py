@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.permissions.access import CommandAccess, WriteAccess
-from acp_agent.permissions.contract import Ask, Refuse, Verdict
+from acp_agent.permissions.access import Ask, CommandAccess, Refuse, Verdict, WriteAccess
 from acp_agent.permissions.gate import PolicyGate
 from tests.permissions.gate_room import ALL_FOUR, ONCE, Room, kinds
 

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.access import (
+    Allow,
+    Ask,
     CommandAccess,
     Mode,
     NoAccess,
     ReadAccess,
+    Refuse,
     WriteAccess,
 )
-from acp_agent.permissions.contract import Allow, Ask, Refuse
 from acp_agent.permissions.gate import PolicyGate, explain
 from tests.permissions.gate_room import ALL_FOUR, MODES, ONCE, Room, kinds
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.contract import Allow, Ask, Verdict
+from acp_agent.permissions.access import Allow, Ask, Verdict
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.git_environment import added_variables
 from tests.permissions.gate_room import Room

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import StoreError, StoreNewerError
-from acp_agent.permissions.contract import Grant
+from acp_agent.permissions.access import Grant
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.platform.posix import try_lock
 
@@ -68,7 +68,7 @@ def test_what_another_process_remembers_is_seen_at_once(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from acp_agent.permissions.contract import Grant
+from acp_agent.permissions.access import Grant
 from acp_agent.permissions.grants import GrantStore
 
 store = GrantStore(Path(sys.argv[1]))

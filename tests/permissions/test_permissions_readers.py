@@ -11,8 +11,8 @@ from acp_agent.permissions.classify import classify
 from acp_agent.permissions.paths import Place
 from acp_agent.permissions.read_only import is_read_only
 from acp_agent.permissions.rules import Reader, read_only_rules
-from acp_agent.permissions.shell_syntax import Command
-from acp_agent.permissions.words import Word
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import Word
 
 READERS = {
     name: reader

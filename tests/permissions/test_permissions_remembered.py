@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.access import CommandAccess, Mode
-from acp_agent.permissions.contract import Allow, Ask, Refuse
+from acp_agent.permissions.access import Allow, Ask, CommandAccess, Mode, Refuse
 from acp_agent.permissions.gate import host_of
 from tests.permissions.gate_room import ONCE, Room, kinds
 

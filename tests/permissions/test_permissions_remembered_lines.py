@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.contract import Allow, Ask, Refuse
+from acp_agent.permissions.access import Allow, Ask, Refuse
 from tests.permissions.gate_room import Room, kinds
 
 TABLE = tomllib.loads((Path(__file__).parent / "remembered.toml").read_text("utf-8"))

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.permissions.access import CommandAccess
-from acp_agent.permissions.contract import Ask
+from acp_agent.permissions.access import Ask, CommandAccess
+from acp_agent.permissions.choices import reason_in, reason_texts
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.reasons import reason_in, reason_texts
 from acp_agent.permissions.rules import shell_rules
 
 ROOM = files("acp_agent.permissions")

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from acp_agent.permissions.access import Tier
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.contract import Tier
 from acp_agent.permissions.paths import Place
 
 TABLE = tomllib.loads((Path(__file__).parent / "commands.toml").read_text("utf-8"))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.permissions.classify import classify
 from acp_agent.permissions.paths import Place
-from acp_agent.permissions.shell_parser import parse_line
+from acp_agent.permissions.shell.parser import parse_line
 
 BASH = shutil.which("bash")
 # The examples of a test share its folder; and the machine may be slow.

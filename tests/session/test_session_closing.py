@@ -17,7 +17,7 @@ from acp_agent.events import (
     TurnEnded,
     TurnStarted,
 )
-from acp_agent.permissions.contract import Gate
+from acp_agent.permissions.access import Gate
 from acp_agent.session import workbench as workbench_module
 from acp_agent.session.chosen import Chosen
 from acp_agent.session.manager import SessionManager

@@ -31,7 +31,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.permissions.contract import Ask
+from acp_agent.permissions.access import Ask
 from acp_agent.session import shelf
 from acp_agent.session.prompter import Said
 from acp_agent.session.session import Session

@@ -19,7 +19,7 @@ from acp_agent.config.words import Language, words_in
 from acp_agent.content import TextBlock
 from acp_agent.errors import ModelError
 from acp_agent.events import Usage
-from acp_agent.permissions.contract import Ask
+from acp_agent.permissions.access import Ask
 from acp_agent.session.store.records import SessionRecord, StoredEvent
 from acp_agent.tools.images import image_block
 from acp_agent.view.html import render

@@ -28,9 +28,9 @@ from acp_agent.content import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.session.store.records import UnknownEvent
-from acp_agent.view.markdown import markdown
+from acp_agent.view.blocks import Cleaner
+from acp_agent.view.html import markdown
 from acp_agent.view.page import Page
-from acp_agent.view.plain import Cleaner
 from tests.view.made_page import SECRET, Timed, attribute, data_of, html_of, one, page_of, parsed
 
 HOSTILE = (

@@ -28,8 +28,8 @@ from acp_agent.events import (
     Usage,
 )
 from acp_agent.ids import CallId, MessageId
-from acp_agent.view.plain import SMALL_LIMIT, TEXT_LIMIT, Cleaner
-from acp_agent.view.steps import Status
+from acp_agent.view.blocks import SMALL_LIMIT, TEXT_LIMIT, Cleaner
+from acp_agent.view.page import Status
 from tests.view.lived_session import live, write
 from tests.view.made_page import (
     SECRET,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from acp_agent.agent.host import Asking
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
-    from acp_agent.permissions.contract import Ask
+    from acp_agent.permissions.access import Ask
     from acp_agent.server.link import ClientLink
     from acp_agent.server.place import Place
     from acp_agent.server.v2.family import Addressed, SessionFamily

@@ -29,7 +29,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
-from acp_agent.permissions.contract import Ask, Decision
+from acp_agent.permissions.access import Ask, Decision
 from acp_agent.session.children.activity import ChildActivity
 from acp_agent.session.chosen import Chosen
 from acp_agent.session.turn_host import SessionHost

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.permissions.shell_syntax import Command
-from acp_agent.permissions.words import TooComplexError, Word
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import TooComplexError, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 TOKEN_LIMIT = 1_200  # words and signs, about; error recovery over so many takes a quarter second
 _SHORT = 48  # characters that are not worth a mark

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from acp_agent.permissions.known_output import document_text
-from acp_agent.permissions.words import (
+from acp_agent.permissions.shell.syntax import document_text
+from acp_agent.permissions.shell.words import (
     EXPANDED,
     LITERAL,
     NONEMPTY,
@@ -26,6 +26,7 @@ from acp_agent.permissions.words import (
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 _LITERALS = frozenset(
     {

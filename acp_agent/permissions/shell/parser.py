@@ -8,21 +8,27 @@ The grammar of the shell is in POSIX.1-2017, XCU chapter 2, and the Bash manual.
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.permissions.command_reader import CommandReader, Place
-from acp_agent.permissions.condense import condense
-from acp_agent.permissions.grammar import is_odd, parse
-from acp_agent.permissions.known_output import known_output
-from acp_agent.permissions.redirection import Attached
-from acp_agent.permissions.shell_syntax import Command, Redirect, ShellLine, without_reserved
-from acp_agent.permissions.words import UNKNOWN, TooComplexError, Word
+from acp_agent.permissions.shell.commands import Attached, CommandReader, Place
+from acp_agent.permissions.shell.condense import condense
+from acp_agent.permissions.shell.syntax import (
+    Command,
+    Redirect,
+    ShellLine,
+    known_output,
+    without_reserved,
+)
+from acp_agent.permissions.shell.words import UNKNOWN, TooComplexError, Word
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language, Node
+
 
 LINE_LIMIT = 128 * 1024  # characters of a line that are looked at
 _DEPTH_LIMIT = 150  # nested groups and substitutions
@@ -272,3 +278,51 @@ class _Walker(CommandReader):
                 self._pipeline(statement.children, replace(place, stdin=known, piped=True))
             else:
                 self.walk(statement, place)
+
+
+_ASCII_ONLY = b"%%" + bytes(range(2, 128)) + b"%" * 128  # UNKNOWN and NONEMPTY are letters too
+
+
+@cache
+def _language() -> Language:
+    import tree_sitter_bash  # noqa: PLC0415 - only the first command of a session needs it
+    from tree_sitter import Language  # noqa: PLC0415 - likewise
+
+    return Language(tree_sitter_bash.language())
+
+
+def parse(raw: bytes) -> Node:
+    """The root of the syntax tree of UTF-8 text. Its offsets are those of `raw`, its texts are not.
+
+    The grammar's scanner looks characters up in C tables that end at 255, whatever they are, so it
+    is shown ASCII only; to the shell all else is a letter like any other.
+    """
+    from tree_sitter import Parser  # noqa: PLC0415 - likewise
+
+    # A parser is for one thread: commands are judged side by side.
+    return Parser(_language()).parse(_tame(raw.translate(_ASCII_ONLY))).root_node
+
+
+def is_odd(character: str) -> bool:
+    """Whether the shell and the grammar may take a character for different things."""
+    if character.isascii():
+        return not character.isprintable() and character not in "\n\t"
+    return character.isspace() or unicodedata.category(character) in {"Cf", "Cc", "Cs", "Co"}
+
+
+def _tame(raw: bytes) -> bytes:
+    """A text of the same length in which no line begins with a backslash before a plain character.
+
+    The grammar takes such a line for a part of the one before it. What stands there is read from
+    the text itself.
+    """
+    at = raw.find(b"\\")
+    if at < 0:
+        return raw
+    tamed = bytearray(raw)
+    while at >= 0:
+        before = raw[:at].rstrip(b" \t")
+        if before.endswith(b"\n") and raw[at + 1 : at + 2].isalnum():
+            tamed[at] = ord("%")
+        at = raw.find(b"\\", at + 1)
+    return bytes(tamed)

@@ -1,0 +1,1 @@
+"""The shell: the commands that a line would run, read from its syntax tree, nothing executed."""
