@@ -58,6 +58,12 @@ def _written_out(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def printable_line(text: str, limit: int | None = None) -> str:
+    """`text` as one line of printable characters, cut to `limit` characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
+
+
 class _Block(
     Struct,
     frozen=True,

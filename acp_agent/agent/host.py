@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from acp_agent.agent.context import Context
+from acp_agent.config.message_catalog import Words
 from acp_agent.config.types import ContextConfig
-from acp_agent.config.words import Words
 from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
 from acp_agent.ids import CallId, SessionId

@@ -14,7 +14,7 @@ from acp_agent.cli.output import USAGE, guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.setup import load_setup
 from acp_agent.cli.words import words
-from acp_agent.config.load import VARIABLES
+from acp_agent.config.types import VARIABLES
 
 HIDDEN = "[hidden]"
 

@@ -15,10 +15,9 @@ from acp_agent.cli.words import told, words
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import Config, DefinitionConfig
-from acp_agent.extensions.definitions.agent import AgentSpec
-from acp_agent.extensions.definitions.finding import Found, Problem, find_definitions
-from acp_agent.extensions.definitions.places import Places, places
-from acp_agent.extensions.definitions.skill import Skill
+from acp_agent.extensions.definitions.discovery import Found, Problem, find_definitions
+from acp_agent.extensions.definitions.locations import Places, places
+from acp_agent.extensions.definitions.types import AgentSpec, Skill
 
 Kind = Literal["skills", "agents"]
 

@@ -17,16 +17,16 @@ from msgspec import Struct
 from acp_agent.cli.version import installed_version
 from acp_agent.cli.words import told, words
 from acp_agent.config.certificates import certificate_problem
+from acp_agent.config.load import list_problems
 from acp_agent.config.paths import Paths
-from acp_agent.config.report import list_problems
 from acp_agent.errors import AcpAgentError
 from acp_agent.platform import open_files
 from acp_agent.platform.posix import is_private, own_only
 from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.check import Checked
-    from acp_agent.session.store.newest import Lost
+    from acp_agent.session.store.integrity_check import Checked
+    from acp_agent.session.store.last_write import Lost
 
 PROGRAM_SECONDS = 5.0
 
@@ -97,7 +97,7 @@ def check_files(paths: Paths) -> list[Finding]:
 
 async def check_store(paths: Paths) -> list[Finding]:
     """Whether every conversation can be read."""
-    from acp_agent.session.store.opening import has_traces  # noqa: PLC0415 - likewise
+    from acp_agent.session.store.database import has_traces  # noqa: PLC0415 - likewise
     from acp_agent.session.store.store import Store  # noqa: PLC0415 - only for this part
 
     file = paths.sessions_file

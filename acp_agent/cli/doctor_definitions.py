@@ -14,11 +14,9 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
-from acp_agent.extensions.definitions.agent import AgentSpec
-from acp_agent.extensions.definitions.finding import Found, find_definitions
-from acp_agent.extensions.definitions.places import any_there
-from acp_agent.extensions.definitions.skill import Skill
-from acp_agent.extensions.definitions.uses import SMALL
+from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.locations import any_there
+from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.definitions import with_known_providers
 
 if TYPE_CHECKING:  # most have no model of their own

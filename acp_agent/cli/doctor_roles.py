@@ -13,14 +13,14 @@ import msgspec
 
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.words import told
-from acp_agent.config.check import Key, Problem
-from acp_agent.config.lines import lines_of
 from acp_agent.config.load import load_config, read_text
 from acp_agent.config.paths import Paths
+from acp_agent.config.problems import Key, Problem
 from acp_agent.config.secrets import Secrets
+from acp_agent.config.toml_errors import lines_of
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError
-from acp_agent.extensions.definitions.uses import SMALL
+from acp_agent.extensions.definitions.types import SMALL
 
 Way = tuple[Key, ...]
 

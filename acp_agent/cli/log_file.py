@@ -8,7 +8,7 @@ from logging import LogRecord
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from acp_agent.config.private_file import make_private_folder
+from acp_agent.platform.posix import make_private_folder
 
 
 def open_log_file(path: Path, limit: int, old_files: int) -> SharedRotatingFile:

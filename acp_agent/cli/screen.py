@@ -16,7 +16,7 @@ from acp_agent.cli.output import lines_of, visible
 from acp_agent.cli.own_command import own_command
 from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
-from acp_agent.config.words import with_more
+from acp_agent.config.message_catalog import with_more
 from protocol.v1 import types as acp
 
 Style = Literal["", "thought", "call", "good", "bad", "warning", "added", "removed", "dim", "bold"]

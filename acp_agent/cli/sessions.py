@@ -33,9 +33,10 @@ from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.session.export import export_pieces
-from acp_agent.session.store.damage import as_json
-from acp_agent.session.store.listing import MAX_PAGE
-from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent, readable
+from acp_agent.session.store.damaged_events import as_json
+from acp_agent.session.store.event_codec import readable_events
+from acp_agent.session.store.read_queries import MAX_PAGE
+from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.store.store import Store
 from acp_agent.session.transcript import Kind, Passage, transcript
 
@@ -173,7 +174,9 @@ async def _show(options: argparse.Namespace) -> int:
         return 0
     say(record.title or words("Untitled"))
     say(f"{record.id}, {record.cwd}, {_local_time(record.updated_at)}")
-    passages = transcript(readable(stored), thoughts=options.thoughts, words=language_words())
+    passages = transcript(
+        readable_events(stored), thoughts=options.thoughts, words=language_words()
+    )
     _print_passages(list(passages))
     return 0
 
@@ -207,7 +210,9 @@ def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[st
     from acp_agent.view.html import render  # noqa: PLC0415 - other formats do without
     from acp_agent.view.reader import read_page  # noqa: PLC0415 - likewise
 
-    page = read_page(record, readable(stored), secrets=known_secrets(), words=language_words())
+    page = read_page(
+        record, readable_events(stored), secrets=known_secrets(), words=language_words()
+    )
     return render(page, language=language())
 
 

@@ -23,16 +23,16 @@ from acp_agent.errors import (
     StoreError,
     StoreNewerError,
 )
-from acp_agent.session.store.failures import store_error
-from acp_agent.session.store.lease import any_held
-from acp_agent.session.store.newest import accept_loss
-from acp_agent.session.store.opening import (
+from acp_agent.session.store.database import (
     has_log,
     is_missing,
     is_of_another_program,
     open_database,
 )
-from acp_agent.session.store.rescue import Rescued, rescue
+from acp_agent.session.store.database_recovery import Rescued, rescue
+from acp_agent.session.store.last_write import accept_loss
+from acp_agent.session.store.lease import any_held
+from acp_agent.session.store.sqlite_errors import store_error
 from acp_agent.session.store.store import Store
 
 _BESIDE = ("-wal", "-shm")  # how the names of SQLite's files beside a database end

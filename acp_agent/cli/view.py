@@ -16,8 +16,8 @@ from acp_agent.cli.session_names import find_session
 from acp_agent.cli.sessions import open_store, page_pieces, write_new
 from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
-from acp_agent.config.private_file import write_private
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.platform.posix import write_private
 from acp_agent.session.store.records import SessionRecord, StoredEvent
 from acp_agent.session.store.store import Store
 

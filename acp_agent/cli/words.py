@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 
-from acp_agent.config.language import choose_language
-from acp_agent.config.words import Language, Words, command_line_words
+from acp_agent.config.message_catalog import Language, Words, choose_language, command_line_words
 
 
 def words(text: str, /, **values: object) -> str:

@@ -10,20 +10,11 @@ from typing import Any
 
 import msgspec
 
-from acp_agent.config.types import Config
+from acp_agent.config.types import VARIABLES, Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform import open_files
 
 SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
-
-# The variables that go before the file, and the keys that they set.
-VARIABLES: Mapping[str, tuple[str, ...]] = {
-    "ACP_AGENT_MODEL": ("model",),
-    "ACP_AGENT_MODE": ("mode",),
-    "ACP_AGENT_THOUGHT_LEVEL": ("thought_level",),
-    "ACP_AGENT_LANGUAGE": ("language",),
-    "ACP_AGENT_LOG_LEVEL": ("log", "level"),
-}
 
 
 def load_config(path: Path, environ: Mapping[str, str]) -> Config:
@@ -58,11 +49,26 @@ def placed(path: Path) -> Iterator[None]:
     except ConfigError as error:
         if not error.key:
             raise
-        from acp_agent.config.lines import lines_of  # noqa: PLC0415 - only for an error
+        from acp_agent.config.toml_errors import lines_of  # noqa: PLC0415 - only for an error
 
         (line,) = lines_of(read_text(path), [error.key])
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: {error}") from None
+
+
+def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
+    """Everything wrong with the file and the variables; empty where `load_config` would succeed."""
+    from acp_agent.config.problems import (  # noqa: PLC0415 - not at start
+        config_problems,
+        variable_problems,
+    )
+
+    try:
+        text = read_text(path)
+        table = parse(path, text) if text else {}
+    except ConfigError as error:
+        return [str(error), *variable_problems(environ)]
+    return config_problems(path, text, table, environ)
 
 
 def _converted(table: Mapping[str, Any]) -> Config:
@@ -108,7 +114,7 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return _with_amounts(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        from acp_agent.config.no_toml import syntax_error  # noqa: PLC0415 - only for an error
+        from acp_agent.config.toml_errors import syntax_error  # noqa: PLC0415 - only for an error
 
         line, reason = syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
@@ -147,7 +153,7 @@ def _with_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dic
 
 
 def _describe(path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]) -> str:
-    from acp_agent.config.report import config_problems  # noqa: PLC0415 - only for an error
+    from acp_agent.config.problems import config_problems  # noqa: PLC0415 - only for an error
 
     problems = config_problems(path, text, table, environ)
     more = len(problems) - 1

@@ -1,4 +1,4 @@
-"""The keys of model providers: from the environment, from a private file, from the keyring."""
+"""A secret that does not show itself."""
 
 from __future__ import annotations
 
@@ -6,14 +6,66 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn, final
 
 from msgspec import Struct
 
-from acp_agent.config.secret import Secret
-from acp_agent.config.secret_names import is_secret_name
-from acp_agent.config.stored_keys import StoredKeys, changing_stored_keys, read_stored_keys
+from acp_agent.config.key_file import StoredKeys, changing_stored_keys, read_stored_keys
 from acp_agent.errors import ConfigError, InvalidInputError
+
+
+@final
+class Secret:
+    """A key. Only `reveal` gives it; printing, formatting, logging and pickling do not."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The key itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(...)"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not pickled")
+
+
+_ENDINGS = (
+    "API_KEY",
+    "API_KEYS",
+    "APIKEY",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "SECRET_KEY",
+    "ACCESS_KEY",
+    "PRIVATE_KEY",
+    "ENCRYPTION_KEY",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+)
+_AFTER_A_WORD = tuple(f"_{ending}" for ending in _ENDINGS)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a credential: a whole-word ending, in any case."""
+    upper = name.upper()
+    return upper in _ENDINGS or upper.endswith(_AFTER_A_WORD)
+
 
 _SHORTEST = 8  # characters; shorter values would be scrubbed out of ordinary words
 
@@ -95,7 +147,7 @@ class Secrets:
         """
         key = check_key(key)
         if keyring:
-            from acp_agent.config.keychain import write_key  # noqa: PLC0415 - optional
+            from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
 
             write_key(provider, key)
         with changing_stored_keys(self._path) as stored:
@@ -107,7 +159,7 @@ class Secrets:
                 stored.keys[provider] = key
         self.refresh()
         if moved_here:
-            from acp_agent.config.keychain import remove_key  # noqa: PLC0415 - optional
+            from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
 
             try:
                 remove_key(provider)
@@ -124,7 +176,7 @@ class Secrets:
         if provider not in stored.providers():
             return False
         if provider in stored.keyring:
-            from acp_agent.config.keychain import remove_key  # noqa: PLC0415 - optional
+            from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
 
             remove_key(provider)
         with changing_stored_keys(self._path) as stored:
@@ -172,7 +224,7 @@ class Secrets:
         with self._lock:
             if provider not in self._stored().keyring or provider in self._from_system:
                 return self._from_system.get(provider)
-        from acp_agent.config.keychain import read_key  # noqa: PLC0415 - optional
+        from acp_agent.config.keyring_store import read_key  # noqa: PLC0415 - optional
 
         try:
             value = read_key(provider)  # without the lock: it may wait for the user

@@ -5,6 +5,7 @@ Every value has a default that is right for most people; an empty file is a good
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
@@ -32,6 +33,16 @@ Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
 Rounds = Annotated[int, Meta(ge=0, le=40)]
+
+
+# The variables that go before the file, and the keys that they set.
+VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "ACP_AGENT_MODEL": ("model",),
+    "ACP_AGENT_MODE": ("mode",),
+    "ACP_AGENT_THOUGHT_LEVEL": ("thought_level",),
+    "ACP_AGENT_LANGUAGE": ("language",),
+    "ACP_AGENT_LOG_LEVEL": ("log", "level"),
+}
 
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -7,67 +7,63 @@ changed once written, and new fields always have a default, so that old journals
 
 from __future__ import annotations
 
-from acp_agent.events.any_event import OTHERS_WORDS, AnyEvent, ChildWorked, of_a_child
-from acp_agent.events.base import Event
-from acp_agent.events.calls import (
-    PLAN,
-    BackgroundCommandChanged,
-    PermissionAsked,
-    PermissionDecided,
-    PlanChanged,
-    PlanEntry,
-    PlanRemoved,
-    ToolCalled,
-    ToolEnded,
-    ToolKind,
-    ToolOutput,
-    ToolShown,
-    ToolStarted,
-)
+from typing import TypeVar
+
 from acp_agent.events.session import (
+    Activity,
+    CheckpointMade,
+    CompactionChanged,
+    CompactionSummaryText,
     ConfigChanged,
+    ContextTrimmed,
     DirectoriesChanged,
     NoticeShown,
+    PicturesDescribed,
     PromptRepeated,
+    Rewound,
     SessionForked,
+    SessionMessageSent,
+    SessionMessageText,
     SessionStarted,
     Severity,
+    SubagentChanged,
     SystemPromptGiven,
     SystemPromptWritten,
     TitleChanged,
     UserMessage,
 )
-from acp_agent.events.subagents import (
-    Activity,
-    SessionMessageSent,
-    SessionMessageText,
-    SubagentChanged,
-)
 from acp_agent.events.turns import (
+    PLAN,
     AgentText,
     AgentThought,
+    BackgroundCommandChanged,
+    Event,
     LoopDecision,
     LoopKind,
     LoopNoticed,
     LoopStep,
     ModelAnswered,
     ModelAsked,
+    PermissionAsked,
+    PermissionDecided,
+    PlanChanged,
+    PlanEntry,
+    PlanRemoved,
     StopReason,
     ThoughtSealed,
+    ToolCalled,
+    ToolEnded,
+    ToolKind,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
     TurnEnded,
     TurnInterrupted,
     TurnStarted,
     Usage,
     UsageReported,
 )
-from acp_agent.events.upkeep import (
-    CheckpointMade,
-    CompactionChanged,
-    CompactionSummaryText,
-    ContextTrimmed,
-    PicturesDescribed,
-    Rewound,
-)
+from acp_agent.ids import CallId, SessionId
 
 __all__ = [
     "OTHERS_WORDS",
@@ -125,3 +121,76 @@ __all__ = [
     "UserMessage",
     "of_a_child",
 ]
+
+
+class ChildWorked(Event, frozen=True, kw_only=True, tag="child_worked"):
+    """Something happened in a child session; `call` is the one of this session that it works for.
+
+    A child has no journal of its own: what it did belongs to the call that asked for it.
+    """
+
+    session: SessionId
+    call: CallId
+    did: AnyEvent
+
+
+AnyEvent = (
+    SessionStarted
+    | SessionForked
+    | DirectoriesChanged
+    | ConfigChanged
+    | TurnStarted
+    | UserMessage
+    | PromptRepeated
+    | SystemPromptWritten
+    | SystemPromptGiven
+    | ModelAsked
+    | AgentText
+    | AgentThought
+    | ThoughtSealed
+    | ModelAnswered
+    | UsageReported
+    | ToolCalled
+    | ToolStarted
+    | ToolOutput
+    | ToolShown
+    | ToolEnded
+    | BackgroundCommandChanged
+    | PermissionAsked
+    | PermissionDecided
+    | PlanChanged
+    | PlanRemoved
+    | TitleChanged
+    | NoticeShown
+    | CompactionChanged
+    | CompactionSummaryText
+    | ContextTrimmed
+    | PicturesDescribed
+    | CheckpointMade
+    | Rewound
+    | LoopNoticed
+    | SubagentChanged
+    | SessionMessageSent
+    | SessionMessageText
+    | TurnEnded
+    | TurnInterrupted
+    | ChildWorked
+)
+
+
+# Events with words that a model, a server or a file chose and that are shown as they are.
+OTHERS_WORDS = (
+    NoticeShown,
+    PermissionDecided,
+    PlanChanged,
+    SubagentChanged,
+    ToolCalled,
+    ToolShown,
+)
+
+T = TypeVar("T")
+
+
+def of_a_child(event: T) -> T | AnyEvent:
+    """What an event of a child session tells; anything else as it is."""
+    return event.did if isinstance(event, ChildWorked) else event

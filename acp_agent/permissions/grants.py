@@ -17,10 +17,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from acp_agent.config.private_file import make_private_folder, write_private
 from acp_agent.errors import StoreError, StoreNewerError
 from acp_agent.permissions.access import Grant
-from acp_agent.platform.posix import try_lock
+from acp_agent.platform.posix import make_private_folder, try_lock, write_private
 
 # 1 knew no grants about tools of MCP servers, 2 none about exact commands.
 _VERSION = 3

@@ -36,7 +36,7 @@ async def assemble(
 
     @cache
     def gate() -> Gate:
-        from acp_agent.config.language import choose_language  # noqa: PLC0415 - for prompts only
+        from acp_agent.config.message_catalog import choose_language  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
+from acp_agent.config.message_catalog import Words
 from acp_agent.config.secrets import Secrets
-from acp_agent.config.words import Words
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError, StoreError
 from acp_agent.ids import SessionId
 from acp_agent.models.headers import credentials_in

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.events import (
     AnyEvent,
     ChildWorked,

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from acp_agent.config.message_catalog import Words, words_in
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
-from acp_agent.config.words import Words, words_in
 from acp_agent.errors import ConfigError
 from acp_agent.ids import SessionId
 from acp_agent.server.assembly import assemble, dismantle
@@ -130,7 +130,7 @@ class Core:
         """What is said to the user, by the configuration as soon as it is read."""
         if self._services is not None:
             return self._services.words
-        from acp_agent.config.language import choose_language  # noqa: PLC0415 - for an error
+        from acp_agent.config.message_catalog import choose_language  # noqa: PLC0415 - for an error
 
         return words_in(choose_language(self._environ.get("ACP_AGENT_LANGUAGE"), self._environ))
 

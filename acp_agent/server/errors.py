@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.errors import (
     AcpAgentError,
     AuthRequiredError,

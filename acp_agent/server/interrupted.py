@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 
 INTERRUPTED_TITLE = "The agent was stopped here before it had finished."
 INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."

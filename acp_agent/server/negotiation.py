@@ -166,8 +166,10 @@ def _in_language(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The methods as the user reads them. In English nothing is imported for that."""
     if not any(os.environ.get(name, "").lower().startswith("zh") for name in _LANGUAGE):
         return methods
-    from acp_agent.config.language import choose_language  # noqa: PLC0415 - not in English
-    from acp_agent.config.words import words_in  # noqa: PLC0415 - so
+    from acp_agent.config.message_catalog import (  # noqa: PLC0415 - only where needed
+        choose_language,
+        words_in,
+    )
 
     words = words_in(choose_language(os.environ.get("ACP_AGENT_LANGUAGE"), os.environ))
     return [

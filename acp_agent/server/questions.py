@@ -6,7 +6,7 @@ the user's own, beside options, are in `answer_other`.
 
 from __future__ import annotations
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Response
 from acp_agent.tools.base import Answer, Question

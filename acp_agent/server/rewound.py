@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.events import Rewound
 from acp_agent.ids import is_rewind_id
 

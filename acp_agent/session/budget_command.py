@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acp_agent.config.amounts import dollars, read_amount
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.events import ConfigChanged
 from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit
 

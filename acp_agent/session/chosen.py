@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
-from acp_agent.extensions.definitions.uses import SMALL, Uses
+from acp_agent.extensions.definitions.types import SMALL, Uses
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.models.registry import Models
 from acp_agent.session.options import thought_option

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec import Struct
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError, ToolError
 
 if TYPE_CHECKING:
     from acp_agent.session.children.assignment import Work
     from acp_agent.session.chosen import Chosen
-    from acp_agent.session.mcp.prompts import ServerPrompt
+    from acp_agent.session.mcp.catalog import ServerPrompt
     from acp_agent.session.repetition import Repetition
     from acp_agent.session.session import Session
     from acp_agent.session.turn_host import SessionHost

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from acp_agent.config.message_catalog import Words
 from acp_agent.config.types import Config
-from acp_agent.config.words import Words
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.places import any_there
+from acp_agent.extensions.definitions.locations import any_there
 from acp_agent.session.commands import Command
 
 if TYPE_CHECKING:  # for sessions that have any
-    from acp_agent.extensions.definitions.agent import AgentSpec
-    from acp_agent.extensions.definitions.finding import Found, Problem
-    from acp_agent.extensions.definitions.places import Places
-    from acp_agent.extensions.definitions.skill import Skill
+    from acp_agent.extensions.definitions.discovery import Found, Problem
+    from acp_agent.extensions.definitions.locations import Places
+    from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.models.base import ModelInfo
     from acp_agent.models.registry import Models
     from acp_agent.session.session import Session
@@ -76,7 +75,7 @@ class Definitions:
                 await self._session.tell(_notice(new, self._session.services.words))
 
     def _find(self) -> Found:
-        from acp_agent.extensions.definitions.finding import (  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.definitions.discovery import (  # noqa: PLC0415 - in a thread
             Found,
             find_definitions,
         )
@@ -142,8 +141,8 @@ def with_known_providers(found: Found, main: ModelInfo, models: Models, config: 
         models: the models that there are.
         config: the user's configuration.
     """
-    from acp_agent.extensions.definitions.finding import Problem  # noqa: PLC0415 - in a thread
-    from acp_agent.extensions.definitions.uses import SMALL  # noqa: PLC0415 - likewise
+    from acp_agent.extensions.definitions.discovery import Problem  # noqa: PLC0415 - in a thread
+    from acp_agent.extensions.definitions.types import SMALL  # noqa: PLC0415 - likewise
     from acp_agent.models.roles import small_model  # noqa: PLC0415 - likewise
 
     def provider(ref: str) -> str:

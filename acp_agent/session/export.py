@@ -19,9 +19,9 @@ from acp_agent import events
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import of_a_child
 from acp_agent.ids import SessionId
-from acp_agent.session.store.damage import as_json
-from acp_agent.session.store.merge import merge_adjacent
-from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent, readable
+from acp_agent.session.store.damaged_events import as_json
+from acp_agent.session.store.event_codec import merge_adjacent, readable_events
+from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.store.store import Store
 from acp_agent.session.transcript import Kind, Passage, transcript
 from acp_agent.workspace.scrub import scrub
@@ -217,7 +217,7 @@ def _markdown(
     )
     yield scrub(head, secrets)
     voice: Kind | None = None
-    passages = transcript(readable(stored), thoughts=False)
+    passages = transcript(readable_events(stored), thoughts=False)
     for (child, fenced), group in itertools.groupby(
         passages, key=lambda one: (one.child, one.kind in _FENCED)
     ):

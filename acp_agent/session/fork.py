@@ -34,7 +34,8 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.session.fork_point import ForkPoint
 from acp_agent.session.interruption import interruption, lost_commands
-from acp_agent.session.store.records import StoredEvent, UnknownEvent, known_events
+from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.titles import fork_title
 
 

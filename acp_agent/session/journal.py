@@ -10,7 +10,8 @@ from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 from acp_agent.session.repair import repaired_events
-from acp_agent.session.store.records import UnknownEvent, known_events, readable
+from acp_agent.session.store.event_codec import known_events, readable_events
+from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
 
 Take = Callable[[Sequence[AnyEvent]], None]
@@ -57,7 +58,7 @@ class Journal:
 
     async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
         """Every event so far with its time, in milliseconds since 1970 (UTC)."""
-        stored = readable(await self._store.read_all(self._session))
+        stored = readable_events(await self._store.read_all(self._session))
         return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
     def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.spoken import aside
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
 

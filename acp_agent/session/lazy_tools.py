@@ -94,7 +94,7 @@ class LazyTools:
 
     def _skill_folders(self) -> list[Path]:
         """Where the skills are, which name files of their own."""
-        from acp_agent.extensions.definitions.places import readable  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.definitions.locations import readable  # noqa: PLC0415 - in a thread
 
         cwd, _ = self._folders
         return readable(self._services.places(cwd))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.session.commands import COMMANDS, FoundCommand, command_line
 from acp_agent.session.repetition import Repetition

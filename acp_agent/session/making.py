@@ -15,7 +15,7 @@ from acp_agent.ids import SessionId, new_session_id
 from acp_agent.session.interruption import closing, lost_commands
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
-from acp_agent.session.store.records import known_events
+from acp_agent.session.store.event_codec import known_events
 
 if TYPE_CHECKING:
     from acp_agent.session.fork_point import ForkPoint

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.errors import InvalidInputError
 from acp_agent.models.base import ModelInfo
 

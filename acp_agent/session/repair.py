@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from acp_agent.events import AgentText, AgentThought, AnyEvent, ToolOutput
-from acp_agent.session.store.codec import repaired
-from acp_agent.session.store.merge import merge_adjacent
+from acp_agent.session.store.event_codec import merge_adjacent, repaired
 
 
 def repaired_events(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form
 from acp_agent.errors import AcpAgentError, InvalidInputError, WorkspaceError

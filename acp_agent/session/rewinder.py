@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.errors import InvalidInputError, ToolError, TurnRunsError
 from acp_agent.events import Rewound
 from acp_agent.ids import new_rewind_id

@@ -9,11 +9,10 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from acp_agent.config.language import choose_language
+from acp_agent.config.message_catalog import Words, choose_language, words_in
 from acp_agent.config.types import Config
-from acp_agent.config.words import Words, words_in
-from acp_agent.extensions.definitions.places import Places, places
-from acp_agent.extensions.mcp.environment import MARK
+from acp_agent.extensions.definitions.locations import Places, places
+from acp_agent.extensions.mcp.config import MARK
 from acp_agent.models.registry import Models
 from acp_agent.permissions.access import Gate
 from acp_agent.platform.death_watch import DeathWatch

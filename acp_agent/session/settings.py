@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import cast
 
-from acp_agent.config.words import ENGLISH
+from acp_agent.config.message_catalog import ENGLISH
 from acp_agent.errors import AuthRequiredError, InvalidInputError, SessionError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.models.base import ModelInfo, ThoughtLevel

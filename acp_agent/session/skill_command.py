@@ -10,7 +10,7 @@ import msgspec
 from acp_agent.agent.said import said_part
 from acp_agent.content import ContentBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.uses import Uses
+from acp_agent.extensions.definitions.types import Uses
 from acp_agent.models.base import UserText
 from acp_agent.session.chosen import choose
 from acp_agent.session.commands import FoundCommand, is_command

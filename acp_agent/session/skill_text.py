@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from acp_agent.extensions.definitions.skill import Skill
+    from acp_agent.extensions.definitions.types import Skill
 
 
 def skill_text(skill: Skill, request: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.content import ContentPart, TextBlock, text_part
 from acp_agent.events import (
     AnyEvent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from acp_agent.errors import InvalidInputError
-from acp_agent.session.store.codec import repaired
+from acp_agent.session.store.event_codec import repaired
 
 LONGEST = 200  # characters of a title that the user gives
 

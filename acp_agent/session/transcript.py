@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent import events
-from acp_agent.config.words import ENGLISH, Words, with_more
+from acp_agent.config.message_catalog import ENGLISH, Words, with_more
 from acp_agent.content import ContentBlock, ContentPart, DiffPart, TextBlock
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.telling import told

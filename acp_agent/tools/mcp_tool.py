@@ -12,11 +12,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from acp_agent.content import JsonObject, text_part
+from acp_agent.content import JsonObject, printable_line, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.extensions.mcp.config import identity
-from acp_agent.extensions.mcp.reasons import one_line as plain_line
 from acp_agent.extensions.mcp.schemas import ToolSchema
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.permissions.access import McpAccess
@@ -164,7 +163,7 @@ async def asked(
         why = client.why(error, str)
         raise ToolError(f"the MCP server {name!r} failed: {why}") from None
     except (ValueError, RuntimeError) as error:
-        why = plain_line(str(error).split("\n", maxsplit=1)[0])
+        why = printable_line(str(error).split("\n", maxsplit=1)[0], 300)
         raise ToolError(
             f"the MCP server {name!r} gave an answer of the wrong shape: {why}"
         ) from None

@@ -19,9 +19,8 @@ from acp_agent.content import (
     ResourceLinkBlock,
     TextBlock,
 )
-from acp_agent.line_diff import changed_blocks
+from acp_agent.diffs import NO_END, Hunk, Mark, changed_blocks, hunks, split_lines
 from acp_agent.tools.images import image_type
-from acp_agent.unified_diff import NO_END, Hunk, Mark, hunks, split_lines
 from acp_agent.view.page import Block, Diff, DiffKind, DiffLines, Picture
 from acp_agent.workspace.scrub import scrub
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from acp_agent.config.secret_names import is_secret_name
+from acp_agent.config.secrets import is_secret_name
 from acp_agent.workspace.git_environment import added_variables
 
 # Nothing may wait for a person: no pager, no editor, no question on a terminal. `true` as git's

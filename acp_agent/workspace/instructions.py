@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.extensions.definitions.places import repository_of
+from acp_agent.extensions.definitions.locations import repository_of
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
     read_own,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.config.lines import Key, lines_of, syntax_error_line
+from acp_agent.config.toml_errors import Key, lines_of, syntax_error_line
 
 
 def line_of(text: str, path: Sequence[Key]) -> int | None:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.load import SIZE_LIMIT, load_config
-from acp_agent.config.report import list_problems
+from acp_agent.config.load import SIZE_LIMIT, list_problems, load_config
+from acp_agent.config.message_catalog import words_in
 from acp_agent.config.types import Config, DefinitionConfig
-from acp_agent.config.words import words_in
 from acp_agent.errors import ConfigError
 from tests.support.ordinary_user import shared_folder, without_root
 

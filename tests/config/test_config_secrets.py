@@ -17,11 +17,10 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.core import load_keyring
 
-from acp_agent.config import keychain, stored_keys
-from acp_agent.config.private_file import write_private
-from acp_agent.config.secret import Secret
-from acp_agent.config.secrets import Origin, Secrets
+from acp_agent.config import key_file, keyring_store
+from acp_agent.config.secrets import Origin, Secret, Secrets
 from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.platform.posix import write_private
 from acp_agent.workspace.environment import command_environ
 from tests.support.ordinary_user import shared_folder, without_root
 
@@ -152,9 +151,9 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
 def test_a_lock_that_is_never_given_back_ends_the_wait(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_keys, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(key_file, "LOCK_SECONDS", 0.1)
     with (
-        stored_keys.changing_stored_keys(path),
+        key_file.changing_stored_keys(path),
         pytest.raises(ConfigError, match="another process holds"),
     ):
         Secrets(path, {}).set("openai", KEY)
@@ -246,7 +245,7 @@ class BrokenKeyring(KeyringBackend):
 
 @pytest.fixture
 def broken_keyring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(keychain, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(keyring_store, "WAIT_SECONDS", 0.1)
     release = threading.Event()
     before: KeyringBackend = keyring.get_keyring()
     keyring.set_keyring(BrokenKeyring(release))
@@ -301,7 +300,7 @@ def test_a_secret_does_not_show_itself() -> None:
 
 def test_what_the_file_holds_does_not_show_its_keys(path: Path) -> None:
     Secrets(path, {}).set("openai", KEY)
-    assert KEY not in repr(stored_keys.read_stored_keys(path))
+    assert KEY not in repr(key_file.read_stored_keys(path))
 
 
 def test_a_folder_that_cannot_be_written_is_told() -> None:
@@ -317,7 +316,7 @@ def test_a_folder_that_cannot_be_looked_into_is_told() -> None:
         closed = folder / "closed"
         closed.mkdir(mode=0o000)
         with pytest.raises(ConfigError, match="cannot use the keys in"):
-            stored_keys.read_stored_keys(closed / "secrets.json")
+            key_file.read_stored_keys(closed / "secrets.json")
 
 
 @pytest.mark.parametrize("name", ["DEPLOY_PASSPHRASE", "NPM_TOKENS", "signing_private_key"])

@@ -13,7 +13,7 @@ from acp_agent.cli.doctor import PARTS
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS as CLI_COMMANDS
 from acp_agent.cli.tour import PROMPT as TOUR_PROMPT
-from acp_agent.config.words import ENGLISH, catalog, words_in
+from acp_agent.config.message_catalog import ENGLISH, catalog, words_in
 from acp_agent.models.base import ModelInfo
 from acp_agent.server.interrupted import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
 from acp_agent.server.negotiation import auth_methods

@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
-from acp_agent.config.templates import Templates
-from acp_agent.config.words import ENGLISH, templates, words_in
+from acp_agent.config.message_catalog import ENGLISH, templates, words_in
+from acp_agent.config.message_templates import Templates
 from tests.config.said_texts import button_templates, every_template, told, wordless
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

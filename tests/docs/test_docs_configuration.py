@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from msgspec import NODEFAULT, Struct
 
-from acp_agent.config.load import VARIABLES, load_config
+from acp_agent.config.load import load_config
 from acp_agent.config.paths import HOME_VARIABLE
-from acp_agent.config.types import Config
+from acp_agent.config.types import VARIABLES, Config
 from acp_agent.models.providers import presets
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "configuration.md").read_text("utf-8")

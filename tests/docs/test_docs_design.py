@@ -20,7 +20,7 @@ MODULES = sorted(
 EXCEPTIONS = {
     "acp_agent/ids.py",
     "acp_agent/server/trace_mark.py",
-    "acp_agent/extensions/mcp/watched.py",
+    "acp_agent/extensions/mcp/sanitizer.py",
 }
 
 

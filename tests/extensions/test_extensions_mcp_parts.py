@@ -6,17 +6,18 @@ import asyncio
 
 import pytest
 
+from acp_agent.extensions.mcp.client import Patience
 from acp_agent.extensions.mcp.config import (
+    MARK,
     HttpServer,
     ProgramServer,
     all_values,
     credentials,
     identity,
+    server_environ,
 )
-from acp_agent.extensions.mcp.environment import MARK, server_environ
-from acp_agent.extensions.mcp.lines import LongLine, read_lines
-from acp_agent.extensions.mcp.patience import Patience
-from acp_agent.extensions.mcp.reasons import reason_of
+from acp_agent.extensions.mcp.errors import reason_of
+from acp_agent.extensions.mcp.stdio_transport import LongLine, read_lines
 
 
 async def lines_of(*pieces: bytes, limit: int = 10) -> list[bytes | LongLine]:

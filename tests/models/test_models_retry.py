@@ -6,7 +6,7 @@ from types import AsyncGeneratorType
 
 import pytest
 
-from acp_agent.config.words import words_in
+from acp_agent.config.message_catalog import words_in
 from acp_agent.events import Usage
 from acp_agent.ids import CallId
 from acp_agent.models import exchange

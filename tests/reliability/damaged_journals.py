@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from acp_agent.session.store.pages import Pages
-from acp_agent.session.store.rows import SEQ_BITS
+from acp_agent.session.store.database_recovery import Pages
+from acp_agent.session.store.write_queries import SEQ_BITS
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor
 

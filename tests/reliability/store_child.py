@@ -20,7 +20,7 @@ from pathlib import Path
 from acp_agent.errors import AcpAgentError, SessionBusyError, StoreError
 from acp_agent.events import AgentText, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId, TurnId
-from acp_agent.session.store import listing as _listing  # noqa: F401 - before rights are dropped
+from acp_agent.session.store import read_queries as _read_queries  # noqa: F401 - before rights are dropped
 from acp_agent.session.store.store import Store
 
 NOBODY = 65_534

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from acp_agent.session.store.codec import decode_event, encode_event
+from acp_agent.session.store.event_codec import decode_event, encode_event
 from acp_agent.session.store.records import UnknownEvent
 from tests.cli.cli_process import acp_agent
 from tests.support.agent_process import StartAgent

@@ -39,9 +39,9 @@ from acp_agent.ids import (
     new_session_id,
     new_turn_id,
 )
-from acp_agent.session.store.opening import open_database
-from acp_agent.session.store.records import known_events
-from acp_agent.session.store.rescue import rescue
+from acp_agent.session.store.database import open_database
+from acp_agent.session.store.database_recovery import rescue
+from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.store import Store
 from tests.reliability.damaged_journals import bodies, damage, real_journal, whole_sessions
 from tests.support.agent_process import AgentProcess

@@ -16,7 +16,7 @@ import pytest
 from acp_agent.errors import SessionNotFoundError, StoreError
 from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import SessionId
-from acp_agent.session.store import opening as store_open
+from acp_agent.session.store import database as store_database
 from acp_agent.session.store.store import Store
 from tests.reliability.store_child import NOBODY, numbered
 from tests.reliability.store_processes import begin, command, finish, kill
@@ -68,7 +68,7 @@ def test_a_full_disk_is_said_by_name_and_writing_goes_on_when_there_is_room(
 async def test_a_lock_that_another_process_keeps_too_long_is_said_and_a_short_one_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_open, "BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(store_database, "BUSY_SECONDS", 0.3)
     session = SessionId("sess_a")
     store = await Store.open(tmp_path / "journal.db")
     await store.create(session, [SessionStarted(cwd="/project")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from acp_agent.config.words import words_in
+from acp_agent.config.message_catalog import words_in
 from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
@@ -25,9 +25,9 @@ from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.server.client import ClientProfile
 from acp_agent.server.v1.projection import Projector
 from acp_agent.server.v2.replay import replay
-from acp_agent.session.store.codec import encode_event
-from acp_agent.session.store.damage import broken
-from acp_agent.session.store.records import StoredEvent, known_events
+from acp_agent.session.store.damaged_events import broken
+from acp_agent.session.store.event_codec import encode_event, known_events
+from acp_agent.session.store.records import StoredEvent
 from protocol.v1 import types as acp
 from protocol.v2 import types as acp2
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from acp_agent.config.words import ENGLISH
+from acp_agent.config.message_catalog import ENGLISH
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import ConfigChanged, TitleChanged
 from acp_agent.ids import SessionId

@@ -18,7 +18,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.store.codec import decode_event, encode_event
+from acp_agent.session.store.event_codec import decode_event, encode_event
 from protocol.v1 import types as v1
 from protocol.v2 import types as v2
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_agent.config.words import words_in
+from acp_agent.config.message_catalog import words_in
 from acp_agent.content import TextBlock
 from acp_agent.events import AgentText, ConfigChanged, TitleChanged, TurnEnded, UserMessage
 from acp_agent.session.commands import COMMANDS, commands_in, find_command

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.agent.host import Asking
-from acp_agent.config.words import Language, words_in
+from acp_agent.config.message_catalog import Language, words_in
 from acp_agent.content import TextBlock
 from acp_agent.errors import ModelError
 from acp_agent.events import Usage

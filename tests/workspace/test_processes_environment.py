@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.secret_names import is_secret_name
+from acp_agent.config.secrets import is_secret_name
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.processes import LocalProcesses
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from acp_agent.config.private_file import make_private_folder, write_private
+from acp_agent.platform.posix import make_private_folder, write_private
 
 KEPT = 1_000  # entries
 _LONGEST = 10_000  # characters of an entry; a longer one is not kept

@@ -96,8 +96,10 @@ def _values(
 def _said(environ: Mapping[str, str]) -> Callable[[str], str]:
     """How a text is said in the user's language."""
     from acp_agent.cli.completion.values import UserValues  # noqa: PLC0415 - bash does without
-    from acp_agent.config.language import choose_language  # noqa: PLC0415 - likewise
-    from acp_agent.config.words import command_line_words  # noqa: PLC0415 - likewise
+    from acp_agent.config.message_catalog import (  # noqa: PLC0415 - only where needed
+        choose_language,
+        command_line_words,
+    )
 
     return command_line_words(choose_language(UserValues(environ).language(), environ))
 

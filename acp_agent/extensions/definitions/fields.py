@@ -5,7 +5,8 @@ Fields that are not here are other programs': `unused` names them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -13,7 +14,6 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.types import ThoughtLevel
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.other_programs import FIELDS, our_fields
 
 # (?!\n), since Python's $ also matches before a line break at the end.
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
@@ -258,3 +258,54 @@ def _found(value: object) -> str:
     if isinstance(value, dict):
         return "names with values"
     return " ".join(str(value).split())[:40]
+
+
+# Fields by which others mean one of ours.
+FIELDS: Mapping[str, str] = {
+    "effort": "thought-level",
+    "disallowedTools": "disallowed-tools",
+    "exclude_tools": "disallowed-tools",
+    "maxTurns": "max-requests",
+    "max_turns": "max-requests",
+    "system_prompt_args": "system-prompt-args",
+}
+
+# Tools by which others mean one of ours.
+TOOLS: Mapping[str, str] = {
+    "Agent": "task",
+    "AskUserQuestion": "ask_user",
+    "Bash": "shell",
+    "BashOutput": "background",
+    "Edit": "edit",
+    "Glob": "glob",
+    "Grep": "grep",
+    "KillShell": "background",
+    "LS": "list",
+    "MultiEdit": "edit",
+    "Read": "read",
+    "Skill": "skill",
+    "Task": "task",
+    "TodoWrite": "todo",
+    "WebFetch": "web_fetch",
+    "Write": "write",
+}
+_COMMA = re.compile(r",(?![^(]*\))")  # not between brackets: Bash(git add, git commit)
+
+
+def our_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
+    """A front matter in which others' fields have the names of ours, which go first."""
+    meant = {FIELDS.get(name, name): value for name, value in front_matter.items()}
+    return meant | {name: value for name, value in front_matter.items() if name not in FIELDS}
+
+
+def our_tools(names: str | Sequence[str]) -> list[str]:
+    """Tools as a list, by the names that they have here; a text has commas between them."""
+    several = _COMMA.split(names) if isinstance(names, str) else names
+    named = (name.strip() for name in several)
+    return [TOOLS.get(name, name) for name in named if name]
+
+
+def part_of_a_tool(name: str) -> str | None:
+    """The tool of which others allow or refuse a part so: `Bash(git *)`. None for a whole tool."""
+    tool, bracket, _ = name.partition("(")
+    return TOOLS.get(tool.strip(), tool.strip()) if bracket else None

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from acp_agent.config.schema_files import schema_text, write_files
-from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
-from acp_agent.extensions.definitions.other_programs import FIELDS
+from acp_agent.config.publish import schema_text, write_files
+from acp_agent.extensions.definitions.fields import FIELDS, AgentFields, RunFields, SkillFields
 
 # By the names of the files.
 PUBLISHED: Mapping[str, tuple[str, type[RunFields]]] = {

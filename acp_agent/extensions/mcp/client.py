@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,16 +25,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from acp_agent import __version__
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Page
+from acp_agent.extensions.mcp.acp_transport import acp_transport
 from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramServer, ServerConfig
 from acp_agent.extensions.mcp.elicitation import Asker, answered
-from acp_agent.extensions.mcp.http import HttpTrouble, http_transport
+from acp_agent.extensions.mcp.errors import reason_of
+from acp_agent.extensions.mcp.http_transport import HttpTrouble, http_transport
 from acp_agent.extensions.mcp.listing import Offer, list_offer
-from acp_agent.extensions.mcp.mending import Mender
-from acp_agent.extensions.mcp.over_acp import acp_transport
-from acp_agent.extensions.mcp.patience import Patience
-from acp_agent.extensions.mcp.program import Program, program_transport
-from acp_agent.extensions.mcp.reasons import reason_of
-from acp_agent.extensions.mcp.watched import watched
+from acp_agent.extensions.mcp.sanitizer import Mender, watched
+from acp_agent.extensions.mcp.stdio_transport import Program, program_transport
 from acp_agent.platform.death_watch import DeathWatch
 
 T = TypeVar("T")
@@ -289,3 +287,38 @@ def _quieten() -> None:
     """Keep the package from writing what servers send, and addresses, to the log."""
     for name in ("mcp", "client", "httpx2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+class Patience:
+    """The limits of one connection's calls."""
+
+    def __init__(self) -> None:
+        self._limits: dict[asyncio.Timeout, float] = {}
+        self._asking = 0
+
+    @asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncIterator[None]:
+        """Raise TimeoutError after so many seconds in which the user was not being asked."""
+        async with asyncio.timeout(None if self._asking else seconds) as limit:
+            self._limits[limit] = seconds
+            try:
+                yield
+            finally:
+                del self._limits[limit]
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """The user is being asked: no time passes, and afterwards every call has its own anew."""
+        self._asking += 1
+        self._set(None)
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._set(asyncio.get_running_loop().time())
+
+    def _set(self, now: float | None) -> None:
+        for limit, seconds in self._limits.items():
+            if not limit.expired():
+                limit.reschedule(None if now is None else now + seconds)

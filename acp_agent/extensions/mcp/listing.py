@@ -10,7 +10,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from acp_agent.extensions.mcp.mending import LONGEST
+from acp_agent.extensions.mcp.sanitizer import LONGEST
 
 _PAGES = 50  # of one list
 

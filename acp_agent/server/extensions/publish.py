@@ -9,7 +9,7 @@ import sys
 
 import msgspec
 
-from acp_agent.config.schema_files import schema_text, write_files
+from acp_agent.config.publish import schema_text, write_files
 from acp_agent.server.extensions import types
 from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
 from acp_agent.server.steering import STEERING

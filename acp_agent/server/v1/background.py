@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.events import BackgroundCommandChanged, NoticeShown
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.ids import SessionId
 from acp_agent.server.children import ChildSessions
 from acp_agent.server.showing import OfParent

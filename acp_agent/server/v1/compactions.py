@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from acp_agent.config.words import Words
+from acp_agent.config.message_catalog import Words
 from acp_agent.events import CompactionChanged, CompactionSummaryText
 from protocol.v1 import types as acp
 

@@ -21,7 +21,7 @@ from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v1.conversion import places, shown
 from acp_agent.server.v1.merging import whole_texts
 from acp_agent.server.v1.options import config_options
-from acp_agent.session.store.merge import merge_adjacent
+from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 

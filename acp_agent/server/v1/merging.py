@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from acp_agent.ids import SessionId
-from acp_agent.session.store.merge import MERGED_CHARACTERS
+from acp_agent.session.store.event_codec import MERGED_CHARACTERS
 from protocol.v1 import types as acp
 
 Addressed = tuple[SessionId, acp.SessionUpdate]

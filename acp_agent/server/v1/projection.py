@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from acp_agent.config.words import ENGLISH, Words, with_more
+from acp_agent.config.message_catalog import ENGLISH, Words, with_more
 from acp_agent.content import CallContent, Location, TerminalPart, text_part
 from acp_agent.events import (
     AgentText,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.events import TurnEnded
 from acp_agent.server.errors import turn_error
 from acp_agent.server.interrupted import interrupted_note, moved_note

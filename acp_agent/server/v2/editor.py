@@ -12,7 +12,7 @@ from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.v2.options import config_options
-from acp_agent.session.store.merge import merge_adjacent
+from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 

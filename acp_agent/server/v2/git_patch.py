@@ -10,8 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from acp_agent.line_diff import Block, changed_blocks
-from acp_agent.unified_diff import NO_END, Hunk, hunks, split_lines
+from acp_agent.diffs import NO_END, Block, Hunk, changed_blocks, hunks, split_lines
 
 MODE = "100644"  # of files that come or go; whether one is a program is not known here
 

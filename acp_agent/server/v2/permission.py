@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_agent.agent.host import Asking
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.ids import SessionId
 from acp_agent.permissions.access import Ask
 from acp_agent.session.telling import title_in

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from acp_agent.config.words import ENGLISH, Words
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 from acp_agent.server.v2.family import SessionFamily

@@ -19,7 +19,7 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.extensions.definitions.uses import Uses
+from acp_agent.extensions.definitions.types import Uses
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildHost
 from acp_agent.session.chosen import choose

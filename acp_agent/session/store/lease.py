@@ -14,7 +14,7 @@ from pathlib import Path
 from acp_agent.errors import SessionBusyError, SessionNotFoundError, StoreError
 from acp_agent.ids import SessionId
 from acp_agent.platform.posix import try_lock
-from acp_agent.session.store.failures import system_reason
+from acp_agent.session.store.sqlite_errors import system_reason
 
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.002  # longer than a sweep holds a file

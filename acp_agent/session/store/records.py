@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
+
+LATEST = 253_402_300_799_999  # ms since 1970: the last moment of the year 9999
 
 # Which sessions a list has: those that are not archived, all, or those that are.
 ArchiveFilter = Literal["exclude", "include", "only"]
@@ -49,6 +50,21 @@ class UnknownEvent(Struct, frozen=True):
     raw: bytes
 
 
+Damage = Literal["broken", "missing", "unreadable"]
+
+
+class DamagedEvent(UnknownEvent, frozen=True, kw_only=True):
+    """What stands in the place of one event, or of `count` neighbours, that cannot be read.
+
+    `tag` is their kind where it can be told, `raw` the bytes as they stand in the journal. `why` is
+    `broken` where they are no event, `missing` where nothing stands there, and `unreadable` where
+    the file itself cannot be read.
+    """
+
+    why: Damage
+    count: int = 1
+
+
 class StoredEvent(Struct, frozen=True, gc=False):
     """An event with its place in the session, counted from 1, and its time.
 
@@ -58,20 +74,3 @@ class StoredEvent(Struct, frozen=True, gc=False):
     seq: int
     at: int
     event: AnyEvent | UnknownEvent
-
-
-def known_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
-    """The events, mended where something cannot be read; see `acp_agent.session.store.mending`."""
-    known = [item.event for item in stored if not isinstance(item.event, UnknownEvent)]
-    if len(known) == len(stored):
-        return known
-    return [item.event for item in readable(stored) if not isinstance(item.event, UnknownEvent)]
-
-
-def readable(stored: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
-    """The same with their places and times."""
-    if not any(isinstance(item.event, UnknownEvent) for item in stored):
-        return stored
-    from acp_agent.session.store.mending import mended  # noqa: PLC0415 - rarely needed
-
-    return mended(stored)

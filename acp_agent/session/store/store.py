@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, TypeVar
 from acp_agent.errors import SessionError
 from acp_agent.events import AnyEvent, SessionStarted
 from acp_agent.ids import SessionId
-from acp_agent.session.store import opening, rows
-from acp_agent.session.store.codec import repaired
-from acp_agent.session.store.entry import Entry
+from acp_agent.session.store import database, write_queries
+from acp_agent.session.store.event_codec import merge_adjacent, repaired
 from acp_agent.session.store.lease import Lease, sweep, take_lease
-from acp_agent.session.store.merge import merge_adjacent
 from acp_agent.session.store.records import (
     ArchiveFilter,
     SessionPage,
@@ -29,10 +27,11 @@ from acp_agent.session.store.records import (
     UnknownEvent,
 )
 from acp_agent.session.store.worker import Chain, Worker
+from acp_agent.session.store.write_queries import Entry
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.check import Checked
-    from acp_agent.session.store.newest import Lost
+    from acp_agent.session.store.integrity_check import Checked
+    from acp_agent.session.store.last_write import Lost
     from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
 T = TypeVar("T")
@@ -87,7 +86,7 @@ class Store:
         if not events or not isinstance(events[0], SessionStarted):
             raise SessionError(f"the session {session_id} must begin with its start")
         entry = Entry(merge_adjacent(events), self._clock())
-        await self._write(session_id, lambda db: rows.create(db, session_id, entry))
+        await self._write(session_id, lambda db: write_queries.create(db, session_id, entry))
 
     async def fork(
         self,
@@ -113,7 +112,9 @@ class Store:
         source = _known_text(source)
         entry = Entry(merge_adjacent(events), self._clock(), behind=[item.event for item in copied])
         last = copied[-1].seq
-        await self._write(session_id, lambda db: rows.fork(db, session_id, source, last, entry))
+        await self._write(
+            session_id, lambda db: write_queries.fork(db, session_id, source, last, entry)
+        )
 
     async def append(
         self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
@@ -132,7 +133,7 @@ class Store:
             return
         session_id = _known_text(session_id)
         entry = Entry(merge_adjacent(events), self._clock())
-        await self._write(session_id, lambda db: rows.append(db, session_id, entry))
+        await self._write(session_id, lambda db: write_queries.append(db, session_id, entry))
 
     async def read(
         self, session_id: SessionId, *, after: int = 0
@@ -147,24 +148,24 @@ class Store:
         """
         session_id = _known_text(session_id)
         after = max(after, 0)
-        from acp_agent.session.store import reading  # noqa: PLC0415 - a new session reads nothing
+        from acp_agent.session.store import read_queries  # noqa: PLC0415 - a new session reads nothing
 
-        key, last = await self._worker.do(lambda db: rows.extent(db, session_id))
+        key, last = await self._worker.do(lambda db: write_queries.extent(db, session_id))
         while after < last:
             start = after
             batch = await self._worker.do(
-                lambda db: reading.read(db, key, start, last)  # noqa: B023 - awaited here
+                lambda db: read_queries.read(db, key, start, last)  # noqa: B023 - awaited here
             )
             if not batch:
-                await self._worker.do(lambda db: rows.extent(db, session_id))
-                from acp_agent.session.store.damage import missing  # noqa: PLC0415 - rarely needed
+                await self._worker.do(lambda db: write_queries.extent(db, session_id))
+                from acp_agent.session.store.damaged_events import missing  # noqa: PLC0415 - rarely needed
 
                 yield [missing(after + 1, last)]
                 return
             yield batch
             after = batch[-1].seq
             if isinstance(batch[-1].event, UnknownEvent):
-                from acp_agent.session.store.damage import last_place  # noqa: PLC0415 - rare
+                from acp_agent.session.store.damaged_events import last_place  # noqa: PLC0415 - rare
 
                 after = last_place(batch[-1])
 
@@ -183,9 +184,9 @@ class Store:
             StoreError: it could not be read.
         """
         session_id = _known_text(session_id)
-        from acp_agent.session.store import reading  # noqa: PLC0415 - see `read`
+        from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
-        return await self._worker.do(lambda db: reading.get(db, session_id))
+        return await self._worker.do(lambda db: read_queries.get(db, session_id))
 
     async def beginning_with(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
         """The sessions whose ids begin with `name`, archived ones among them, newest first.
@@ -193,10 +194,10 @@ class Store:
         Raises:
             StoreError: they could not be read.
         """
-        from acp_agent.session.store import reading  # noqa: PLC0415 - see `read`
+        from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
         text = repaired(name)
-        return await self._worker.do(lambda db: reading.beginning_with(db, text, limit))
+        return await self._worker.do(lambda db: read_queries.beginning_with(db, text, limit))
 
     async def list(
         self,
@@ -224,10 +225,10 @@ class Store:
             StoreError: the list could not be read.
         """
         folder = None if cwd is None else repaired(cwd)
-        from acp_agent.session.store import listing  # noqa: PLC0415 - see `read`
+        from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
         return await self._worker.do(
-            lambda db: listing.page(
+            lambda db: read_queries.page(
                 db,
                 cwd=folder,
                 cursor=cursor,
@@ -280,7 +281,9 @@ class Store:
             StoreError: it could not be written.
         """
         session_id = _known_text(session_id)
-        await self._write(session_id, lambda db: rows.archive(db, session_id, archived=archived))
+        await self._write(
+            session_id, lambda db: write_queries.archive(db, session_id, archived=archived)
+        )
 
     async def delete(self, session_id: SessionId) -> bool:
         """Remove a session and all its events; false when there is none.
@@ -289,7 +292,7 @@ class Store:
             StoreError: it could not be removed.
         """
         session_id = _known_text(session_id)
-        return await self._write(session_id, lambda db: rows.delete(db, session_id))
+        return await self._write(session_id, lambda db: write_queries.delete(db, session_id))
 
     def lease(self, session_id: SessionId) -> Lease:
         """Take the exclusive right to write a session, across processes.
@@ -309,7 +312,7 @@ class Store:
         Raises:
             StoreError: the file could not be read.
         """
-        from acp_agent.session.store.check import check_sessions  # noqa: PLC0415 - rarely needed
+        from acp_agent.session.store.integrity_check import check_sessions  # noqa: PLC0415 - rarely needed
 
         return await self._worker.do(check_sessions)
 
@@ -319,7 +322,7 @@ class Store:
         Raises:
             StoreError: it could not be read at all.
         """
-        return await self._worker.do(rows.check)
+        return await self._worker.do(write_queries.check)
 
     async def lost_writes(self) -> Sequence[Lost]:
         """Return what was written once and is not there: the log, or a newer file, was lost.
@@ -327,7 +330,7 @@ class Store:
         Raises:
             StoreError: the file could not be read.
         """
-        from acp_agent.session.store.newest import lost_writes  # noqa: PLC0415 - rarely needed
+        from acp_agent.session.store.last_write import lost_writes  # noqa: PLC0415 - rarely needed
 
         return await self._worker.do(lambda db: lost_writes(self.path, db))
 
@@ -337,7 +340,7 @@ class Store:
         Raises:
             StoreError: the file could not be written.
         """
-        await self._worker.do(opening.checkpoint)
+        await self._worker.do(database.checkpoint)
 
     async def close(self) -> None:
         """Write what is still waiting, and close the file. Closing twice does nothing."""

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from acp_agent.errors import StoreDamagedError, StoreError
-from acp_agent.session.store.failures import damaged, primary_code, store_error
-from acp_agent.session.store.newest import NewestWrite, keep_lost
-from acp_agent.session.store.opening import Database, open_database
+from acp_agent.session.store.database import Database, open_database
+from acp_agent.session.store.last_write import NewestWrite, keep_lost
+from acp_agent.session.store.sqlite_errors import damaged, primary_code, store_error
 
 T = TypeVar("T")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_agent.config.types import Config
-from acp_agent.extensions.definitions.agent import AgentSpec
-from acp_agent.extensions.definitions.finding import Found, find_definitions
-from acp_agent.extensions.definitions.places import Places, places
-from acp_agent.extensions.definitions.skill import Skill
+from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.locations import Places, places
+from acp_agent.extensions.definitions.types import AgentSpec, Skill
 
 
 class Files:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.config.types import Config, DefinitionConfig
-from acp_agent.extensions.definitions.agent import AgentSpec
-from acp_agent.extensions.definitions.extending import LONGEST
-from acp_agent.extensions.definitions.uses import Uses
+from acp_agent.extensions.definitions.build import LONGEST
+from acp_agent.extensions.definitions.types import AgentSpec, Uses
 from tests.extensions.definitions.definition_files import Files
 
 

@@ -9,8 +9,13 @@ import msgspec
 import pytest
 
 from acp_agent.config.load import load_config
-from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields
-from acp_agent.extensions.definitions.other_programs import FIELDS, TOOLS
+from acp_agent.extensions.definitions.fields import (
+    FIELDS,
+    TOOLS,
+    AgentFields,
+    RunFields,
+    SkillFields,
+)
 from tests.extensions.definitions.definition_files import Files
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "skills.md").read_text("utf-8")

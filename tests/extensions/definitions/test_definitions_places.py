@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_agent.extensions.definitions.places import Places, any_there, places, readable
+from acp_agent.extensions.definitions.locations import Places, any_there, places, readable
 from tests.extensions.definitions.definition_files import Files
 
 
@@ -87,7 +87,7 @@ def test_a_session_without_any_imports_nothing_that_reads_them() -> None:
         "import sys\n"
         "import msgspec, pathlib, typing\n"
         "before = set(sys.modules)\n"
-        "import acp_agent.extensions.definitions.places\n"
+        "import acp_agent.extensions.definitions.locations\n"
         "print(sorted(set(sys.modules) - before))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -96,6 +96,6 @@ def test_a_session_without_any_imports_nothing_that_reads_them() -> None:
             "acp_agent",
             "acp_agent.extensions",
             "acp_agent.extensions.definitions",
-            "acp_agent.extensions.definitions.places",
+            "acp_agent.extensions.definitions.locations",
         ]
     )

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.types import Config, DefinitionConfig
-from acp_agent.extensions.definitions.finding import Found
-from acp_agent.extensions.definitions.skill import Skill
-from acp_agent.extensions.definitions.uses import Uses
+from acp_agent.extensions.definitions.discovery import Found
+from acp_agent.extensions.definitions.types import Skill, Uses
 from tests.extensions.definitions.definition_files import Files
 
 EVERYTHING = """\

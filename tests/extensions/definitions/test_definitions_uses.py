@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.extensions.definitions.uses import Uses
+from acp_agent.extensions.definitions.types import Uses
 
 
 def test_a_skill_opens_no_tool_that_the_agent_who_runs_it_does_not_have() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from acp_agent.config.words import words_in
+from acp_agent.config.message_catalog import words_in
 from acp_agent.content import DiffPart, text_part
 from acp_agent.events import (
     AgentText,

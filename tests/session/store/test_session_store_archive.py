@@ -10,7 +10,7 @@ import pytest
 from acp_agent.errors import SessionNotFoundError, StoreNewerError
 from acp_agent.events import AgentText, AnyEvent, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId, TurnId, new_session_id
-from acp_agent.session.store.opening import open_database
+from acp_agent.session.store.database import open_database
 from acp_agent.session.store.records import ArchiveFilter
 from acp_agent.session.store.schema import MIGRATIONS
 from acp_agent.session.store.store import Store

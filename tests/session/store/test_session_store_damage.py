@@ -12,8 +12,7 @@ import pytest
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AgentText, AnyEvent, SessionStarted, TurnStarted
 from acp_agent.ids import MessageId, SessionId, TurnId
-from acp_agent.session.store.damage import DamagedEvent
-from acp_agent.session.store.records import StoredEvent, UnknownEvent
+from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
 from acp_agent.session.store.store import Store
 
 START = SessionStarted(cwd="/project", directories=("/library",))
@@ -203,7 +202,7 @@ async def test_a_session_in_whose_row_a_value_is_broken_is_listed_with_the_other
 async def test_a_session_that_is_deleted_while_it_is_read_is_gone_and_not_damaged(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.session.store.reading.BATCH_EVENTS", 3)
+    monkeypatch.setattr("acp_agent.session.store.read_queries.BATCH_EVENTS", 3)
     store = await Store.open(path)
     batches = store.read(ONE)
     assert len(await anext(batches)) == 3

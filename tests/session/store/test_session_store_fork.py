@@ -20,7 +20,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import MessageId, SessionId, TurnId, new_message_id, new_session_id
-from acp_agent.session.store.damage import DamagedEvent
+from acp_agent.session.store.records import DamagedEvent
 from acp_agent.session.store.store import Store
 
 FIRST: list[AnyEvent] = [

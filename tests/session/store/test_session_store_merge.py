@@ -14,7 +14,7 @@ from acp_agent.events import (
     TurnEnded,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.store.merge import MERGED_CHARACTERS, merge_adjacent
+from acp_agent.session.store.event_codec import MERGED_CHARACTERS, merge_adjacent
 
 texts = st.text(max_size=5)
 names = st.sampled_from(["a", "b"])

@@ -16,8 +16,8 @@ import pytest
 from acp_agent.errors import StoreDamagedError, StoreError, StoreNewerError
 from acp_agent.events import AgentText, SessionStarted
 from acp_agent.ids import MessageId, SessionId, new_session_id
-from acp_agent.session.store.damage import DamagedEvent
-from acp_agent.session.store.opening import open_database
+from acp_agent.session.store.database import open_database
+from acp_agent.session.store.records import DamagedEvent
 from acp_agent.session.store.schema import MIGRATIONS, Identity
 from acp_agent.session.store.store import Store
 

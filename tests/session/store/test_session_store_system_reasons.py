@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.words import words_in
+from acp_agent.config.message_catalog import words_in
 from acp_agent.errors import StoreError
 from acp_agent.ids import SessionId
-from acp_agent.session.store.failures import system_reason
+from acp_agent.session.store.database import open_database
 from acp_agent.session.store.lease import Lease, take_lease
-from acp_agent.session.store.opening import open_database
+from acp_agent.session.store.sqlite_errors import system_reason
 
 
 def test_too_many_open_sessions_are_told_as_what_they_are(tmp_path: Path) -> None:

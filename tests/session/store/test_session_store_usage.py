@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acp_agent.events import ModelAnswered, SessionForked, SessionStarted, Usage
 from acp_agent.ids import MessageId, new_session_id
-from acp_agent.session.store.opening import open_database
+from acp_agent.session.store.database import open_database
 from acp_agent.session.store.schema import MIGRATIONS
 from acp_agent.session.store.store import Store
 from acp_agent.session.store.usage import QUARTER

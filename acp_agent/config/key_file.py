@@ -1,0 +1,117 @@
+"""The private file of keys: its shape, and how it is read and changed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from acp_agent.errors import ConfigError
+from acp_agent.platform.open_files import reason
+from acp_agent.platform.posix import (
+    is_private,
+    make_private_folder,
+    own_only,
+    try_lock,
+    write_private,
+)
+
+LOCK_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class StoredKeys(Struct, kw_only=True):
+    """What the file holds: keys by provider, and which providers' keys are in the keyring."""
+
+    version: Literal[1] = 1
+    keys: dict[str, str] = field(default_factory=dict)
+    keyring: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"StoredKeys({', '.join(self.providers())})"
+
+    def providers(self) -> list[str]:
+        """The providers that have a key, in order of name."""
+        return sorted({*self.keys, *self.keyring})
+
+    def forget(self, provider: str) -> None:
+        """Leave out what is kept for `provider`."""
+        self.keys.pop(provider, None)
+        self.keyring = [name for name in self.keyring if name != provider]
+
+
+def read_stored_keys(path: Path) -> StoredKeys:
+    """What `path` holds; nothing where there is no file. Others lose the right to read it.
+
+    Raises:
+        ConfigError: unreadable, damaged, or somebody else's.
+    """
+    try:
+        if path.is_dir():
+            raise ConfigError(f"{path} is not a file; move it away")
+        if not is_private(path):
+            own_only(path)
+            _log.warning(
+                "%s could be read by other users; now only you can. Replace its keys if "
+                "someone else uses this machine",
+                path,
+            )
+        return msgspec.json.decode(path.read_bytes(), type=StoredKeys)
+    except (FileNotFoundError, NotADirectoryError):
+        return StoredKeys()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot use the keys in {path} ({_reason(error)}); make the file yours alone"
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # The parser's own words could quote a key.
+        raise ConfigError(
+            f"{path} is damaged; move it away and run 'acp-agent login' again"
+        ) from None
+
+
+@contextmanager
+def changing_stored_keys(path: Path) -> Iterator[StoredKeys]:
+    """Give what `path` holds to be changed, and write it; one process at a time.
+
+    The lock is on a file beside it, since writing replaces the file. Blocks for up to
+    LOCK_SECONDS while another process changes it.
+
+    Raises:
+        ConfigError: it cannot be read or written; it is as it was.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        make_private_folder(lock.parent)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise ConfigError(f"cannot write {lock} ({_reason(error)})") from None
+    try:
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise ConfigError(f"another process holds {lock}; try again")
+            time.sleep(0.02)
+        stored = read_stored_keys(path)
+        yield stored
+        try:
+            write_private(path, msgspec.json.encode(stored))
+        except OSError as error:
+            raise ConfigError(
+                f"cannot write {path} ({_reason(error)}); make room, or set ACP_AGENT_HOME to a "
+                "folder of yours"
+            ) from None
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    return reason(error)

@@ -1,0 +1,206 @@
+"""Says what is wrong with a configuration, one line a mistake, with the line it is on."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+
+from acp_agent.config.toml_errors import lines_of
+from acp_agent.config.types import VARIABLES, Config
+
+MOST = 20  # mistakes of a file that are told one by one
+
+
+def config_problems(
+    path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]
+) -> list[str]:
+    """The mistakes in `table`, parsed from the `text` of `path`, and in the variables."""
+    found = list(find_problems(table, Config))
+    said = []
+    told = found[:MOST]
+    for problem, line in zip(told, lines_of(text, [each.path for each in told]), strict=True):
+        where = str(path) if line is None else f"{path}:{line}"
+        said.append(f"{where}: {problem.key}: {problem.text}")
+    if len(found) > MOST:
+        said.append(f"{path}: {len(found) - MOST} more mistakes")
+    return said + variable_problems(environ)
+
+
+def variable_problems(environ: Mapping[str, str]) -> list[str]:
+    """The mistakes in the environment variables."""
+    said = []
+    for name, keys in VARIABLES.items():
+        value: object = environ.get(name)
+        if not value:
+            continue
+        for key in reversed(keys):
+            value = {key: value}
+        said += [f"the variable {name}: {found.text}" for found in find_problems(value, Config)]
+    return said
+
+
+Key: TypeAlias = str | int
+
+_SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secret", "password"})
+
+_VARIABLE_OF_A_KEY = "key_env"
+_NO_VARIABLE = (
+    "the name of a variable belongs here, such as COMPANY_MODELS_KEY; if it is a key, take it out "
+    "and run 'acp-agent login'"
+)
+
+
+class Problem(Struct, frozen=True):
+    """One mistake: the way to it, and what is wrong and how to mend it, in one line."""
+
+    path: tuple[Key, ...]
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The way to the mistake as one would write it in TOML, list positions in brackets."""
+        written = ""
+        for part in self.path:
+            if isinstance(part, int):
+                written += f"[{part}]"
+            else:
+                written += f"{'.' if written else ''}{_quoted_key(part)}"
+        return written
+
+
+def find_problems(value: object, kind: Any) -> Iterator[Problem]:
+    """Everything that keeps `value` from being a `kind`.
+
+    Args:
+        value: what a TOML parser gave.
+        kind: an annotation made of Structs, dicts with text keys, lists, unions with None,
+            Literals, `Annotated` and plain types. Annotations have no common static type.
+    """
+    yield from _walk(value, kind, (), None)
+
+
+def _walk(
+    value: object,
+    kind: Any,
+    path: tuple[Key, ...],
+    meta: Meta | None,
+) -> Iterator[Problem]:
+    origin = get_origin(kind)
+    if origin is Annotated:
+        inner, *extras = get_args(kind)
+        meta = next((extra for extra in extras if isinstance(extra, Meta)), meta)
+        yield from _walk(value, inner, path, meta)
+    elif origin in {Union, types.UnionType}:
+        # Only `X | None` occurs, and TOML has no null.
+        inner = next(arm for arm in get_args(kind) if arm is not type(None))
+        yield from _walk(value, inner, path, None)
+    elif origin is dict:
+        if isinstance(value, dict):
+            key_kind, item_kind = get_args(kind)
+            for key, item in value.items():
+                yield from _walk(key, key_kind, (*path, key), None)
+                yield from _walk(item, item_kind, (*path, key), None)
+        else:
+            yield Problem(path, f"expected a table, found {_found(value)}")
+    elif origin is list:
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from _walk(item, get_args(kind)[0], (*path, index), None)
+        else:
+            yield Problem(path, f"expected a list in brackets, found {_found(value)}")
+    elif isinstance(kind, type) and issubclass(kind, Struct):
+        yield from _walk_table(value, kind, path)
+    else:
+        yield from _check_leaf(value, kind, path, meta)
+
+
+def _walk_table(value: object, kind: type[Struct], path: tuple[Key, ...]) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        yield Problem(path, f"expected a table, found {_found(value)}")
+        return
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    for key, item in value.items():
+        if key in fields:
+            yield from _walk(item, fields[key].type, (*path, key), None)
+        else:
+            yield Problem((*path, key), _unknown(key, list(fields)))
+    for name, field in fields.items():
+        if field.required and name not in value:
+            yield Problem((*path, name), "this key is missing; add it")
+
+
+def _check_leaf(
+    value: object,
+    kind: Any,
+    path: tuple[Key, ...],
+    meta: Meta | None,
+) -> Iterator[Problem]:
+    annotation = kind if meta is None else Annotated[kind, meta]
+    try:
+        msgspec.convert(value, annotation, strict=True)
+    except msgspec.ValidationError:
+        # What stands where a key's variable belongs may be the key: it is not repeated.
+        named = isinstance(value, str) and path[-1:] == (_VARIABLE_OF_A_KEY,)
+        yield Problem(path, _NO_VARIABLE if named else _leaf_text(value, kind, meta))
+
+
+def _leaf_text(value: object, kind: Any, meta: Meta | None) -> str:
+    if get_origin(kind) is Literal:
+        allowed = [str(choice) for choice in get_args(kind)]
+        listed = ", ".join(f'"{choice}"' for choice in allowed)
+        near = get_close_matches(str(value), allowed, n=1)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        return f"{_found(value)} is not allowed; use one of {listed}{hint}"
+    expected = {str: "text in quotes", bool: "true or false", int: "a whole number"}.get(
+        kind, "a number"
+    )
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if meta is None or not (isinstance(value, str) if kind is str else number):
+        return f"expected {expected}, found {_found(value)}"
+    if kind is str:
+        # The patterns of the types are few; their examples say what they want.
+        examples = " or ".join(f'"{example}"' for example in meta.examples or ())
+        return f"{_found(value)} has the wrong form; write it like {examples}"
+    return f"expected {expected}{_bounds(meta)}, found {value}"
+
+
+def _bounds(meta: Meta) -> str:
+    low = f"at least {meta.ge:,}" if meta.ge is not None else None
+    low = f"above {meta.gt:,}" if meta.gt is not None else low
+    high = f"at most {meta.le:,}" if meta.le is not None else None
+    said = [bound for bound in (low, high) if bound]
+    return f" that is {' and '.join(said)}" if said else ""
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    if key in _SECRET_KEYS:
+        return "keys do not belong in this file; take it out and run 'acp-agent login'"
+    near = " or ".join(f'"{name}"' for name in get_close_matches(key, known, n=2))
+    if near:
+        return f"unknown key; did you mean {near}?"
+    return f"unknown key; known here: {', '.join(sorted(known))}"
+
+
+def _found(value: object) -> str:
+    """What a person wrote, as short as it can be told."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        shown = value if len(value) <= 40 else f"{value[:37]}..."
+        return f'"{" ".join(shown.split())}"'
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, Mapping):
+        return "a table"
+    return "a list" if isinstance(value, list) else f"the date or time {value}"
+
+
+def _quoted_key(key: str) -> str:
+    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if bare else f'"{" ".join(key.split())}"'

@@ -1,0 +1,141 @@
+"""Where a text stops being TOML and why, in the words of those who write it.
+
+Python's parser says where and why for those who know the grammar: "Cannot declare ('limits',)
+twice (at line 3, column 8)". Here is what the usual mistakes are called by a person.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import TypeAlias, cast
+
+import tomlkit
+from tomlkit.exceptions import ParseError, TOMLKitError
+from tomlkit.items import Array, Item
+
+_PLACE = re.compile(r" \((?:at line (\d+), column \d+|at end of document)\)$")
+_NAMES = re.compile(r"'([^']*)'")
+_CURLY = re.compile("[\u2018\u2019\u201c\u201d]")
+
+
+def syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
+    """The line, counted from 1 where it is known, and the reason, of what keeps a text from TOML.
+
+    Args:
+        text: the document.
+        error: what `tomllib` raised for it.
+    """
+    if isinstance(error, RecursionError):
+        return syntax_error_line(text), "nested too deeply"
+    said = str(error)
+    place = _PLACE.search(said)
+    line = int(place[1]) if place is not None and place[1] else syntax_error_line(text)
+    reason = said if place is None else said[: place.start()]
+    lines = text.splitlines()
+    if line is not None and line <= len(lines) and _CURLY.search(lines[line - 1]):
+        return line, "curly quotes stand where straight ones belong"
+    for begins, told in _REASONS:
+        if reason.startswith(begins):
+            return line, told(reason)
+    return line, reason
+
+
+_OPEN_QUOTE = "a quote is not closed in its line"
+_BACKSLASH = "a backslash in double quotes (single quotes take it as it is)"
+
+
+def _table_twice(reason: str) -> str:
+    return f"the table [{'.'.join(_NAMES.findall(reason))}] is there twice"
+
+
+# How the reasons of tomllib begin, of Python 3.11 to 3.14, and what is said in their place.
+_REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("Cannot declare", _table_twice),
+    ("Cannot overwrite a value", lambda _: "a key is there twice"),
+    ("Duplicate inline table key", lambda _: "a key is there twice"),
+    ("Invalid value", lambda _: "a value cannot be read (text goes in quotes)"),
+    ("Expected newline", lambda _: "more follows than one value (text goes in quotes)"),
+    ("Illegal character '\\n'", lambda _: _OPEN_QUOTE),
+    ("Found invalid character '\\n'", lambda _: _OPEN_QUOTE),  # of single quotes
+    ("Unterminated string", lambda _: "a quote is not closed"),
+    ("Expected \"'", lambda _: "a quote is not closed"),
+    ("Invalid hex value", lambda _: _BACKSLASH),
+    ("Unescaped '\\'", lambda _: _BACKSLASH),
+    ("Unclosed", lambda _: "a bracket is not closed, or a comma is missing"),
+    ("Expected ']'", lambda _: "a bracket is not closed"),
+    ("Expected '='", lambda _: "a = is missing behind a key"),
+    ("Invalid statement", lambda _: "a line is neither `key = value` nor `[table]`"),
+)
+
+
+_MARK = "a4b1e0c7-line-of-this-value-9d52"
+
+Key: TypeAlias = str | int
+
+
+def lines_of(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
+    """The lines, counted from 1, of the values that `paths` lead to.
+
+    Where a path ends early, as for a key that is missing, it is the line of the table that the key
+    is missing from. A table without a header of its own is where its first value is.
+
+    Args:
+        text: a whole TOML document.
+        paths: ways from the top: keys of tables, and positions (from 0) of arrays.
+
+    Returns:
+        A line for each path; None where the text is no TOML, or nothing of the path exists.
+    """
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError:
+        return [None] * len(paths)
+    marks = [f"{_MARK}{number}." for number in range(len(paths))]
+    hidden = [_mark(document, path, mark) for path, mark in zip(paths, marks, strict=True)]
+    written = document.as_string()
+    for mark, breaks in zip(marks, hidden, strict=True):
+        written = written.replace(mark, mark + "\n" * breaks)
+    return [written.count("\n", 0, at) + 1 if (at := written.find(m)) >= 0 else None for m in marks]
+
+
+def syntax_error_line(text: str) -> int | None:
+    """The line, counted from 1, at which `text` stops being TOML, or None where it is TOML."""
+    try:
+        tomlkit.parse(text)
+    except ParseError as error:
+        return error.line
+    except TOMLKitError:
+        return None
+    return None
+
+
+def _mark(document: object, path: Sequence[Key], mark: str) -> int:
+    """Put `mark` where `path` leads, or as far as it exists; the line breaks that this took out."""
+    parent: object = None
+    node = document
+    reached: Key = ""
+    for key in path:
+        try:
+            parent, node, reached = node, _keyed(node)[key], key
+        except (LookupError, TypeError, TOMLKitError):
+            break
+    while parent is not None:
+        if isinstance(parent, Array) or isinstance(node, bool):
+            # Elements have no space of their own before them, and tomlkit gives booleans bare.
+            breaks = node.as_string().count("\n") if isinstance(node, Item) else 0
+            _keyed(parent)[reached] = mark
+            return breaks
+        if isinstance(node, Item):
+            node.trivia.indent = mark + node.trivia.indent
+        # Whether a table has a header is not told: its first value is marked as well.
+        if not isinstance(node, dict | list) or isinstance(node, Array) or not node:
+            break
+        reached = 0 if isinstance(node, list) else next(iter(node))
+        parent, node = node, _keyed(node)[reached]
+    return 0
+
+
+def _keyed(node: object) -> MutableMapping[Key, object]:
+    """`node` as a table or an array; anything else raises TypeError when it is used as one."""
+    return cast("MutableMapping[Key, object]", node)

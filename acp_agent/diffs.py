@@ -1,0 +1,162 @@
+"""Which lines of a text became which: the shortest edit script, in bounded time.
+
+Source: E. W. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), the greedy
+algorithm of its section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+# Lines taken out and put in, up to which the shortest script is looked for. The time grows with the
+# square: this many take some ten milliseconds, which the event loop can spare. More than that is a
+# rewritten text, and is shown as one.
+MOST_EDITS = 400
+
+
+class Block(Struct, frozen=True):
+    """Lines `old_start` to `old_end` of the old text became `new_start` to `new_end` of the new.
+
+    Counted from 0, the end is not part of it.
+    """
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+def changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
+    """The blocks of lines that differ, in order; what is between two of them is the same."""
+    start = 0
+    shorter = min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    after = 0
+    while after < shorter - start and old[-1 - after] == new[-1 - after]:
+        after += 1
+    old_middle, new_middle = old[start : len(old) - after], new[start : len(new) - after]
+    if not old_middle and not new_middle:
+        return []
+    whole = Block(start, len(old) - after, start, len(new) - after)
+    if not old_middle or not new_middle:
+        return [whole]
+    trail = _search(old_middle, new_middle)
+    if trail is None:
+        return [whole]
+    kept = [(start + x, start + y) for x, y in _kept_lines(trail, len(old_middle), len(new_middle))]
+    return list(_between(kept, whole))
+
+
+def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | None:
+    """The furthest points before each number of edits, up to the one that reaches the end.
+
+    A diagonal `k` is where `x - y == k`; its furthest point is given by `x`. None: it took more
+    edits than are looked for.
+    """
+    ends = len(old) - len(new)
+    furthest = {1: 0}
+    trail: list[dict[int, int]] = []
+    for edits in range(min(len(old) + len(new), MOST_EDITS) + 1):
+        trail.append(furthest.copy())
+        for k in range(-edits, edits + 1, 2):
+            down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
+            x = furthest[k + 1] if down else furthest[k - 1] + 1
+            y = x - k
+            while x < len(old) and y < len(new) and old[x] == new[y]:
+                x += 1
+                y += 1
+            furthest[k] = x
+            if k == ends and x >= len(old):
+                return trail
+    return None
+
+
+def _kept_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+    """The pairs of lines that stayed the same, on the way back through the search."""
+    kept: list[tuple[int, int]] = []
+    for edits in range(len(trail) - 1, -1, -1):
+        furthest, k = trail[edits], x - y
+        down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
+        before = k + 1 if down else k - 1
+        from_x = furthest[before] if edits else 0
+        from_y = from_x - before if edits else 0
+        while x > from_x and y > from_y:
+            x, y = x - 1, y - 1
+            kept.append((x, y))
+        x, y = from_x, from_y
+    kept.reverse()
+    return kept
+
+
+def _between(kept: Sequence[tuple[int, int]], whole: Block) -> Iterator[Block]:
+    old, new = whole.old_start, whole.new_start
+    for x, y in [*kept, (whole.old_end, whole.new_end)]:
+        if x > old or y > new:
+            yield Block(old, x, new, y)
+        old, new = x + 1, y + 1
+
+
+CONTEXT = 3  # lines around what changed
+NO_END = "\\ No newline at end of file\n"  # stands below a line that has none
+
+Mark = Literal[" ", "-", "+"]
+
+
+class Hunk(NamedTuple):
+    """Changes that stand together, and the lines around them.
+
+    Attributes:
+        header: where they are in both texts, with its line end.
+        runs: lines that stayed, went or came, as they are in their text; no run is empty.
+    """
+
+    header: str
+    runs: list[tuple[Mark, Sequence[str]]]
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines with their ends. A carriage return is part of its line, as it is to diff."""
+    *lines, last = text.split("\n")
+    ended = [f"{line}\n" for line in lines]
+    return [*ended, last] if last else ended
+
+
+def hunks(old: Sequence[str], new: Sequence[str], blocks: Sequence[Block]) -> Iterator[Hunk]:
+    """The hunks of `blocks`, which turn the lines of `old` into those of `new`."""
+    group: list[Block] = []
+    for block in blocks:
+        if group and block.old_start - group[-1].old_end > 2 * CONTEXT:
+            yield _hunk(group, old, new)
+            group = []
+        group.append(block)
+    if group:
+        yield _hunk(group, old, new)
+
+
+def _hunk(group: Sequence[Block], old: Sequence[str], new: Sequence[str]) -> Hunk:
+    first, last = group[0], group[-1]
+    before = min(CONTEXT, first.old_start)
+    after = min(CONTEXT, len(old) - last.old_end)
+    old_range = _range(first.old_start - before, last.old_end + after)
+    new_range = _range(first.new_start - before, last.new_end + after)
+    runs: list[tuple[Mark, Sequence[str]]] = []
+    at = first.old_start - before
+    for block in group:
+        runs.append((" ", old[at : block.old_start]))
+        runs.append(("-", old[block.old_start : block.old_end]))
+        runs.append(("+", new[block.new_start : block.new_end]))
+        at = block.old_end
+    runs.append((" ", old[at : last.old_end + after]))
+    return Hunk(f"@@ -{old_range} +{new_range} @@\n", [run for run in runs if run[1]])
+
+
+def _range(start: int, end: int) -> str:
+    """Lines from 1; of none, the line before them."""
+    count = end - start
+    if count == 0:
+        return f"{start},0"
+    return str(start + 1) if count == 1 else f"{start + 1},{count}"

@@ -1,0 +1,233 @@
+"""Makes skills and agents of what their files and the user's configuration say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.config.types import DefinitionConfig
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.fields import (
+    LONGEST_HINT,
+    AgentFields,
+    Argument,
+    Input,
+    RunFields,
+    SkillFields,
+    our_tools,
+    part_of_a_tool,
+)
+from acp_agent.extensions.definitions.locations import Source
+from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill, Uses
+
+INHERIT = "inherit"  # stands for the session's model
+
+Fields = TypeVar("Fields", bound=RunFields)
+
+_VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
+_REF = re.compile(r"[^/\s]+/\S")
+
+
+class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
+    """A file as it was read: its front matter, and the Markdown below."""
+
+    path: Path
+    source: Source
+    fields: Fields
+    text: str
+
+
+def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> Skill:
+    """A skill.
+
+    Raises:
+        ConfigError: its description says nothing.
+    """
+    fields = file.fields
+    hint = fields.argument_hint
+    # `argument-hint: [file]` is a list for YAML, and meant as it is written.
+    hint = f"[{', '.join(hint)}]" if isinstance(hint, list) else hint
+    return Skill(
+        name=fields.name,
+        description=_description(fields.description),
+        text="\n\n".join([file.text, *_given_and_made(fields)]),
+        path=file.path,
+        source=file.source,
+        hint=printable_line(hint or _hint(fields.input))[:LONGEST_HINT].rstrip() or None,
+        uses=_uses(fields, config),
+        by_model=not fields.disable_model_invocation,
+        by_user=fields.user_invocable is not False,
+        apart=fields.context == "fork",
+        agent=fields.agent.strip().lower() or None if fields.agent else None,
+    )
+
+
+def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> AgentSpec:
+    """An agent, of a file that has what it extends put in.
+
+    Raises:
+        ConfigError: neither has a description that says something.
+    """
+    return AgentSpec(
+        name=file.fields.name,
+        description=_description(file.fields.description),
+        prompt=_filled(file.text, file.fields.system_prompt_args or {}),
+        path=file.path,
+        source=file.source,
+        uses=_uses(file.fields, config),
+    )
+
+
+def _hint(given: Input | None) -> str:
+    """What a skill is given, as its command's hint."""
+    if given is None:
+        return ""
+    names = (one.name if one.required else f"[{one.name}]" for one in given.args)
+    return " ".join(names) or given.description
+
+
+def _given_and_made(fields: SkillFields) -> Iterator[str]:
+    """What a skill is given and makes, in words for the model."""
+    given, made = fields.input, fields.output
+    if given is not None:
+        lines = [f"- {_argument(one)}" for one in given.args]
+        yield "\n".join(filter(None, [f"Input: {given.description}".rstrip(), *lines]))
+    if made is not None:
+        folder = f"Write it into the folder {made.directory}." if made.directory else ""
+        wanted = f"{made.description.rstrip('. ')}." if made.description.strip(". ") else ""
+        yield " ".join(filter(None, ["Output:", wanted, folder]))
+
+
+def _argument(one: Argument) -> str:
+    told = ", ".join(filter(None, [one.type, "required" if one.required else "optional"]))
+    return f"{one.name} ({told}){f': {one.description}' if one.description else ''}"
+
+
+def _filled(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
+    """A prompt with `${NAME}` replaced, where there is such a name."""
+    return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)
+
+
+def remarks(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:
+    """What of a file cannot be done as it says, though it can be used."""
+    if config.model is None and fields.model is not None and _unknown(fields.model):
+        yield ConfigError(
+            f"model: {printable_line(fields.model, 80)} is not known here, so the session's model "
+            "is used; write provider/name, small or inherit"
+        )
+    for tool in our_tools(fields.tools or ()):
+        if part_of_a_tool(tool) is not None:
+            yield ConfigError(
+                f"tools: {printable_line(tool, 80)} is a part of a tool, so it is left out; name "
+                "the tool alone"
+            )
+    for tool in our_tools(fields.disallowed_tools or ()):
+        if part_of_a_tool(tool) is not None:
+            yield ConfigError(
+                f"disallowed-tools: {printable_line(tool, 80)} is a part of a tool, so all of the "
+                "tool is refused; name the tool alone"
+            )
+
+
+def _uses(fields: RunFields, config: DefinitionConfig) -> Uses:
+    tools = None
+    if fields.tools is not None:
+        tools = tuple(one for one in our_tools(fields.tools) if part_of_a_tool(one) is None)
+    # What of a tool is refused cannot be told apart here, so the whole tool is.
+    without = tuple(part_of_a_tool(one) or one for one in our_tools(fields.disallowed_tools or ()))
+    return Uses(
+        model=_model(fields.model) if config.model is None else config.model,
+        thought_level=config.thought_level or fields.thought_level,
+        temperature=fields.temperature if config.temperature is None else config.temperature,
+        max_output=config.max_output or fields.max_output,
+        tools=tools,
+        without=without,
+        max_requests=fields.max_requests,
+    )
+
+
+def _model(named: str | None) -> str | None:
+    return None if named is None or named == INHERIT or _unknown(named) else named
+
+
+def _unknown(model: str) -> bool:
+    return model not in {SMALL, INHERIT} and _REF.match(model) is None
+
+
+def _description(text: str | None) -> str:
+    said = printable_line(text or "")
+    if not said:
+        raise ConfigError("description: it is missing; add it to the front matter")
+    return said
+
+
+LONGEST = 10  # agents that extend each other, one after the other
+
+AgentFile = DefinitionFile[AgentFields]
+
+
+class Family:
+    """The agents that there are, those that others hide among them.
+
+    Args:
+        files: from the most general to the most specific.
+    """
+
+    def __init__(self, files: Iterable[AgentFile]) -> None:
+        self._named: dict[str, list[AgentFile]] = {}
+        for file in files:
+            self._named.setdefault(file.fields.name, []).append(file)
+
+    def named(self) -> Iterator[list[AgentFile]]:
+        """Those of each name, from the most specific to the most general."""
+        return (files[::-1] for files in self._named.values())
+
+    def whole(self, file: AgentFile) -> AgentFile:
+        """An agent's file with what it leaves unsaid, as the one has it that it extends.
+
+        Raises:
+            ConfigError: it extends what is not there, or itself in the end.
+        """
+        line = [file]
+        while (parent := self._parent(line[-1])) is not None:
+            line.append(parent)
+            if any(parent is one for one in line[:-1]):
+                names = ", ".join(one.fields.name for one in line)
+                raise ConfigError(f"extends: it goes in a circle ({names}); take one out")
+            if len(line) > LONGEST:
+                raise ConfigError(f"extends: it goes over more than {LONGEST} agents; shorten it")
+        result = line.pop()
+        while line:
+            result = _merged(result, line.pop())
+        return result
+
+    def _parent(self, file: AgentFile) -> AgentFile | None:
+        """The one that a file extends. By its own name that is the one which it hides."""
+        name = file.fields.extends
+        if name is None:
+            return None
+        files = self._named.get(name, [])
+        if name == file.fields.name:
+            files = files[: next(at for at, one in enumerate(files) if one is file)]
+        if not files:
+            raise ConfigError(f"extends: there is no agent {name} to extend; add it, or mend it")
+        return files[-1]
+
+
+def _merged(parent: AgentFile, child: AgentFile) -> AgentFile:
+    names = (field.name for field in msgspec.structs.fields(AgentFields))
+    said = {name: value for name in names if (value := getattr(child.fields, name)) is not None}
+    values = parent.fields.system_prompt_args
+    if values and child.fields.system_prompt_args:  # those of the parent's prompt that it leaves
+        said["system_prompt_args"] = values | child.fields.system_prompt_args
+    return msgspec.structs.replace(
+        child,
+        fields=msgspec.structs.replace(parent.fields, **said),
+        text=child.text or parent.text,
+    )

@@ -1,0 +1,282 @@
+"""Finds the skills and agents of a session, and says what is wrong with those that are broken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from msgspec import Struct
+
+from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.build import (
+    DefinitionFile,
+    Family,
+    build_agent,
+    build_skill,
+    remarks,
+)
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check, unused
+from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.locations import Places, Source, project_of
+from acp_agent.extensions.definitions.types import AgentSpec, Skill
+from acp_agent.platform.open_files import reason
+from acp_agent.platform.trusted_files import (
+    NOT_REGULAR,
+    RefusedFileError,
+    read_own,
+    read_trusted,
+    trusted_owners,
+)
+
+_Fields = TypeVar("_Fields", SkillFields, AgentFields)
+_DEFAULT = DefinitionConfig()
+_NAMED = 8  # fields that are not used
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong with a file, or a folder of them, and what to do, in one line of English.
+
+    What is not `left_out` is found all the same, without the part that is wrong.
+    """
+
+    path: Path
+    why: str
+    left_out: bool = True
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What there is, by name, and what is left out or cannot be done as it says."""
+
+    skills: tuple[Skill, ...] = ()
+    agents: tuple[AgentSpec, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def find_definitions(places: Places, config: Config) -> Found:
+    """The skills and agents of a session: of each name the most specific one, but the user's own.
+
+    What the user's configuration says of one goes before its file. A broken file is left out and
+    hides nothing. Blocks: reads every file.
+    """
+    problems: list[Problem] = []
+    skills = _find_skills(places, config.skills, problems)
+    agents = _find_agents(places, config.agents, problems)
+    return Found(
+        skills=tuple(sorted(skills, key=lambda skill: skill.name)),
+        agents=tuple(sorted(agents, key=lambda agent: agent.name)),
+        problems=tuple(problems),
+    )
+
+
+def _find_skills(
+    places: Places, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+) -> list[Skill]:
+    found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
+    for place, source in places.skills:
+        project = _project(places, place, source)
+        for file in _read(place, project, "skills", SkillFields, problems):
+            name = file.fields.name
+            if source == "project" and name in found and found[name][1].source == "user":
+                problems.append(_problem(file.path, _taken(found[name][1].path)))
+                continue
+            try:
+                found[name] = build_skill(file, config.get(name, _DEFAULT)), file
+            except ConfigError as error:
+                problems.append(_problem(file.path, error))
+    return [skill for skill, file in found.values() if _wanted(file, config, problems)]
+
+
+def _find_agents(
+    places: Places, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+) -> list[AgentSpec]:
+    files: list[DefinitionFile[AgentFields]] = []
+    for place, source in places.agents:
+        here: dict[str, DefinitionFile[AgentFields]] = {}
+        project = _project(places, place, source)
+        for file in _read(place, project, "agents", AgentFields, problems):
+            first = here.setdefault(file.fields.name, file)
+            if first is not file:
+                taken = ConfigError(f"name: {first.path.name} has the same; give it another")
+                problems.append(_problem(file.path, taken))
+        users = {file.fields.name: file.path for file in files if file.source == "user"}
+        for name, file in here.items():
+            if source == "project" and name in users:
+                problems.append(_problem(file.path, _taken(users[name])))
+            else:
+                files.append(file)
+    family = Family(files)
+    found: list[AgentSpec] = []
+    for several in family.named():
+        for file in several:
+            own = config.get(file.fields.name, _DEFAULT)
+            try:
+                agent = build_agent(family.whole(file), own)
+            except ConfigError as error:
+                problems.append(_problem(file.path, error))
+                continue  # with the one that it would have hidden
+            if _wanted(file, config, problems):
+                found.append(agent)
+            break
+    return found
+
+
+def _project(places: Places, place: Path, source: Source) -> Project | None:
+    """The project that a place is a part of; None for the user's own."""
+    if source == "user":
+        return None
+    every = (*places.skills, *places.agents)
+    folders = {project_of(one) for one, whose in every if whose == "project"}
+    return Project(project_of(place), trusted_owners(*folders))
+
+
+def _read(
+    place: Path, project: Project | None, kind: Kind, fields: type[_Fields], problems: list[Problem]
+) -> list[DefinitionFile[_Fields]]:
+    """The files of a place that can be read and checked."""
+    source: Source = "user" if project is None else "project"
+    try:
+        paths = files_in(place, kind)
+    except ConfigError as error:
+        problems.append(_problem(place, error))
+        return []
+    found = []
+    for path in paths:
+        try:
+            front_matter, text = read_front_matter(read_file(path, project))
+            checked = check(front_matter, fields)
+        except ConfigError as error:
+            problems.append(_problem(path, error))
+        else:
+            if names := unused(front_matter, fields):
+                problems.append(_problem(path, _unused(names), left_out=False))
+            if kind == "skills" and checked.name != path.parent.name:
+                problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
+            found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
+    return found
+
+
+def _taken(path: Path) -> ConfigError:
+    """A project cannot put something of its own in the place of what the user knows by a name."""
+    return ConfigError(f"name: {path}, which is yours, has the same; give it another")
+
+
+def _other_name(name: str, path: Path) -> ConfigError:
+    folder = path.parent.name
+    return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
+
+
+def _unused(names: list[str]) -> ConfigError:
+    shown = ", ".join(printable_line(name)[:40] for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    if len(names) == 1:
+        return ConfigError(f"the field {shown} is not used here; take it out, or leave it")
+    return ConfigError(f"the fields {shown}{more} are not used here; take them out, or leave them")
+
+
+def _problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:
+    return Problem(path, printable_line(str(error)), left_out)
+
+
+def _wanted(
+    file: DefinitionFile[_Fields],
+    config: Mapping[str, DefinitionConfig],
+    problems: list[Problem],
+) -> bool:
+    """Whether the user wants it. What cannot be done as it says is told of no other."""
+    own = config.get(file.fields.name, _DEFAULT)
+    if own.enabled:
+        problems += [
+            _problem(file.path, remark, left_out=False) for remark in remarks(file.fields, own)
+        ]
+    return own.enabled
+
+
+FILE_NAME = "SKILL.md"
+LARGEST = 100_000  # bytes of a file
+MOST = 500  # files of one place
+
+_NO_FILE = "it is no ordinary file; put a Markdown file there"
+
+Kind = Literal["skills", "agents"]
+
+
+class Project(Struct, frozen=True):
+    """A project's folder, and the users whose files in there count."""
+
+    folder: Path
+    owners: frozenset[int]
+
+
+def files_in(place: Path, kind: Kind) -> list[Path]:
+    """The files of a place by their names; what is hidden or something else is passed over.
+
+    Raises:
+        ConfigError: the folder cannot be read, or has too many files.
+    """
+    try:
+        with os.scandir(place) as entries:
+            names = sorted(entry.name for entry in entries if _shown(entry.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({_reason(error)}); check who may read it") from None
+    if kind == "skills":
+        found = [path for name in names if _there(path := place / name / FILE_NAME)]
+    else:
+        found = [place / name for name in names if name.endswith(".md") and name != "README.md"]
+    if len(found) > MOST:
+        raise ConfigError(f"there are more than {MOST} files of its kind; take some out")
+    return found
+
+
+def read_file(path: Path, project: Project | None) -> str:
+    """The text of a file.
+
+    Args:
+        path: of the file.
+        project: the project that it is a part of; None: it is the user's own, wherever it lies.
+
+    Raises:
+        ConfigError: unreadable, no ordinary file, too large, not UTF-8, elsewhere, or another's.
+    """
+    try:
+        if project is None:
+            raw = read_own(path, limit=LARGEST + 1)
+        else:
+            raw = read_trusted(path, project.folder, project.owners, limit=LARGEST + 1)
+    except RefusedFileError as error:
+        why = _NO_FILE if error.why == NOT_REGULAR else error.why
+        raise ConfigError(why) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read ({_reason(error)}); check who may read it") from None
+    if len(raw) > LARGEST:
+        raise ConfigError("it is larger than 100 kB; put parts of it into files beside it")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        lines = raw[: error.start].split(b"\n")
+        raise ConfigError(f"line {len(lines)} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def _shown(name: str) -> bool:
+    """Whether a name is a text that may be shown, and not hidden."""
+    return name.isprintable() and not name.startswith(".")
+
+
+def _there(path: Path) -> bool:
+    """Whether there is something, be it a link to nothing, which is told when it is read."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _reason(error: OSError) -> str:
+    return reason(error)

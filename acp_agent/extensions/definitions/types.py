@@ -1,0 +1,110 @@
+"""What a skill or an agent wants to be run with."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.config.types import ThoughtLevel
+from acp_agent.extensions.definitions.locations import Source
+
+SMALL = "small"  # stands for the session's small model
+
+
+class Uses(Struct, frozen=True, kw_only=True):
+    """What a skill or an agent wants to be run with; None stands for what the session has.
+
+    Attributes:
+        model: "provider/name", or "small".
+        thought_level: how much the model reasons.
+        temperature: how much chance there is in its answers.
+        max_output: the longest answer, in tokens.
+        tools: only these tools of the session; None: all of them.
+        without: these tools not, whatever `tools` says.
+        max_requests: requests to the model in one run.
+        within: of these tools only, where the agent that runs a skill has a list of its own.
+    """
+
+    model: str | None = None
+    thought_level: ThoughtLevel | None = None
+    temperature: float | None = None
+    max_output: int | None = None
+    tools: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+    max_requests: int | None = None
+    within: tuple[str, ...] | None = None
+
+    def over(self, other: Uses) -> Uses:
+        """These wishes, and those of `other` for the rest; what either refuses is refused."""
+        requests = [one.max_requests for one in (self, other) if one.max_requests is not None]
+        return Uses(
+            model=other.model if self.model is None else self.model,
+            thought_level=other.thought_level if self.thought_level is None else self.thought_level,
+            temperature=other.temperature if self.temperature is None else self.temperature,
+            max_output=other.max_output if self.max_output is None else self.max_output,
+            tools=self.tools,
+            without=(*other.without, *self.without),
+            max_requests=min(requests, default=None),
+            within=other.tools,
+        )
+
+    def allows(self, tool: str) -> bool:
+        """Whether a tool of the session is left to it. In all lists `*` stands for any letters."""
+        if any(fnmatchcase(tool, pattern) for pattern in self.without):
+            return False
+        return all(
+            only is None or any(fnmatchcase(tool, pattern) for pattern in only)
+            for only in (self.tools, self.within)
+        )
+
+
+class Skill(Struct, frozen=True, kw_only=True):
+    """A skill of the Agent Skills standard (https://agentskills.io/specification).
+
+    Attributes:
+        name: that of its folder, too.
+        description: what it does and when it is of use, in one line.
+        text: the Markdown below the front matter.
+        path: of its SKILL.md; what it names beside it is in the same folder.
+        source: whose it is.
+        hint: what may follow its command.
+        uses: what it wants to be run with.
+        by_model: whether the model may choose it.
+        by_user: whether it is a command of the user's.
+        apart: whether a subagent runs it, and not the conversation itself.
+        agent: which agent runs it then; None leaves that to the program.
+    """
+
+    name: str
+    description: str
+    text: str
+    path: Path
+    source: Source
+    hint: str | None = None
+    uses: Uses = Uses()
+    by_model: bool = True
+    by_user: bool = True
+    apart: bool = False
+    agent: str | None = None
+
+
+class AgentSpec(Struct, frozen=True, kw_only=True):
+    """An agent as its file has it, what it extends put in.
+
+    Attributes:
+        name: by which it is chosen.
+        description: what it is good at, in one line.
+        prompt: its system prompt.
+        path: of its file.
+        source: whose it is.
+        uses: what it wants to be run with.
+    """
+
+    name: str
+    description: str
+    prompt: str
+    path: Path
+    source: Source
+    uses: Uses = Uses()

@@ -1,0 +1,33 @@
+"""Why a server cannot be used, in one line for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from acp_agent.content import printable_line
+from acp_agent.platform.open_files import limit_reached
+
+LONGEST_LINE = 300  # characters
+
+
+def reason_of(error: BaseException, clean: Callable[[str], str]) -> str:
+    """One line that says what went wrong, without secrets.
+
+    Args:
+        error: what was raised; of a group of errors, the first one that is not a group.
+        clean: takes secrets out of a text.
+    """
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    limited = limit_reached(error)
+    if limited is not None:
+        text = limited
+    elif isinstance(error, FileNotFoundError):
+        text = f"there is no program {error.filename}" if error.filename else str(error)
+    elif isinstance(error, PermissionError) and error.filename:
+        text = f"{error.filename} may not be started"
+    elif isinstance(error, TimeoutError):
+        text = str(error) or "it took too long"
+    else:
+        text = str(error) or type(error).__name__
+    return printable_line(clean(text), LONGEST_LINE)

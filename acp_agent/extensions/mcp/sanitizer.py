@@ -1,0 +1,217 @@
+"""Makes what a server sends fit to be used and shown: the one place where it comes in.
+
+Texts may have controls, marks of direction and characters that nobody sees in them: these are
+written out. From lists what is of the wrong shape is taken out, before it costs the whole list.
+
+The package checks an answer as a whole, so one tool whose schema is no object would take all others
+with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import mcp_types as types
+from mcp.client._transport import ReadStream, TransportStreams
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse, methods
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+
+from acp_agent.content import HIDDEN, escaped, escaped_values
+
+LONGEST = 1_000  # entries of a list; of a longer one only that it is longer is seen
+_DEEPEST = 64  # levels of a schema; the package's own checks fail at some depth
+
+_METHODS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+}
+
+
+def is_list(message: SessionMessage) -> bool:
+    """Whether a message looks like one of a server's lists."""
+    response = message.message
+    return isinstance(response, types.JSONRPCResponse) and any(
+        isinstance(response.result.get(name), list) for name in _METHODS
+    )
+
+
+class Mender:
+    """Mends what one server sends. `tools` are the names of those that were taken out."""
+
+    def __init__(self) -> None:
+        self.tools: list[str] = []
+        self._names: dict[str, str] = {}
+
+    def own(self, name: str) -> str:
+        """A name or an address as the server wrote it."""
+        return self._names.get(name, name)
+
+    def mend(self, message: SessionMessage) -> SessionMessage:
+        """`message` with nothing hidden in its texts, and without what is wrong in a list."""
+        if is_list(message):
+            message = self._mend_list(message)
+        sent = message.message
+        shown: types.JSONRPCMessage = sent
+        match sent:
+            case types.JSONRPCResponse():
+                shown = sent.model_copy(update={"result": escaped_values(sent.result)})
+            case types.JSONRPCError():
+                error = sent.error.model_copy(
+                    update={
+                        "message": escaped(sent.error.message),
+                        "data": escaped_values(sent.error.data),
+                    }
+                )
+                shown = sent.model_copy(update={"error": error})
+            case types.JSONRPCRequest() | types.JSONRPCNotification():
+                shown = sent.model_copy(update={"params": escaped_values(sent.params)})
+        return SessionMessage(shown, message.metadata)
+
+    def _mend_list(self, message: SessionMessage) -> SessionMessage:
+        response = message.message
+        if not isinstance(response, types.JSONRPCResponse):
+            return message
+        result = dict(response.result)
+        changed = False
+        for name in _METHODS:
+            entries = result.get(name)
+            if isinstance(entries, list):
+                first = entries[: LONGEST + 1]
+                result[name] = [_slim(entry) for entry in first if self._is_good(entry, name)]
+                self._names |= {
+                    escaped(called): called
+                    for entry in result[name]
+                    for key in ("name", "uri")
+                    if isinstance(called := entry.get(key), str) and HIDDEN.search(called)
+                }
+                changed = True
+        if not changed:
+            return message
+        mended = types.JSONRPCResponse(jsonrpc="2.0", id=response.id, result=result)
+        return SessionMessage(mended, message.metadata)
+
+    def _is_good(self, entry: Any, name: str) -> bool:  # JSON, of any kind
+        if (
+            isinstance(entry, dict)
+            and all(_is_schema(schema) for schema in _schemas(entry))
+            and _is_valid(entry, name)
+        ):
+            return True
+        if name == "tools":
+            called = entry.get("name") if isinstance(entry, dict) else None
+            self.tools.append(called if isinstance(called, str) else "a tool without a name")
+        return False
+
+
+def _slim(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry without the schema of a tool's results.
+
+    The package would check results with it, and a server's pattern can be made to take for ever.
+    """
+    return {key: value for key, value in entry.items() if key != "outputSchema"}
+
+
+def _is_valid(entry: Any, name: str) -> bool:  # JSON, of any kind
+    """Whether the package would take a list of this entry alone."""
+    try:
+        methods.validate_server_result(_METHODS[name], LATEST_HANDSHAKE_VERSION, {name: [entry]})
+    except (ValueError, RecursionError):  # pydantic's ValidationError among them
+        return False
+    return True
+
+
+def _schemas(entry: dict[str, Any]) -> list[Any]:
+    return [entry[key] for key in ("inputSchema", "outputSchema") if entry.get(key) is not None]
+
+
+def _is_schema(schema: Any) -> bool:  # JSON, of any kind
+    return (
+        isinstance(schema, dict) and schema.get("type") == "object" and not _nests(schema, _DEEPEST)
+    )
+
+
+def _nests(value: object, levels: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_nests(item, levels - 1) for item in items)
+
+
+@asynccontextmanager
+async def watched(
+    transport: AbstractAsyncContextManager[TransportStreams], ended: asyncio.Event, mender: Mender
+) -> AsyncIterator[TransportStreams]:
+    """`transport`, which sets `ended` when nothing more will come from the server.
+
+    The package tells those who wait for an answer, and nobody else. What comes is mended.
+    """
+    async with transport as (incoming, outgoing):
+        yield _Watched(incoming, ended, mender), outgoing
+
+
+class _Watched:
+    """A stream of messages that is watched for its end."""
+
+    def __init__(
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        ended: asyncio.Event,
+        mender: Mender,
+    ) -> None:
+        self._mender = mender
+        self._stream = stream
+        self._ended = ended
+
+    @property
+    def last_context(self) -> contextvars.Context | None:
+        """What the package asks for, where its own streams have it."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        try:
+            item = await self._stream.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._ended.set()
+            raise
+        if isinstance(item, Exception):
+            return item
+        # In a thread: a list or a result may be long, and this reads everything that it sends.
+        if isinstance(item.message, JSONRPCResponse):
+            return await asyncio.to_thread(self._mender.mend, item)
+        return self._mender.mend(item)
+
+    async def aclose(self) -> None:
+        """Close this side."""
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, traceback)

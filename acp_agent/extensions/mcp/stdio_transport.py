@@ -1,0 +1,330 @@
+"""The stdio transport: a server's program, one message a line over its stdin and stdout.
+
+Source: Model Context Protocol, Transports, stdio. The package's own transport is not used: it reads
+lines without a limit, has no hold on what leaves the group, and takes seconds to end a program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from msgspec import Struct
+from pydantic import ValidationError
+
+from acp_agent.content import printable_line
+from acp_agent.extensions.mcp.config import MARK, ProgramServer, server_environ
+from acp_agent.extensions.mcp.errors import LONGEST_LINE
+from acp_agent.platform import posix
+from acp_agent.platform.death_watch import DeathWatch
+
+MESSAGE_LIMIT = 16_000_000  # bytes of one message
+_IN_A_THREAD = 500_000  # bytes from which on a message is decoded in a thread
+_QUEUE = 64  # messages that may wait to be written, so that a cancel need not wait for a reader
+_NOISE_LIMIT = 10_000  # lines on stdout that are no message, before the program is ended
+_LOGGED_LINES = 200  # of what a program writes to stderr
+_LOGGED_LENGTH = 500  # characters of such a line
+
+_LEAVE = 0.25  # seconds for a program to end when its stdin is closed
+_TERM_GRACE = 0.5  # seconds between asking its group to end and ending it
+_REAP = 1.0  # seconds for an ended process to go
+_POLL = 0.01
+
+_ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]*")')
+
+_log = logging.getLogger(__name__)
+
+
+class Program:
+    """A server's program while it runs, and how it ended."""
+
+    def __init__(self, process: asyncio.subprocess.Process, label: str, mark: str) -> None:
+        self._process = process
+        self._label = label
+        self._mark = mark
+        self._last_words = ""
+        self._noise = 0
+        self._open: set[RequestId] = set()
+        self._how = ""
+
+    def ending(self) -> str:
+        """How it ended, in words."""
+        return self._how or self._describe()
+
+    def _describe(self) -> str:
+        code = self._process.returncode
+        if self._noise > _NOISE_LIMIT:
+            text = "it writes to stdout what is no message"
+        elif code is None:
+            text = "it closed its output"
+        elif code < 0:
+            text = f"it was ended by {posix.signal_name(-code)}"
+        else:
+            text = f"it ended with exit code {code}"
+        return f"{text}: {self._last_words}" if self._last_words else text
+
+    async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        """Pass messages on until the client closes its side."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        with suppress(OSError):
+            async for item in messages:
+                message = item.message
+                if isinstance(message, JSONRPCRequest):
+                    self._open.add(message.id)
+                text = message.model_dump_json(by_alias=True, exclude_unset=True)
+                stdin.write(text.encode("utf-8", "replace") + b"\n")
+                await stdin.drain()
+
+    async def read(self, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        """Take messages in until the program closes its side."""
+        assert self._process.stdout is not None
+        async with messages:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                async for line in read_lines(self._process.stdout, limit=MESSAGE_LIMIT):
+                    for message in await self._messages(line):
+                        await messages.send(message)
+                    if self._noise > _NOISE_LIMIT:
+                        break
+            await self._exited(_LEAVE)  # so that it is known how it ended
+            self._how = self._describe()
+
+    async def _messages(self, line: bytes | LongLine) -> list[SessionMessage]:
+        if isinstance(line, LongLine):
+            return [_too_long(request) for request in self._answered_by(line)]
+        try:
+            if len(line) < _IN_A_THREAD:
+                message = _decode(line)
+            else:
+                message = await asyncio.to_thread(_decode, line)
+        except ValueError:
+            self._noise += 1
+            if self._noise == 1:
+                _log.warning("the MCP server %s writes to stdout what is no message", self._label)
+            return []
+        if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+            self._open.discard(message.id)
+        return [SessionMessage(message)]
+
+    def _answered_by(self, line: LongLine) -> list[RequestId]:
+        """The requests that a line which was too long may have answered."""
+        found = _ID.search(line.head)
+        if found is None:
+            return list(self._open)
+        text = found[1].decode("utf-8", "replace")
+        return [text[1:-1] if text.startswith('"') else int(text)]
+
+    async def log_stderr(self, clean: Callable[[str], str]) -> None:
+        """Write what the program says on stderr to the log, up to a bound."""
+        assert self._process.stderr is not None
+        count = 0
+        async for line in read_lines(
+            self._process.stderr, limit=_LOGGED_LENGTH, head=_LOGGED_LENGTH
+        ):
+            text = line.head if isinstance(line, LongLine) else line
+            count += 1
+            if count <= _LOGGED_LINES or count % 1_000 == 0:
+                line_text = clean(text.decode("utf-8", "replace"))
+                self._last_words = printable_line(line_text, LONGEST_LINE)
+                _log.info("MCP server %s: %s", self._label, self._last_words)
+            if count == _LOGGED_LINES:
+                _log.info("MCP server %s: what follows is left out", self._label)
+
+    async def end(self) -> None:
+        """Let the program end, make its group end, and reap what is left of it."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        group = self._process.pid
+        if not await self._exited(_LEAVE) or posix.group_alive(group):
+            posix.end_group(group, at_once=False)
+            await self._exited(_TERM_GRACE)
+            posix.end_group(group, at_once=True)
+            await self._exited(_REAP)
+        for process in await asyncio.to_thread(posix.marked_processes, f"{MARK}={self._mark}"):
+            posix.end_process(process)
+
+    def end_at_once(self) -> None:
+        """End the program's group without waiting."""
+        posix.end_group(self._process.pid, at_once=True)
+
+    async def _exited(self, limit: float) -> bool:
+        # Not `process.wait`, which waits for the pipes too, and a grandchild may hold those.
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit
+        while self._process.returncode is None:
+            if loop.time() >= deadline:
+                return False
+            await asyncio.sleep(_POLL)
+        return True
+
+
+@asynccontextmanager
+async def program_transport(
+    server: ProgramServer,
+    *,
+    label: str,
+    cwd: Path,
+    environ: Mapping[str, str],
+    watch: DeathWatch,
+    clean: Callable[[str], str],
+    on_start: Callable[[Program], None],
+) -> AsyncIterator[TransportStreams]:
+    """Start a server's program, in a process group of its own, and end it on leaving.
+
+    Args:
+        server: what to start.
+        label: what it is called in the log.
+        cwd: the folder that it is started in.
+        environ: the user's environment; see `server_environ` for what of it is passed on.
+        watch: ends it where this process is killed.
+        clean: takes secrets out of a text.
+        on_start: is given the program, to ask it later how it ended.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: the command has a NUL in it.
+    """
+    mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
+    await watch.start()
+    process = await _start(server, cwd, server_environ(environ, server.env, mark))
+    watch.begins(process.pid)
+    program = Program(process, label, mark)
+    on_start(program)
+    incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_QUEUE)
+    pumps = [
+        asyncio.create_task(program.read(incoming_send)),
+        asyncio.create_task(program.write(outgoing_receive)),
+        asyncio.create_task(program.log_stderr(clean)),
+    ]
+    try:
+        yield incoming, outgoing
+    finally:
+        ending = asyncio.create_task(_wind_up(program, pumps))
+        for stream in (incoming_send, incoming, outgoing, outgoing_receive):
+            stream.close()
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            program.end_at_once()
+            raise
+        finally:
+            watch.ends(process.pid)
+
+
+def _decode(line: bytes) -> JSONRPCMessage:
+    """A line as a message. Raises ValueError where it is none."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        # Its parser gives up at 200 levels, and what is so deep may be one tool's schema of many.
+        try:
+            value: object = msgspec.json.decode(line)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+
+
+async def _wind_up(program: Program, pumps: list[asyncio.Task[None]]) -> None:
+    await program.end()
+    for pump in pumps:
+        pump.cancel()
+    await asyncio.wait(pumps)
+
+
+async def _start(
+    server: ProgramServer, cwd: Path, environ: dict[str, str]
+) -> asyncio.subprocess.Process:
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            server.command,
+            *server.args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=cwd,
+            env=environ,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_end_unwanted)  # the child may exist already
+        raise
+
+
+def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        posix.end_group(starting.result().pid, at_once=True)
+
+
+def _too_long(request: RequestId) -> SessionMessage:
+    error = ErrorData(
+        code=INTERNAL_ERROR, message=f"the answer is longer than {MESSAGE_LIMIT // 1_000_000} MB"
+    )
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))
+
+
+_PIECE = 65_536  # bytes that are read at a time
+
+
+class LongLine(Struct, frozen=True):
+    """A line over the limit: its beginning; the rest was thrown away."""
+
+    head: bytes
+
+
+async def read_lines(
+    stream: asyncio.StreamReader, *, limit: int, head: int = 4_096
+) -> AsyncIterator[bytes | LongLine]:
+    """The lines of a stream without their ends, those that are empty left out.
+
+    Args:
+        stream: where they come from.
+        limit: bytes of the longest line that is given whole.
+        head: bytes of a longer one that are kept.
+    """
+    held = bytearray()
+    long = False
+    while data := await stream.read(_PIECE):
+        *ended, rest = data.split(b"\n")
+        for piece in ended:
+            if not long:
+                held += piece
+            if line := _line(held, limit, head, long=long):
+                yield line
+            held, long = bytearray(), False
+        if not long:
+            held += rest
+            if len(held) > limit:
+                long = True
+                del held[head:]
+    if line := _line(held, limit, head, long=long):
+        yield line
+
+
+def _line(held: bytearray, limit: int, head: int, *, long: bool) -> bytes | LongLine | None:
+    if long or len(held) > limit:
+        return LongLine(bytes(held[:head]))
+    return bytes(held).strip() or None

@@ -1,0 +1,247 @@
+"""Events in the order that a conversation has, where some of them are lost.
+
+What is left of a turn must still be one: whoever shows it, or makes a request to a model of it,
+relies on answers and calls that begin and end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from acp_agent.content import text_part
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    CompactionChanged,
+    ModelAnswered,
+    ModelAsked,
+    PermissionAsked,
+    PermissionDecided,
+    ThoughtSealed,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolShown,
+    ToolStarted,
+    TurnEnded,
+    TurnInterrupted,
+    TurnStarted,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId, TurnId
+
+LOST_CALL = "A call that is damaged in the journal"
+LOST_RESULT = "The result of this call is lost: the journal is damaged there."
+LOST_SUMMARY = "How this ended is lost: the journal is damaged there."
+
+_OF_A_CALL = (ToolStarted, ToolOutput, ToolShown, ToolEnded, PermissionAsked, PermissionDecided)
+_OF_AN_ANSWER = (AgentText, AgentThought, ThoughtSealed, ToolCalled)
+
+
+def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[AnyEvent]]:
+    """What is to stand in the place of each event.
+
+    Args:
+        events: those of a session, or of a child, with None where one is lost.
+        name: what the ids of what is made up begin with; the same each time.
+    """
+    order = _Order(events, name)
+    return [list(order.take(place, event)) for place, event in enumerate(events)]
+
+
+class _Order:
+    def __init__(self, events: Sequence[AnyEvent | None], name: str) -> None:
+        self._name = name
+        self._events = events
+        self._asked = {one.message for one in events if isinstance(one, ModelAsked)}
+        self._answered = {one.message: one for one in events if isinstance(one, ModelAnswered)}
+        self._begun, self._homeless = _lost_calls(events)
+        self._turn: TurnId | None = None
+        self._writing: tuple[MessageId, str] | None = None  # the answer that is open, its model
+        self._open: dict[CallId, None] = {}
+        self._compactions: dict[str, None] = {}
+
+    def take(self, place: int, event: AnyEvent | None) -> list[AnyEvent]:
+        """What stands in the place of an event."""
+        if event is None:
+            return self._lost(place)
+        if isinstance(event, _OF_AN_ANSWER):
+            return self._answer(place, event)
+        if isinstance(event, _OF_A_CALL):
+            return self._call(event)
+        match event:
+            case TurnStarted():
+                before = self._end_turn()
+                self._turn = event.turn
+            case TurnEnded():
+                before = [*self._in_turn(place), *self._end_calls(), *self._end_compactions()]
+                self._turn = self._writing = None
+            case TurnInterrupted():
+                event = replace(event, calls=tuple(one for one in event.calls if one in self._open))
+                before = self._in_turn(place)
+                self._turn = self._writing = None
+                self._open.clear()
+            case UserMessage() if not event.steering:
+                before = self._in_turn(place)
+            case ModelAsked():
+                before = [*self._in_turn(place), *self._end_answer(), *self._end_calls()]
+                self._writing = event.message, event.model
+            case _:
+                before = []
+                self._follow(event)
+        return [*before, event]
+
+    def _follow(self, event: AnyEvent) -> None:
+        match event:
+            case ModelAnswered() if self._writing and event.message == self._writing[0]:
+                self._writing = None
+            case CompactionChanged(status="in_progress"):
+                self._compactions[event.compaction] = None
+            case CompactionChanged():
+                self._compactions.pop(event.compaction, None)
+            case _:
+                pass
+
+    def _lost(self, place: int) -> list[AnyEvent]:
+        """The calls that must have begun where something is lost, since they went on later."""
+        made: list[AnyEvent] = []
+        for call in self._begun.get(place, ()):
+            if self._writing is None:
+                made += [*self._in_turn(place), *self._end_calls()]
+                self._writing = self._lost_answer(place), ""
+                self._asked.add(self._writing[0])
+                made.append(ModelAsked(message=self._writing[0], model=""))
+            made.append(
+                ToolCalled(
+                    call=call,
+                    message=self._writing[0],
+                    name="unknown",
+                    arguments="{}",
+                    title=LOST_CALL,
+                )
+            )
+            self._open[call] = None
+        return made
+
+    def _lost_answer(self, place: int) -> MessageId:
+        """The answer whose beginning is lost at a place: the one that goes on behind it, if any."""
+        for event in self._events[place:]:
+            if isinstance(event, TurnStarted | ModelAsked):
+                break
+            if isinstance(event, ToolCalled | ThoughtSealed | ModelAnswered):
+                if event.message not in self._asked:
+                    return event.message
+                break
+        return MessageId(f"{self._name}_{place}_asked")
+
+    def _answer(
+        self, place: int, event: AgentText | AgentThought | ThoughtSealed | ToolCalled
+    ) -> list[AnyEvent]:
+        made: list[AnyEvent] = []
+        of_model = isinstance(event, ThoughtSealed | ToolCalled) or event.message in self._answered
+        if of_model and event.message not in self._asked:
+            # That the model was asked is lost. What the agent says by itself is no answer.
+            self._asked.add(event.message)
+            answered = self._answered.get(event.message)
+            model = "" if answered is None else answered.model
+            made = [*self._in_turn(place), *self._end_answer(), *self._end_calls()]
+            made.append(ModelAsked(message=event.message, model=model))
+            self._writing = event.message, model
+        if isinstance(event, ToolCalled):
+            self._open[event.call] = None
+        return [*made, event]
+
+    def _call(self, event: AnyEvent) -> list[AnyEvent]:
+        assert isinstance(event, _OF_A_CALL)
+        if event.call in self._homeless:
+            return []
+        if event.call not in self._open:
+            # A command that goes on behind its call may still put something out.
+            return [event] if isinstance(event, ToolOutput) else []
+        made = self._end_answer()  # nobody runs a call before the answer with it is complete
+        if isinstance(event, ToolEnded):
+            del self._open[event.call]
+        return [*made, event]
+
+    def _in_turn(self, place: int) -> list[AnyEvent]:
+        """The beginning of the turn that this is part of, where it is lost."""
+        if self._turn is not None:
+            return []
+        self._turn = TurnId(f"{self._name}_{place}_turn")
+        for event in self._events[place:]:
+            if isinstance(event, TurnStarted):
+                break
+            if isinstance(event, TurnEnded | TurnInterrupted):
+                self._turn = event.turn
+                break
+        return [TurnStarted(turn=self._turn)]
+
+    def _end_turn(self) -> list[AnyEvent]:
+        """The end of a turn that ended before another began."""
+        if self._turn is None:
+            return []
+        made = [*self._end_answer(), *self._end_calls(), *self._end_compactions()]
+        made.append(TurnEnded(turn=self._turn, stop_reason="end_turn"))
+        self._turn = None
+        return made
+
+    def _end_answer(self) -> list[AnyEvent]:
+        if self._writing is None:
+            return []
+        (message, model), self._writing = self._writing, None
+        return [ModelAnswered(message=message, model=model, complete=False)]
+
+    def _end_calls(self) -> list[AnyEvent]:
+        calls, self._open = self._open, {}
+        return [
+            ToolEnded(call=call, failed=True, result=LOST_RESULT, content=(text_part(LOST_RESULT),))
+            for call in calls
+        ]
+
+    def _end_compactions(self) -> list[AnyEvent]:
+        open_ones, self._compactions = self._compactions, {}
+        return [
+            CompactionChanged(compaction=one, status="failed", error=LOST_SUMMARY)
+            for one in open_ones
+        ]
+
+
+def _lost_calls(
+    events: Sequence[AnyEvent | None],
+) -> tuple[dict[int, list[CallId]], set[CallId]]:
+    """The calls whose beginning is lost: by the place where that stood, and those that have none.
+
+    It stood in the last answer before the call is heard of, where something is lost in that, else
+    at the last thing lost before, in the same turn.
+    """
+    called = {one.call for one in events if isinstance(one, ToolCalled)}
+    begun: dict[int, list[CallId]] = {}
+    homeless: set[CallId] = set()
+    gap: int | None = None
+    in_answer: int | None = None
+    writing = False
+    for place, event in enumerate(events):
+        if event is None:
+            gap = place
+            in_answer = place if writing else in_answer
+        elif isinstance(event, TurnStarted):
+            gap = in_answer = None
+        elif isinstance(event, ModelAsked | AgentText | AgentThought | ThoughtSealed | ToolCalled):
+            in_answer = in_answer if writing else None
+            writing = True
+        elif isinstance(event, ModelAnswered):
+            writing = False
+        elif isinstance(event, _OF_A_CALL):
+            writing = False
+            if event.call in called:
+                continue
+            called.add(event.call)
+            began = gap if in_answer is None else in_answer
+            if began is None:
+                homeless.add(event.call)
+            else:
+                begun.setdefault(began, []).append(event.call)
+    return begun, homeless

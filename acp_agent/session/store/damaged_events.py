@@ -1,0 +1,168 @@
+"""What stands in the place of events that cannot be read, and how the others are read around them.
+
+Imported only when the journal turns out to be damaged. See docs/decisions/damage.md.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.ids import SessionId
+from acp_agent.session.store.event_codec import decode_event
+from acp_agent.session.store.records import (
+    LATEST,
+    Damage,
+    DamagedEvent,
+    SessionRecord,
+    StoredEvent,
+    UnknownEvent,
+)
+from acp_agent.session.store.sqlite_errors import is_damage
+
+_TAG = re.compile(rb'\A\{"event":"([a-z_]{1,40})"')
+
+
+def as_json(event: UnknownEvent) -> dict[str, object]:
+    r"""An event that cannot be read, as an export has it: what it is in JSON, or its bytes as text.
+
+    Bytes that are no UTF-8 are written out, as `\xff`.
+    """
+    if not isinstance(event, DamagedEvent):
+        return {"event": msgspec.json.decode(event.raw)}
+    text = event.raw.decode("utf-8", "backslashreplace")
+    return {"damaged": {"why": event.why, "count": event.count, "text": text}}
+
+
+def broken(seq: int, at: object, body: object) -> StoredEvent:
+    """What stands at place `seq`, where `body` is no event or `at` no time."""
+    raw = body if isinstance(body, bytes) else b""
+    if isinstance(body, str):
+        raw = body.encode("utf-8", "surrogateescape")
+    try:
+        event = decode_event(raw)  # only its time is none
+    except Exception:  # noqa: BLE001 - bytes that may be anything
+        found = _TAG.match(raw)
+        tag = found[1].decode("ascii") if found else ""
+        event = DamagedEvent(tag=tag, raw=raw, why="broken")
+    return StoredEvent(seq, sound_time(at), event)
+
+
+def missing(first: int, last: int, at: object = 0, *, why: Damage = "missing") -> StoredEvent:
+    """What stands for the places from `first` to `last`, of which nothing is there."""
+    event = DamagedEvent(tag="", raw=b"", why=why, count=last - first + 1)
+    return StoredEvent(first, sound_time(at), event)
+
+
+def sound_time(at: object) -> int:
+    """A time in milliseconds since 1970; 0 for what is none."""
+    return at if isinstance(at, int) and 0 <= at <= LATEST else 0
+
+
+def read_around(
+    connection: sqlite3.Connection, first: int, after: int, last: int, limit: int
+) -> list[StoredEvent]:
+    """The places behind `after`, one by one, where the file cannot be read in order.
+
+    Where none of `limit` places can be read, the next one that is there is looked for; where that
+    fails too, all that is left is one run.
+
+    Args:
+        connection: the journal.
+        first: the session's key, shifted.
+        after: the place in the session before those that are wanted.
+        last: the last place that is wanted.
+        limit: how many are tried.
+    """
+    events: list[StoredEvent] = []
+    found = False
+    for seq in range(after + 1, min(last, after + limit) + 1):
+        item = _one(connection, first, seq)
+        found = found or not isinstance(item.event, DamagedEvent)
+        events.append(item)
+    if found or after + limit >= last:
+        return events
+    following = _following(connection, first, after + limit, last)
+    return [missing(after + 1, following - 1, why="unreadable")]
+
+
+def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
+    try:
+        row = connection.execute(
+            "SELECT at, CAST(body AS BLOB) FROM events WHERE place = ?", (first + seq,)
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return missing(seq, seq, why="unreadable")
+    return missing(seq, seq) if row is None else broken(seq, *row)
+
+
+def _following(connection: sqlite3.Connection, first: int, after: int, last: int) -> int:
+    """The next place that is there behind `after`; the one behind `last` where none is found."""
+    try:
+        (place,) = connection.execute(
+            "SELECT min(place) FROM events WHERE place > ? AND place <= ?",
+            (first + after, first + last),
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        place = None
+    # What a damaged tree gives may be any place: each step must lead on.
+    return int(place) - first if place is not None and place > first + after else last + 1
+
+
+def last_place(item: StoredEvent) -> int:
+    """The last place that an item stands for."""
+    count = item.event.count if isinstance(item.event, DamagedEvent) else 1
+    return item.seq + count - 1
+
+
+def readable_records(
+    connection: sqlite3.Connection, query: str, values: Sequence[object]
+) -> list[SessionRecord]:
+    """What can be read of sessions in whose rows a value is none of its kind.
+
+    Times stay in the order that SQLite has them in, or pages of the list would not meet.
+    """
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    try:
+        rows = connection.execute(query, values).fetchall()
+    finally:
+        connection.text_factory = str
+    return [_record(row) for row in rows]
+
+
+def _record(row: Sequence[object]) -> SessionRecord:
+    session_id, cwd, directories, title, created_at, updated_at, turns, archived = row
+    try:
+        folders = msgspec.json.decode(_text(directories), type=tuple[str, ...])
+    except msgspec.DecodeError:
+        folders = ()
+    return SessionRecord(
+        id=SessionId(_text(session_id)),
+        cwd=_text(cwd),
+        directories=folders,
+        title=None if title is None else _text(title),
+        created_at=_in_order(created_at),
+        updated_at=_in_order(updated_at),
+        turns=turns if isinstance(turns, int) else 0,
+        archived=archived == 1,
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
+
+
+def _in_order(at: object) -> int:
+    """A time, that of the end of days for what SQLite sorts behind all times."""
+    if isinstance(at, str | bytes) or (isinstance(at, int | float) and at > LATEST):
+        return LATEST
+    return sound_time(at)

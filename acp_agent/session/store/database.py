@@ -1,0 +1,280 @@
+"""Opening the journal's file: whose it is, of which version, and whether it can be written.
+
+Nothing is changed in a file before it is known to be a journal of a version that this program can
+write.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from acp_agent.errors import StoreDamagedError, StoreError, StoreNewerError
+from acp_agent.session.store.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    Identity,
+    Migration,
+    migrate,
+)
+from acp_agent.session.store.sqlite_errors import (
+    BUSY_SECONDS,
+    UNWRITABLE,
+    damaged,
+    primary_code,
+    store_error,
+    system_reason,
+)
+
+_LARGEST_VERSION = 1 << 16  # no program will ever have written so many
+LARGEST_ROW = 1 << 28  # bytes; an event is never half as large
+_SETTINGS = (
+    # A commit is in the operating system's hands when it returns and survives our own death;
+    # docs/decisions/journal.md has the whole reasoning.
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA cache_size = -512",  # KiB; the operating system's cache does the rest
+    "PRAGMA journal_size_limit = 4194304",  # a large write must not leave a large file behind
+    "PRAGMA secure_delete = ON",  # a deleted conversation is gone from the file too
+    "PRAGMA temp_store = MEMORY",
+)
+
+
+class Database:
+    """An open journal, and whether it can only be read."""
+
+    __slots__ = ("_file", "connection", "read_only")
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
+        self.connection = connection
+        self.read_only = read_only
+        self._file = path.stat()
+
+    def in_place(self, path: Path) -> bool:
+        """Whether the open file is still the one at `path`; one removed takes writes in vain."""
+        try:
+            return os.path.samestat(self._file, path.stat())
+        except OSError:
+            return False
+
+
+def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> Database:
+    """Open the journal at `path`; create it, for its owner only, where there is none.
+
+    A journal that exists and cannot be written is opened for reading.
+
+    Raises:
+        StoreDamagedError: the file is not a journal, or is broken.
+        StoreNewerError: a newer version of the program wrote it.
+        StoreError: it cannot be opened or created.
+    """
+    try:
+        _create_file(path)
+        _examine(path, len(migrations))
+        try:
+            return Database(_open_to_write(path, migrations), path, read_only=False)
+        except sqlite3.Error as error:
+            if primary_code(error) not in UNWRITABLE or not path.stat().st_size:
+                raise
+            return Database(_open_to_read(path, len(migrations)), path, read_only=True)
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error
+    except UnicodeDecodeError as error:  # what SQLite says names something that is damaged
+        raise damaged(path, "a name in it is not UTF-8") from error
+    except OSError as error:
+        raise StoreError(f"the journal {path} cannot be opened: {system_reason(error)}") from error
+
+
+def _create_file(path: Path) -> None:
+    """An empty file that only its owner can read, unless there is a file."""
+    if has_log(path, "-wal") and is_missing(path):
+        raise StoreDamagedError(
+            f"the journal {path} is missing or empty, but its log {path.name}-wal is still there; "
+            "run `acp-agent sessions repair`, which saves the log under another name and recovers "
+            "what is readable, or put the journal back"
+        )
+    folder = path.parent
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    if path.exists():
+        if not path.is_file():
+            raise StoreError(f"the journal {path} cannot be opened: it is not a file")
+        # Never open and close the file of a database by hand: POSIX would release the locks that
+        # SQLite holds on it in this process (https://sqlite.org/howtocorrupt.html, 2.2).
+        return
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return  # another process was faster
+
+
+def _examine(path: Path, version: int) -> None:
+    """Refuse a file that is not ours, or newer, without changing a byte of it.
+
+    It is looked at as an immutable file, which takes no locks and makes no files beside it. Such a
+    look can meet another process in the middle of a write, so a bad one is taken again, and where
+    a log beside the file shows that it is not all there is, the verdict is left to the real open.
+    """
+    for last in (False, True):
+        try:
+            with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+                found = Identity(connection)
+            if not (found.empty and _is_blank(path)):
+                _check_identity(found, path, version)
+            return
+        except StoreDamagedError:
+            if last:
+                raise
+        except sqlite3.DatabaseError:
+            if has_log(path, "-wal", "-journal"):
+                return
+            if last:
+                raise
+        time.sleep(0.01)
+
+
+def is_of_another_program(path: Path) -> bool:
+    """Whether a file is a sound database that is none of ours."""
+    try:
+        with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+            found = Identity(connection)
+            sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+    return sound and not found.empty and found.application_id != APPLICATION_ID
+
+
+def is_missing(path: Path) -> bool:
+    """Whether there is no journal, or only its name: ours is never empty once it has a log."""
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return True
+
+
+def has_traces(path: Path) -> bool:
+    """Whether files beside it tell that there was a journal once."""
+    return has_log(path, "-wal", ".newest", ".lost")
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a file in which SQLite finds nothing may become a journal.
+
+    SQLite takes a single byte for an empty file. And tables that are only in a log are another
+    program's: ours has its marks in the file itself before it has a log.
+    """
+    return path.stat().st_size != 1 and not has_log(path, "-wal")
+
+
+def _check_identity(found: Identity, path: Path, version: int) -> None:
+    if found.application_id != APPLICATION_ID:
+        raise StoreDamagedError(
+            f"{path} is not a journal of acp-agent and was left as it is; move it away, or let "
+            "the journal have another place; if it was one, run `acp-agent sessions repair`"
+        )
+    if found.version > _LARGEST_VERSION or found.version < 0:
+        raise damaged(path, "it has no version")
+    if found.version > version:
+        raise StoreNewerError(
+            f"a newer version of acp-agent wrote the journal {path} (its format is "
+            f"{found.version}, this one knows {version}); update acp-agent. The file was not "
+            "changed"
+        )
+    if found.version == 0:
+        raise damaged(path, "it has no version")
+
+
+def has_log(path: Path, *suffixes: str) -> bool:
+    """Whether a file beside it holds what is not in the file itself."""
+    for suffix in suffixes:
+        try:
+            if path.with_name(path.name + suffix).stat().st_size:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _open_to_write(path: Path, migrations: tuple[Migration, ...]) -> sqlite3.Connection:
+    connection = _connect(path, "mode=rw")
+    try:
+        found = Identity(connection)
+        if not found.empty:
+            _check_identity(found, path, len(migrations))
+        if found.version < len(migrations):
+            migrate(connection, migrations)
+            # The header of the file itself tells the version, not only the log beside it.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            _check_identity(Identity(connection), path, len(migrations))
+        _use_log(connection)
+        for setting in _SETTINGS:
+            connection.execute(setting)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def checkpoint(connection: sqlite3.Connection) -> None:
+    """Move the log into the file; where another process reads or writes, as far as that can be.
+
+    Raises:
+        sqlite3.Error: the file cannot be written.
+    """
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    connection.execute("PRAGMA busy_timeout = 0")  # nobody waits for the log to become empty
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+
+
+def _open_to_read(path: Path, version: int) -> sqlite3.Connection:
+    """Open without writing; where no log can be made beside the file, as an immutable one."""
+    try:
+        return _open_checked(path, "mode=ro", version)
+    except sqlite3.Error:
+        if has_log(path, "-wal", "-journal"):
+            raise  # what the log holds would be missing
+    return _open_checked(path, "mode=ro&immutable=1", version)
+
+
+def _open_checked(path: Path, query: str, version: int) -> sqlite3.Connection:
+    connection = _connect(path, query)
+    try:
+        _check_identity(Identity(connection), path, version)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Write-ahead logging, which the file remembers from its first opening on."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            # Changing the mode does not wait for other processes by itself.
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+            continue
+        if mode == "wal":
+            return
+        raise sqlite3.OperationalError(f"this file system cannot keep the log it needs ({mode})")
+
+
+def _connect(path: Path, query: str) -> sqlite3.Connection:
+    """A connection that leaves transactions to us (`isolation_level` None)."""
+    name = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = sqlite3.connect(
+        f"file:{name}?{query}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+    )
+    # A damaged length must not take all the memory that there is.
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
+    return connection

@@ -1,0 +1,346 @@
+"""Takes out of a damaged journal what can be read of it, and puts it into a sound one.
+
+The damaged file is only read. Events keep their places, so that what is missing is missing in the
+same place; what stands there and is no event is taken along as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from acp_agent.ids import new_session_id
+from acp_agent.session.store.damaged_events import broken, sound_time
+from acp_agent.session.store.records import DamagedEvent
+from acp_agent.session.store.write_queries import LARGEST_KEY, LARGEST_SEQ, SEQ_BITS, Entry
+
+_ID = re.compile(rb"[A-Za-z0-9_-]{8,100}\Z")
+_SESSION = range(9, 12)  # columns, by the version of the journal
+_USAGE = 10  # columns
+
+
+class Rescued(NamedTuple):
+    """How many sessions and events were taken out; `known` were in the sound journal already."""
+
+    sessions: int
+    events: int
+    known: int
+
+
+class _Found:
+    """What lies on the pages of a damaged journal, by the sessions' keys."""
+
+    def __init__(self, path: Path) -> None:
+        self.rows: dict[int, tuple[Value, ...]] = {}
+        self.ids: dict[int, str] = {}
+        self.events: dict[int, dict[int, tuple[int, bytes]]] = {}
+        self.usage: list[tuple[Value, ...]] = []
+        for record in Pages(path).records():
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        rowid, values = record
+        match values:
+            case (bytes(name), int(key)) | (int(), bytes(name), int(key)) if rowid is None:
+                self._name(key, name)
+            case (None, at, bytes(body)) if rowid is not None:
+                key, seq = rowid >> SEQ_BITS, rowid & ((1 << SEQ_BITS) - 1)
+                if 0 < key < LARGEST_KEY and 0 < seq < LARGEST_SEQ:
+                    time = sound_time(at)
+                    self.events.setdefault(key, {})[seq] = time, body
+            case (None, bytes(name), *_) if rowid is not None and len(values) in _SESSION:
+                self.rows[rowid] = values
+                self._name(rowid, name)
+            case (int(), bytes(), bytes(), bytes(), *_) if len(values) == _USAGE:
+                self.usage.append(values)
+            case _:
+                pass
+
+    def _name(self, key: int, name: bytes) -> None:
+        if _ID.match(name):
+            self.ids.setdefault(key, name.decode("ascii"))
+
+
+def rescue(damaged: Path, connection: sqlite3.Connection) -> Rescued:
+    """Put every session of `damaged` that is not there yet into an open, sound journal.
+
+    All of it or nothing. A session of which only events are left gets its folder and title from
+    them, and another id where no index has its own. Blocks for as long as reading the file takes.
+
+    Raises:
+        OSError: the damaged file cannot be read.
+        sqlite3.Error: the sound one cannot be written.
+    """
+    found = _Found(damaged)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        rescued = _put(found, connection)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    return rescued
+
+
+def _put(found: _Found, connection: sqlite3.Connection) -> Rescued:
+    there = {row[0] for row in connection.execute("SELECT id FROM sessions")}
+    taken: set[str] = set()
+    events = known = 0
+    for key in sorted(found.events.keys() | {key for key in found.rows if 0 < key < LARGEST_KEY}):
+        name = found.ids.get(key) or new_session_id()
+        if name in there:
+            known += 1
+            continue
+        name = new_session_id() if name in taken else name
+        taken.add(name)
+        own = found.events.get(key, {})
+        _put_session(connection, name, found.rows.get(key, ()), own)
+        events += len(own)
+    for row in found.usage:
+        if not there or _text(row[1]) in taken:  # what deleted sessions took is of no session
+            _put_usage(connection, row)
+    return Rescued(len(taken), events, known)
+
+
+def _put_session(
+    connection: sqlite3.Connection,
+    name: str,
+    row: Sequence[Value],
+    events: Mapping[int, tuple[int, bytes]],
+) -> None:
+    last = max(events, default=0)
+    if row:
+        _, _, cwd, directories, title, created_at, updated_at, turns, last_seq, *rest = row
+        values = (_text(cwd), _text(directories) or "[]", None if title is None else _text(title))
+        times = sound_time(created_at), sound_time(updated_at)
+        count = turns if isinstance(turns, int) and turns >= 0 else 1
+        if isinstance(last_seq, int) and last < last_seq < LARGEST_SEQ:
+            last = last_seq  # the last ones are missing
+        archived, configured = (int(flag == 1) for flag in (*rest, 0, 0)[:2])
+    else:
+        entry = _entry(events)
+        values = entry.cwd or "", entry.directories or "[]", entry.title
+        ats = [at for at, _ in events.values() if at]
+        times = min(ats, default=0), max(ats, default=0)
+        count = max(entry.turns, 1)  # it may have had turns; it must be listed
+        archived = configured = 0
+    key = connection.execute(
+        "INSERT INTO sessions (id, cwd, directories, title, created_at, updated_at, turns,"
+        " last_seq, archived, configured) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (name, *values, *times, count, last, archived, configured),
+    ).lastrowid
+    assert key is not None
+    connection.executemany(
+        "INSERT INTO events (place, at, body) VALUES (?, ?, CAST(? AS TEXT))",
+        [((key << SEQ_BITS) + seq, at, body) for seq, (at, body) in sorted(events.items())],
+    )
+
+
+def _entry(events: Mapping[int, tuple[int, bytes]]) -> Entry:
+    """What the events say of the session that they are of."""
+    read = [broken(seq, at, body).event for seq, (at, body) in sorted(events.items())]
+    return Entry([], 0, behind=[event for event in read if not isinstance(event, DamagedEvent)])
+
+
+def _put_usage(connection: sqlite3.Connection, row: Sequence[Value]) -> None:
+    at, session, cwd, model, *numbers, cost = row
+    counts = [number if isinstance(number, int) else 0 for number in numbers]
+    price = cost if isinstance(cost, int | float) else None
+    connection.execute(
+        "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (sound_time(at), _text(session), _text(cwd), _text(model), *counts, price),
+    )
+
+
+def _text(value: Value) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+Value = int | float | bytes | None
+
+_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 0x0D, 0x0A, 0x02
+_HEADS = {_TABLE_LEAF: 8, _INDEX_LEAF: 8, _INDEX_INTERIOR: 12}
+_SIZES = {1 << power for power in range(9, 17)}
+_USUAL_SIZE = 4096
+_LOG_HEAD, _FRAME_HEAD = 32, 24
+_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
+_LARGEST = 1 << 28  # bytes of one record; a larger one is a damaged one
+
+
+class Record(NamedTuple):
+    """A record. `rowid` is None in an index. Texts are bytes, as they stand in the file."""
+
+    rowid: int | None
+    values: tuple[Value, ...]
+
+
+class Pages:
+    """The pages of a file, read as they are asked for; of one that is missing, those of its log.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        log = path.with_name(path.name + "-wal")
+        logged = log.read_bytes() if log.is_file() else b""
+        self._data = path.read_bytes() if path.exists() or not logged else b""
+        self._size, reserved = _shape(self._data, logged)
+        self._usable = self._size - reserved
+        self._log = _committed(logged, self._size)
+        self.count = max([-(-len(self._data) // self._size), *self._log])
+
+    def records(self) -> Iterator[Record]:
+        """Every record that is there whole, in tables and in indexes."""
+        for number in range(1, self.count + 1):
+            page = self._page(number)
+            start = 100 if number == 1 else 0
+            kind = page[start] if len(page) > start else 0
+            if kind in _HEADS:
+                for offset in _cells(page, start, _HEADS[kind], self._usable):
+                    try:
+                        yield self._record(page, kind, offset)
+                    except (IndexError, ValueError, struct.error):
+                        continue  # this cell is damaged; the next one may not be
+
+    def _page(self, number: int) -> bytes:
+        laid_over = self._log.get(number)
+        if laid_over is not None:
+            return laid_over
+        return self._data[(number - 1) * self._size : number * self._size]
+
+    def _record(self, page: bytes, kind: int, offset: int) -> Record:
+        if kind == _INDEX_INTERIOR:
+            offset += 4
+        length, offset = _varint(page, offset)
+        rowid: int | None = None
+        if kind == _TABLE_LEAF:
+            rowid, offset = _varint(page, offset)
+        if not 0 < length < _LARGEST:
+            raise ValueError("not a length")
+        return Record(rowid, _values(self._payload(page, kind, offset, length)))
+
+    def _payload(self, page: bytes, kind: int, offset: int, length: int) -> bytes:
+        usable = self._usable
+        most = usable - 35 if kind == _TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+        if length <= most:
+            return _slice(page, offset, length)
+        least = (usable - 12) * 32 // 255 - 23
+        local = least + (length - least) % (usable - 4)
+        local = least if local > most else local
+        pieces = [_slice(page, offset, local)]
+        (following,) = struct.unpack_from(">I", page, offset + local)
+        left = length - local
+        seen: set[int] = set()
+        while left > 0:
+            if following in seen or not 0 < following <= self.count:
+                raise ValueError("the rest of a record is lost")
+            seen.add(following)
+            more = self._page(following)
+            taken = min(left, usable - 4)
+            pieces.append(_slice(more, 4, taken))
+            (following,) = struct.unpack_from(">I", more, 0)
+            left -= taken
+        return b"".join(pieces)
+
+
+def _shape(data: bytes, log: bytes) -> tuple[int, int]:
+    """The size of a page, and the bytes at its end that are not used."""
+    if len(data) < 100 or not data.startswith(b"SQLite format 3\x00"):
+        size = int.from_bytes(log[8:12])
+        return (size if not data and size in _SIZES else _USUAL_SIZE), 0
+    size = int.from_bytes(data[16:18]) or 0
+    size = 1 << 16 if size == 1 else size
+    return (size, data[20]) if size in _SIZES and data[20] <= 32 else (_USUAL_SIZE, 0)
+
+
+def _committed(log: bytes, size: int) -> dict[int, bytes]:
+    """The pages of a log up to its last commit, the newest of each.
+
+    Frames of before the log was begun anew have another salt. Their checksums are not looked at:
+    from a frame that is damaged in one place the rest is still worth having.
+    """
+    step = _FRAME_HEAD + size
+    frames = [
+        (struct.unpack_from(">II8s", log, place), place + _FRAME_HEAD)
+        for place in range(_LOG_HEAD, len(log) - step + 1, step)
+    ]
+    if not frames:
+        return {}
+    salt = log[16:24]
+    if all(found != salt for (_, _, found), _ in frames):
+        salt = Counter(found for (_, _, found), _ in frames).most_common(1)[0][0]
+    current = [(page, commit, at) for (page, commit, found), at in frames if found == salt]
+    last = max((place for place, (_, commit, _) in enumerate(current) if commit), default=-1)
+    limit = 1 << 31
+    return {page: log[at : at + size] for page, _, at in current[: last + 1] if 0 < page < limit}
+
+
+def _cells(page: bytes, start: int, head: int, usable: int) -> Iterator[int]:
+    """Where the cells of a page begin."""
+    if len(page) < start + head:
+        return
+    (count,) = struct.unpack_from(">H", page, start + 3)
+    first = start + head
+    for place in range(first, min(first + 2 * count, len(page) - 1), 2):
+        (offset,) = struct.unpack_from(">H", page, place)
+        if first <= offset < usable:
+            yield offset
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number of variable length, signed, and where it ends."""
+    value = 0
+    for index in range(9):
+        byte = data[place + index]
+        if index == 8:
+            value = value << 8 | byte
+            break
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return value - (1 << 64) if value >= 1 << 63 else value, place + index + 1
+
+
+def _slice(data: bytes, place: int, length: int) -> bytes:
+    found = data[place : place + length]
+    if len(found) != length:
+        raise ValueError("a record is cut off")
+    return found
+
+
+def _values(payload: bytes) -> tuple[Value, ...]:
+    head, place = _varint(payload, 0)
+    if not 0 < head <= len(payload):
+        raise ValueError("not the head of a record")
+    kinds: list[int] = []
+    while place < head:
+        kind, place = _varint(payload, place)
+        kinds.append(kind)
+    values: list[Value] = []
+    place = head
+    for kind in kinds:
+        value, place = _value(payload, place, kind)
+        values.append(value)
+    return tuple(values)
+
+
+def _value(payload: bytes, place: int, kind: int) -> tuple[Value, int]:
+    if kind == 0:
+        return None, place
+    if kind in {8, 9}:
+        return kind - 8, place
+    if kind in _INTEGERS:
+        length = _INTEGERS[kind]
+        return int.from_bytes(_slice(payload, place, length), signed=True), place + length
+    if kind == 7:
+        return struct.unpack(">d", _slice(payload, place, 8))[0], place + 8
+    if kind < 12:
+        raise ValueError("not a kind of value")
+    length = (kind - 12) // 2
+    return _slice(payload, place, length), place + length

@@ -1,0 +1,181 @@
+"""Events as the JSON that the journal keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.errors import InvalidInputError, StoreDamagedError
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    ChildWorked,
+    CompactionSummaryText,
+    Event,
+    ToolOutput,
+)
+from acp_agent.session.store.records import StoredEvent, UnknownEvent
+
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+
+_encoder = msgspec.json.Encoder()
+
+
+class _Tagged(msgspec.Struct):
+    event: str
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyEvent]:
+    # Built when it is first needed: start-up has no event to read.
+    return msgspec.json.Decoder(AnyEvent)
+
+
+@cache
+def _tag_decoder() -> msgspec.json.Decoder[_Tagged]:
+    return msgspec.json.Decoder(_Tagged)
+
+
+def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
+    """An event as UTF-8 JSON.
+
+    Raises:
+        InvalidInputError: JSON cannot hold a value of it, or it is larger than the journal keeps.
+    """
+    if isinstance(event, UnknownEvent):
+        return event.raw
+    try:
+        body = _encoder.encode(event)
+    except UnicodeEncodeError:
+        body = _encoder.encode(_repaired(msgspec.to_builtins(event)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"this cannot be kept in the session: {str(error).splitlines()[0]}"
+        ) from error
+    if len(body) > MAX_EVENT_BYTES:
+        raise InvalidInputError(
+            f"{len(body) / 1e6:.0f} MB is too much for one step of a session, which keeps at most "
+            f"{MAX_EVENT_BYTES / 1e6:.0f} MB; send less at once"
+        )
+    return body
+
+
+def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
+    """The event that `body` is the JSON of.
+
+    Raises:
+        StoreDamagedError: it is not JSON, or not an event at all.
+    """
+    try:
+        return _decoder().decode(body)
+    except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreDamagedError(f"not JSON: {error}") from error
+    try:
+        return UnknownEvent(_tag_decoder().decode(body).event, body)
+    except msgspec.DecodeError as error:
+        raise StoreDamagedError(f"not an event: {error}") from error
+
+
+def repaired(text: str) -> str:
+    """`text` without lone surrogates, which UTF-8 cannot hold.
+
+    Two halves of a character that came in separate pieces become that character; a half that
+    stays alone becomes U+FFFD.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _repaired(value: Any) -> Any:  # what came as JSON and is only passed on
+    if isinstance(value, str):
+        return repaired(value)
+    if isinstance(value, dict):
+        return {_repaired(key): _repaired(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_repaired(item) for item in value]
+    return value
+
+
+MERGED_CHARACTERS = 1 << 20  # keeps one row, and one update sent to an editor, of moderate size
+
+EventT = TypeVar("EventT", bound=Struct)
+
+
+def merge_adjacent(events: Sequence[EventT], *, output: bool = True) -> list[EventT]:
+    """Join neighbours that are pieces of the same text, up to about a million characters.
+
+    Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
+    `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Output with bytes that
+    are not UTF-8 stays by itself. What child sessions did is joined likewise. Everything else keeps
+    its place, so the concatenated text and the order of what surrounds it do not change. With
+    `output` false every `ToolOutput` stays by itself.
+    """
+    merged: list[EventT] = []
+    pieces: list[str] = []
+    length = 0
+    last: tuple[type[Event], str] | None = None
+    for event in events:
+        source, text = _piece(event)
+        if source is not None and source[0] is ToolOutput and not output:
+            source = None
+        if source is not None and source == last and length + len(text) <= MERGED_CHARACTERS:
+            pieces.append(text)
+            length += len(text)
+            continue
+        _close(merged, pieces)
+        merged.append(event)
+        pieces, length, last = [text], len(text), source
+    _close(merged, pieces)
+    return merged
+
+
+def _piece(event: object) -> tuple[tuple[type[Event], str] | None, str]:
+    """Which text the event is a piece of, and the piece."""
+    if isinstance(event, AgentText | AgentThought):
+        return (type(event), event.message), event.text
+    if isinstance(event, ToolOutput) and not event.invalid:
+        return (ToolOutput, event.call), event.text
+    if isinstance(event, CompactionSummaryText):
+        return (CompactionSummaryText, event.compaction), event.text
+    if isinstance(event, ChildWorked):
+        source, text = _piece(event.did)
+        return None if source is None else (source[0], f"{event.session} {source[1]}"), text
+    return None, ""
+
+
+def _close(merged: list[EventT], pieces: list[str]) -> None:
+    if len(pieces) > 1:
+        merged[-1] = _with_text(merged[-1], "".join(pieces))
+
+
+def _with_text(event: EventT, text: str) -> EventT:
+    if isinstance(event, ChildWorked):
+        return replace(event, did=_with_text(event.did, text))
+    return replace(event, text=text)
+
+
+def known_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
+    """The events, mended where something cannot be read; see `acp_agent.session.store.recovery`."""
+    return [
+        item.event for item in readable_events(stored) if not isinstance(item.event, UnknownEvent)
+    ]
+
+
+def readable_events(stored: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+    """The same with their places and times."""
+    if not any(isinstance(item.event, UnknownEvent) for item in stored):
+        return stored
+    from acp_agent.session.store.recovery import recover  # noqa: PLC0415 - rarely needed
+
+    return recover(stored)

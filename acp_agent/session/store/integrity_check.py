@@ -1,0 +1,74 @@
+"""Which sessions of a journal are damaged: every event is read."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.ids import SessionId
+from acp_agent.session.store.damaged_events import last_place
+from acp_agent.session.store.read_queries import get, read
+from acp_agent.session.store.records import DamagedEvent, UnknownEvent
+from acp_agent.session.store.recovery import is_damage
+from acp_agent.session.store.write_queries import SEQ_BITS, extent
+
+
+class Damaged(NamedTuple):
+    """A session of whose events some cannot be read; `places` are the first of those."""
+
+    id: str
+    title: str | None
+    lost: int
+    events: int
+    places: tuple[int, ...]
+
+
+class Checked(NamedTuple):
+    """What was found: how many sessions, the damaged ones, and events that no session has."""
+
+    sessions: int
+    damaged: tuple[Damaged, ...]
+    strays: int
+
+
+PLACES = 10
+
+
+def check_sessions(connection: sqlite3.Connection) -> Checked:
+    """Read every event of every session. Blocks for long where there are many."""
+    names = [
+        SessionId(bytes(row[0] or b"").decode("utf-8", "replace"))
+        for row in connection.execute("SELECT CAST(id AS BLOB) FROM sessions")
+    ]
+    found = (_examine(connection, name) for name in names)
+    damaged = tuple(one for one in found if one is not None)
+    (strays,) = connection.execute(
+        "SELECT count(*) FROM events WHERE place >> ? NOT IN (SELECT key FROM sessions)",
+        (SEQ_BITS,),
+    ).fetchone()
+    return Checked(len(names), damaged, strays)
+
+
+def _examine(connection: sqlite3.Connection, session: SessionId) -> Damaged | None:
+    try:
+        key, last = extent(connection, session)
+    except SessionNotFoundError:  # its id itself is damaged
+        return Damaged(session, None, 1, 1, ())
+    places: list[int] = []
+    lost, after = 0, 0
+    while after < last:
+        batch = read(connection, key, after, last)
+        for item in batch:
+            if isinstance(item.event, UnknownEvent) and is_damage(item.event):
+                lost += item.event.count if isinstance(item.event, DamagedEvent) else 1
+                places.append(item.seq)
+        if not batch:
+            lost += last - after
+            places.append(after + 1)
+            break
+        after = last_place(batch[-1])
+    if not lost:
+        return None
+    title = get(connection, session).title
+    return Damaged(session, title, lost, last, tuple(places[:PLACES]))

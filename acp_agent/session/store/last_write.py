@@ -1,0 +1,153 @@
+"""What the newest write was, beside the journal, so that a journal that lacks it is noticed.
+
+SQLite takes a missing log for an empty one: without it the journal is sound and shorter. So after a
+commit the session that was written and the number of its events are put into a small file, in the
+place of what it had; for one session ten times a second at most. It is not synchronised: what a
+power failure takes from the log but not from here is lost all the same. A note that the journal
+does not live up to is kept in a second file until `acp-agent sessions repair`, since the next write
+takes the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import SessionNotFoundError
+from acp_agent.ids import SessionId
+from acp_agent.session.store import write_queries
+
+_log = logging.getLogger(__name__)
+
+_LENGTH = 256  # bytes; each note is as long, so that it takes the place of the one before
+_PAUSE = 0.1  # seconds between two notes
+_MOST = 100  # notes of lost writes
+
+
+class Note(Struct, frozen=True):
+    """A write: a session, how many events it had then, and when that was (ms since 1970)."""
+
+    session: str
+    events: int
+    at: int
+
+
+class Lost(Struct, frozen=True):
+    """A write that the journal lacks; `there` is how many events the session has, None: gone."""
+
+    note: Note
+    there: int | None
+
+
+class NewestWrite:
+    """The note of the newest write of a journal. One thread uses it.
+
+    Args:
+        journal: the journal's file.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._file = _newest_file(journal)
+        self._descriptor: int | None = None
+        self._session = ""  # that was noted last
+        self._due = 0.0  # by the monotonic clock: when it is noted again
+
+    def note(self, session: str, events: int) -> None:
+        """Note a write that was committed, where it is time. Silent where there is no room."""
+        now = time.monotonic()
+        if session == self._session and now < self._due:
+            return
+        self._session, self._due = session, now + _PAUSE
+        note = msgspec.json.encode(Note(session, events, time.time_ns() // 1_000_000))
+        if len(note) < _LENGTH:
+            self._put(note.ljust(_LENGTH - 1) + b"\n")
+
+    def forget(self, session: str) -> None:
+        """A session was deleted on purpose."""
+        noted = _notes(self._file)
+        if noted and noted[0].session == session:
+            self._put(b" " * (_LENGTH - 1) + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _put(self, line: bytes) -> None:
+        with contextlib.suppress(OSError):
+            if self._descriptor is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                self._descriptor = os.open(self._file, flags, 0o600)
+            os.pwrite(self._descriptor, line, 0)
+
+
+def keep_lost(journal: Path, connection: sqlite3.Connection) -> None:
+    """Keep the note of the newest write where the journal lacks it, before another takes its place.
+
+    Raises:
+        sqlite3.Error: the journal cannot be read.
+    """
+    noted = _notes(_newest_file(journal))
+    kept = _notes(_lost_file(journal))
+    new = [lost for lost in _lacking(noted, connection) if lost.note not in kept]
+    if not new or len(kept) >= _MOST:
+        return
+    _log.warning("the journal %s lacks its newest writes; run acp-agent sessions check", journal)
+    with contextlib.suppress(OSError), _lost_file(journal).open("ab") as file:
+        file.writelines(msgspec.json.encode(lost.note) + b"\n" for lost in new)
+
+
+def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[Lost, ...]:
+    """Return the noted writes that the journal lacks.
+
+    Raises:
+        sqlite3.Error: the journal cannot be read.
+    """
+    return tuple(_lacking(_notes(_lost_file(journal)), connection))
+
+
+def accept_loss(journal: Path) -> None:
+    """Forget every note: what is lost is lost, or another journal is here now."""
+    for file in (_newest_file(journal), _lost_file(journal)):
+        file.unlink(missing_ok=True)
+
+
+def _newest_file(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}.newest")
+
+
+def _lost_file(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}.lost")
+
+
+def _lacking(notes: list[Note], connection: sqlite3.Connection) -> list[Lost]:
+    lacking = []
+    for note in notes:
+        there: int | None = None
+        with contextlib.suppress(SessionNotFoundError):
+            _, there = write_queries.find(connection, SessionId(note.session))
+        if there is None or there < note.events:
+            lacking.append(Lost(note, there))
+    return lacking
+
+
+def _notes(file: Path) -> list[Note]:
+    """The notes in a file; what is none of ours is left out."""
+    try:
+        with file.open("rb") as opened:
+            lines = opened.read(_LENGTH * _MOST).splitlines()
+    except OSError:
+        return []
+    notes = []
+    for line in filter(bytes.strip, lines):
+        with contextlib.suppress(msgspec.DecodeError):
+            notes.append(msgspec.json.decode(line, type=Note))
+    return notes

@@ -1,0 +1,246 @@
+"""The statements that read the journal, around what is damaged in it.
+
+Each function runs inside the transaction of its caller.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Annotated
+
+import msgspec
+
+from acp_agent.errors import InvalidInputError, SessionNotFoundError, StoreDamagedError
+from acp_agent.ids import SessionId
+from acp_agent.session.store.event_codec import decode_event
+from acp_agent.session.store.records import (
+    LATEST,
+    ArchiveFilter,
+    SessionPage,
+    SessionRecord,
+    StoredEvent,
+)
+from acp_agent.session.store.sqlite_errors import is_damage, primary_code
+from acp_agent.session.store.write_queries import SEQ_BITS, find
+
+BATCH_EVENTS = 1000
+BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
+
+_RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
+# What a person looks for in a list: a conversation, or a session that the user named or configured.
+_IN_USE = " AND (turns > 0 OR title IS NOT NULL OR configured)"
+_ARCHIVED: dict[ArchiveFilter, str] = {
+    "exclude": " AND NOT archived",
+    "include": "",
+    "only": " AND archived",
+}
+
+
+def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
+    """A batch of events, those that follow place `after`, up to place `last`.
+
+    In the place of what cannot be read stand `DamagedEvent`s.
+    """
+    events: list[StoredEvent] = []
+    size = 0
+    first = key << SEQ_BITS
+    try:
+        rows = connection.execute(
+            "SELECT place, at, CAST(body AS BLOB) FROM events WHERE place > ? AND place <= ?"
+            " ORDER BY place LIMIT ?",
+            (first + after, first + last, BATCH_EVENTS),
+        )
+        for place, at, body in rows:
+            seq = place - first
+            after += 1
+            if seq < after:  # the tree is damaged, and its rows are out of order
+                after -= 1
+                continue
+            if seq != after:
+                events.append(_damage().missing(after, seq - 1, at))
+                after = seq
+            try:
+                event = decode_event(body) if 0 <= at <= LATEST else None
+            except (StoreDamagedError, TypeError, RecursionError):
+                event = None
+            if event is None:
+                events.append(_damage().broken(seq, at, body))
+            else:
+                events.append(StoredEvent(seq, at, event))
+            size += len(body or b"")
+            if size >= BATCH_BYTES:
+                rows.close()
+                return events
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        # What was read before the damage came is sound; the rest is tried one by one.
+        return events or _damage().read_around(connection, first, after, last, BATCH_EVENTS)
+    return events
+
+
+def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
+    """What is known of a session.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    key, _ = find(connection, session_id)
+    found = _select_records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions WHERE key = ?",  # noqa: S608 - a constant of this module
+        (key,),
+    )
+    if not found:
+        raise SessionNotFoundError(session_id)
+    return found[0]
+
+
+def beginning_with(connection: sqlite3.Connection, name: str, limit: int) -> list[SessionRecord]:
+    """Up to `limit` sessions whose ids begin with `name`, newest first."""
+    return _select_records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions WHERE substr(id, 1, ?) = ?"  # noqa: S608 - a constant of this module
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (len(name), name, limit),
+    )
+
+
+def _select_page(
+    connection: sqlite3.Connection,
+    *,
+    cwd: str | None,
+    before: tuple[int | bytes, str],
+    limit: int,
+    with_empty: bool,
+    archived: ArchiveFilter,
+) -> list[SessionRecord]:
+    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id).
+
+    `with_empty` includes those that hold nothing yet.
+    """
+    return _select_records(
+        connection,
+        f"SELECT {_RECORD} FROM sessions"  # noqa: S608 - constants of this module
+        " WHERE (updated_at, id) < (?, ?) AND (? IS NULL OR cwd = ?)"
+        f"{'' if with_empty else _IN_USE}{_ARCHIVED[archived]}"
+        " ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*before, cwd, cwd, limit),
+    )
+
+
+def _select_records(
+    connection: sqlite3.Connection, query: str, values: Sequence[object]
+) -> list[SessionRecord]:
+    try:
+        return [_record(row) for row in connection.execute(query, values)]
+    except (sqlite3.OperationalError, TypeError, ValueError) as error:
+        if isinstance(error, sqlite3.Error) and primary_code(error):
+            raise  # SQLite's own; a text that is not UTF-8 is Python's
+        found: list[SessionRecord] = _damage().readable_records(connection, query, values)
+        return found
+
+
+def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> SessionRecord:
+    session_id, cwd, directories, title, created_at, updated_at, turns, archived = row
+    if not (0 <= created_at <= LATEST and 0 <= updated_at <= LATEST):
+        raise ValueError("not a time")
+    return SessionRecord(
+        id=SessionId(session_id),
+        cwd=cwd,
+        directories=msgspec.json.decode(directories, type=tuple[str, ...]),
+        title=title,
+        created_at=created_at,
+        updated_at=updated_at,
+        turns=turns,
+        archived=bool(archived),
+    )
+
+
+def _damage() -> ModuleType:
+    """What tells of damage, of which most journals have none."""
+    from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
+
+    return damaged_events
+
+
+MAX_PAGE = 1000
+
+# When the last session of a page was written, its id, and which list it is a page of.
+_Position = tuple[Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)], str, str]
+
+# Before every session: SQLite sorts bytes behind all times, and behind what is in the place of one.
+_START = (b"\xff", "")
+
+
+def page(
+    connection: sqlite3.Connection,
+    *,
+    cwd: str | None,
+    cursor: str | None,
+    limit: int,
+    with_empty: bool,
+    archived: ArchiveFilter,
+) -> SessionPage:
+    """A page of the list; see `Store.list`. It runs inside the transaction of its caller.
+
+    Raises:
+        InvalidInputError: the cursor or the limit cannot be used.
+    """
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
+    selection = _selection(cwd, archived)
+    found = _select_page(
+        connection,
+        cwd=cwd,
+        before=_position_of(cursor, selection),
+        limit=limit + 1,
+        with_empty=with_empty,
+        archived=archived,
+    )
+    more = len(found) > limit
+    sessions = found[:limit]
+    cursor_after = _cursor_after(sessions[-1], selection) if more else None
+    return SessionPage(sessions=sessions, next_cursor=cursor_after)
+
+
+def _selection(cwd: str | None, archived: ArchiveFilter) -> str:
+    """Return a short name for what a list is filtered by, so that a cursor can repeat it."""
+    filters = msgspec.json.encode((cwd, archived))
+    return hashlib.blake2b(filters, digest_size=9).hexdigest()
+
+
+def _cursor_after(record: SessionRecord, selection: str) -> str:
+    """The cursor of the page that follows `record`."""
+    position = msgspec.json.encode((record.updated_at, record.id, selection))
+    return base64.urlsafe_b64encode(position).decode()
+
+
+def _position_of(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
+    """The place in the list (`updated_at`, id) that a cursor stands for.
+
+    Raises:
+        InvalidInputError: it is not a cursor of ours, or belongs to another list.
+    """
+    if cursor is None:
+        return _START
+    try:
+        raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
+        at, session_id, of = msgspec.json.decode(raw, type=_Position)
+    except (ValueError, binascii.Error, msgspec.DecodeError) as error:
+        raise InvalidInputError(
+            "the cursor is not one that session/list gave; leave it out to start at the beginning",
+            field="cursor",
+        ) from error
+    if of != selection:
+        raise InvalidInputError(
+            "the cursor belongs to a list with another cwd or archived filter; repeat those "
+            "filters, or leave the cursor out to start at the beginning",
+            field="cursor",
+        )
+    return at, session_id

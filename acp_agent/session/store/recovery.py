@@ -1,0 +1,249 @@
+"""A conversation around what is damaged in its journal: shown, said, and in order.
+
+In the place of what cannot be read stands a note for the user and for the model, and what is half
+without it is made whole (`mended_order`). All of it follows from the events alone, so that a
+conversation is the same each time it is read, and nothing of it is written. Imported only for
+journals in which something cannot be read. See docs/decisions/damage.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from acp_agent.events import AnyEvent, ChildWorked, NoticeShown
+from acp_agent.ids import CallId, MessageId, SessionId
+from acp_agent.session.store.consistency import make_consistent
+from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
+
+_NEWER = "A newer version of acp-agent wrote a part of this conversation that is not shown."
+_UPDATE = "Update acp-agent to see it."
+_CHECK = "What can be read goes on below; `acp-agent sessions check` tells more."
+
+# What is missing, by the kind of event: for the user, and for the model where it was sent that.
+_USER = ("what you said", "what the user said")
+_ANSWER = ("a part of an answer", "a part of your answer")
+_CALL = ("a call of a tool", "a call of a tool")
+_RESULT = ("the result of a call", "the result of a call")
+_SOMETHING = ("something that was said or done", "something that was said or done")
+_LOST: dict[str, tuple[str, str]] = {
+    "user_message": _USER,
+    "prompt_repeated": _USER,
+    "agent_text": _ANSWER,
+    "agent_thought": ("a part of the reasoning", ""),
+    "thought_sealed": ("a part of the reasoning", ""),
+    "model_asked": ("when the model was asked", ""),
+    "model_answered": ("the end of an answer", ""),
+    "tool_called": _CALL,
+    "tool_started": ("how a call began", ""),
+    "tool_output": ("a part of the output of a command", ""),
+    "tool_shown": ("what a call showed", ""),
+    "tool_ended": _RESULT,
+    "permission_asked": ("a question for permission", ""),
+    "permission_decided": ("who allowed or refused a call", ""),
+    "plan_changed": ("a plan", ""),
+    "config_changed": ("a change of the settings", ""),
+    "system_prompt_written": ("the system prompt", ""),
+    "system_prompt_given": ("instructions of the editor", ""),
+    "session_started": ("the beginning", ""),
+    "turn_started": ("the beginning of a turn", ""),
+    "turn_ended": ("the end of a turn", ""),
+    "usage_reported": ("what a request took", ""),
+    "title_changed": ("a title", ""),
+    "checkpoint_made": ("a checkpoint of the files", ""),
+    "rewound": ("that the conversation went back to an earlier point",) * 2,
+    "compaction_changed": ("a summary of what came before",) * 2,
+    "child_worked": ("what an agent did", ""),
+    "subagent_changed": ("what an agent did", ""),
+}
+
+
+def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
+    """The events that can be read, with notes and made-up ones where something is lost.
+
+    What is made up has the place and the time of what it stands for.
+    """
+    read = [_read(item) for item in stored]
+    after: list[list[AnyEvent]] = [[] for _ in stored]
+    for stream in _streams(read):
+        for place, events in enumerate(stream):
+            after[place] += events
+    notes = _notes(stored, read)
+    return [
+        StoredEvent(item.seq, item.at, event)
+        for place, item in enumerate(stored)
+        for event in (*notes.get(place, ()), *after[place])
+    ]
+
+
+def _read(item: StoredEvent) -> AnyEvent | None:
+    """The event, or what can be read of it."""
+    if isinstance(item.event, DamagedEvent):
+        return salvaged(item.event.raw)
+    return None if isinstance(item.event, UnknownEvent) else item.event
+
+
+# -- in order --------------------------------------------------------------------------------
+
+
+def _streams(read: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
+    """What stands in each place: of the session itself, and of each child."""
+    children = list(dict.fromkeys(one.session for one in read if isinstance(one, ChildWorked)))
+    own = [place for place, one in enumerate(read) if not isinstance(one, ChildWorked)]
+    yield _spread(len(read), own, make_consistent([read[place] for place in own], "lost"))
+    for number, child in enumerate(children):
+        yield _child(read, child, f"lost_{number}")
+
+
+def _child(read: Sequence[AnyEvent | None], child: SessionId, name: str) -> list[list[AnyEvent]]:
+    places: list[int] = []
+    did: list[AnyEvent | None] = []
+    calls: list[CallId | None] = []  # that it works for
+    for place, event in enumerate(read):
+        if event is None or (isinstance(event, ChildWorked) and event.session == child):
+            places.append(place)
+            did.append(None if event is None else event.did)
+            calls.append(None if event is None else event.call)
+    following: CallId | None = None
+    for place in reversed(range(len(calls))):
+        following = calls[place] = calls[place] or following
+    wrapped: list[list[AnyEvent]] = [
+        [ChildWorked(session=child, call=call, did=one) for one in events] if call else []
+        for call, events in zip(calls, make_consistent(did, name), strict=True)
+    ]
+    return _spread(len(read), places, wrapped)
+
+
+def _spread(
+    length: int, places: Sequence[int], events: Sequence[list[AnyEvent]]
+) -> list[list[AnyEvent]]:
+    spread: list[list[AnyEvent]] = [[] for _ in range(length)]
+    for place, found in zip(places, events, strict=True):
+        spread[place] = found
+    return spread
+
+
+# -- notes -----------------------------------------------------------------------------------
+
+
+def _notes(
+    stored: Sequence[StoredEvent], read: Sequence[AnyEvent | None]
+) -> dict[int, list[NoticeShown]]:
+    """The notes, by the place that each stands in front of: one for neighbours that are lost."""
+    notes: dict[int, list[NoticeShown]] = {}
+    newer = False
+    run: list[tuple[StoredEvent, bool]] = []
+    for place, item in enumerate(stored):
+        if isinstance(item.event, UnknownEvent) and is_damage(item.event):
+            run.append((item, read[place] is not None))
+            continue
+        if run:
+            notes[place - len(run)] = [_note(run)]
+            run = []
+        if isinstance(item.event, UnknownEvent) and not newer:
+            newer = True
+            notes.setdefault(place, []).append(
+                NoticeShown(
+                    severity="warning",
+                    title=_NEWER,
+                    description=_UPDATE,
+                    message=MessageId(f"lost_{item.seq}"),
+                )
+            )
+    if run:
+        notes[len(stored) - len(run)] = [_note(run)]
+    return notes
+
+
+def is_damage(event: UnknownEvent) -> bool:
+    """Whether it is one that this version should be able to read."""
+    return isinstance(event, DamagedEvent) or event.tag in _LOST
+
+
+def _note(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
+    items = [item for item, _ in run]
+    partly = all(salvaged for _, salvaged in run)
+    told = [_LOST.get(_tag(item), _SOMETHING) for item in items]
+    count = sum(getattr(item.event, "count", 1) for item in items)
+    if len(set(told)) == 1 and count == 1:
+        what, of_model = told[0]
+    else:
+        what = of_model = _SOMETHING[0]
+        if not any(mine for _, mine in told):
+            of_model = ""
+    how = "only in part here" if partly else "missing here"
+    for_model = f"[The record of this conversation is damaged: {of_model} is {how}.]"
+    return NoticeShown(
+        severity="warning",
+        title=f"The journal is damaged here, and this can be read in part only: {what}."
+        if partly
+        else f"The journal is damaged here, and this cannot be read any more: {what}.",
+        description=_CHECK,
+        message=MessageId(f"lost_{items[0].seq}"),
+        for_model=for_model if of_model else "",
+    )
+
+
+def _tag(item: StoredEvent) -> str:
+    return item.event.tag if isinstance(item.event, UnknownEvent) else ""
+
+
+# The kinds that have a text worth reading in part, with the field that must have begun.
+_TEXTS = {
+    "user_message": "content",
+    "agent_text": "text",
+    "agent_thought": "text",
+    "tool_called": "arguments",
+    "tool_output": "text",
+    "tool_ended": "result",
+    "plan_changed": "entries",
+}
+_CONTROLS = bytes(range(0x20))
+_PLACE = re.compile(r"line 1 column (\d+)$")
+
+
+def salvaged(raw: bytes) -> AnyEvent | None:
+    """The event with what can be read of its text; None where that is not enough to be one."""
+    value = _beginning(raw)
+    if not isinstance(value, dict):
+        return None
+    told = value.get("did") if value.get("event") == "child_worked" else value
+    if not isinstance(told, dict) or _TEXTS.get(str(told.get("event")), "") not in told:
+        return None
+    if told["event"] == "tool_called":
+        _complete_call(told)
+    try:
+        event: AnyEvent = msgspec.convert(value, AnyEvent)
+    except (msgspec.ValidationError, TypeError, ValueError):
+        return None
+    return event
+
+
+def _beginning(raw: bytes) -> Any:
+    """The JSON value that `raw` begins with, as far as it goes."""
+    from pydantic_core import from_json  # noqa: PLC0415 - for damage only
+
+    # Bytes that are not UTF-8 become U+FFFD; none may end a line or a text.
+    text = raw.translate(bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS)))
+    data = text.decode("utf-8", "replace").encode()
+    for _ in range(2):
+        try:
+            return from_json(data, allow_partial="trailing-strings")
+        except ValueError as error:
+            place = _PLACE.search(str(error))
+            if place is None:
+                return None
+            data = data[: int(place[1]) - 1]
+    return None
+
+
+def _complete_call(told: dict[str, Any]) -> None:
+    """Give a call that ends in its arguments what else it must have."""
+    told.setdefault("title", told.get("name", ""))
+    try:
+        msgspec.json.decode(str(told["arguments"]).encode())
+    except msgspec.DecodeError:
+        told["arguments"] = "{}"

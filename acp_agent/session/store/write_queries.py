@@ -1,0 +1,305 @@
+"""Events on their way into the journal."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from acp_agent.errors import SessionError, SessionNotFoundError, StoreDamagedError
+from acp_agent.events import (
+    AnyEvent,
+    ConfigChanged,
+    DirectoriesChanged,
+    ModelAnswered,
+    SessionStarted,
+    TitleChanged,
+    TurnStarted,
+    Usage,
+    UserMessage,
+    of_a_child,
+)
+from acp_agent.ids import SessionId
+from acp_agent.session.store.event_codec import encode_event, repaired
+from acp_agent.session.store.records import UnknownEvent
+from acp_agent.session.store.sqlite_errors import is_damage
+
+
+class Entry:
+    """Events on their way into the journal: their bodies, and what they change in the session."""
+
+    __slots__ = ("at", "bodies", "configured", "cwd", "directories", "title", "turns", "usage")
+
+    def __init__(
+        self,
+        events: Sequence[AnyEvent | UnknownEvent],
+        at: int,
+        *,
+        behind: Sequence[AnyEvent | UnknownEvent] = (),
+    ) -> None:
+        """Encode `events`, which happened at `at` (ms since 1970).
+
+        Args:
+            events: what is to be written.
+            at: its time.
+            behind: what is in the journal in front of them, where the session is made with both.
+
+        Raises:
+            InvalidInputError: one of them cannot be kept.
+        """
+        self.at = at
+        self.bodies = [encode_event(event) for event in events]
+        self.cwd: str | None = None
+        self.directories: str | None = None
+        self.title: str | None = None
+        self.turns = 0
+        self.configured = False
+        self.usage = [
+            (repaired(event.model), *_counts(event.usage), event.cost)
+            for event in map(of_a_child, events)
+            if isinstance(event, ModelAnswered) and event.usage
+        ]
+        for event in (*behind, *events):
+            if isinstance(event, SessionStarted | DirectoriesChanged):
+                self.cwd = repaired(event.cwd)
+                folders = [repaired(folder) for folder in event.directories]
+                self.directories = msgspec.json.encode(folders).decode()
+            elif isinstance(event, TitleChanged):
+                self.title = repaired(event.title)
+            elif isinstance(event, ConfigChanged):
+                self.configured = True
+            elif isinstance(event, TurnStarted):
+                self.turns += 1
+            elif isinstance(event, UserMessage) and event.local and not event.steering:
+                self.turns -= 1  # a command that the agent answers by itself is no conversation
+
+
+def _counts(usage: Usage) -> tuple[int, ...]:
+    return usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning
+
+
+SEQ_BITS = 32  # an event's place is its session's key, shifted by these, and its number there
+LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger one is a damaged one
+LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; what is added must fit in behind it
+
+
+def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> int:
+    """Make a new session with its first events; return how many it has.
+
+    Raises:
+        SessionError: there is a session with this id.
+    """
+    key = _new_session(connection, session_id, entry, len(entry.bodies))
+    try:
+        _insert(connection, key, 0, entry)
+    except sqlite3.IntegrityError:
+        # The table of sessions has lost its last ones; their events are still there.
+        behind = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
+        key = _move(connection, key, behind[0] + 1)
+        _insert(connection, key, 0, entry)
+    return len(entry.bodies)
+
+
+def fork(
+    connection: sqlite3.Connection,
+    session_id: SessionId,
+    source: SessionId,
+    last: int,
+    entry: Entry,
+) -> int:
+    """Make a new session: the events of `source` up to place `last`, then `entry`'s.
+
+    Returns how many it has.
+
+    Raises:
+        SessionNotFoundError: there is no such source.
+        SessionError: there is a session with the new id.
+    """
+    first = extent(connection, source)[0] << SEQ_BITS
+    key = _new_session(connection, session_id, entry, last + len(entry.bodies))
+    connection.execute(
+        # Damaged events are copied as they are, and missing ones are missing in the copy, too.
+        "INSERT INTO events (place, at, body)"
+        " SELECT place - ? + ?, at, body FROM events WHERE place > ? AND place <= ?",
+        (first, key << SEQ_BITS, first, first + last),
+    )
+    _insert(connection, key, last, entry)
+    return last + len(entry.bodies)
+
+
+def _new_session(
+    connection: sqlite3.Connection, session_id: SessionId, entry: Entry, last: int
+) -> int:
+    try:
+        key = connection.execute(
+            "INSERT INTO sessions (id, cwd, directories, title, created_at, updated_at, turns,"
+            " last_seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                session_id,
+                entry.cwd,
+                entry.directories,
+                entry.title,
+                entry.at,
+                entry.at,
+                entry.turns,
+                last,
+            ),
+        ).lastrowid
+    except sqlite3.IntegrityError as error:
+        raise SessionError(f"a session with the id {session_id} exists already") from error
+    assert key is not None
+    if key >= LARGEST_KEY:  # the one before it is damaged
+        sound = connection.execute("SELECT max(key) FROM sessions WHERE key < ?", (LARGEST_KEY,))
+        return _move(connection, key, (sound.fetchone()[0] or 0) + 1)
+    return key
+
+
+def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
+    """Give a session that has no events yet another key."""
+    connection.execute("UPDATE sessions SET key = ? WHERE key = ?", (free, key))
+    return free
+
+
+def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> int:
+    """Add further events to a session; return how many it has then.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        StoreDamagedError: there is no room behind its last event.
+    """
+    key, last = find(connection, session_id)
+    if type(last) is not int or not 0 <= last < LARGEST_SEQ:
+        last = _last_seq(connection, key)
+    before = connection.total_changes
+    try:
+        _insert(connection, key, last, entry)
+    except sqlite3.IntegrityError:
+        # `last_seq` is damaged: there are events behind it. What is here of ours is taken back.
+        place = (key << SEQ_BITS) + last
+        done = min(connection.total_changes - before, len(entry.bodies))
+        connection.execute(
+            "DELETE FROM events WHERE place > ? AND place <= ?", (place, place + done)
+        )
+        last = _last_seq(connection, key)
+        _insert(connection, key, last, entry)
+    connection.execute(
+        "UPDATE sessions SET last_seq = ?, updated_at = max(updated_at, ?), turns = turns + ?,"
+        " cwd = coalesce(?, cwd), directories = coalesce(?, directories),"
+        " title = coalesce(?, title), configured = max(configured, ?) WHERE key = ?",
+        (
+            last + len(entry.bodies),
+            entry.at,
+            entry.turns,
+            entry.cwd,
+            entry.directories,
+            entry.title,
+            entry.configured,
+            key,
+        ),
+    )
+    return last + len(entry.bodies)
+
+
+def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -> None:
+    at = entry.at
+    place = (key << SEQ_BITS) + last
+    connection.executemany(
+        # The bytes are UTF-8 already; as text they stay readable to SQLite's own JSON functions.
+        "INSERT INTO events (place, at, body) VALUES (?, ?, CAST(? AS TEXT))",
+        [(place + number, at, body) for number, body in enumerate(entry.bodies, 1)],
+    )
+    if entry.usage:
+        connection.executemany(
+            "INSERT INTO usage SELECT ?, id, coalesce(cwd, ''), ?, ?, ?, ?, ?, ?, ?"
+            " FROM sessions WHERE key = ?",
+            [(at, *row, key) for row in entry.usage],
+        )
+
+
+def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
+    """Remove a session and its events; false when there is none."""
+    try:
+        key, _ = find(connection, session_id)
+    except SessionNotFoundError:
+        return False
+    first = key << SEQ_BITS
+    connection.execute(
+        "DELETE FROM events WHERE place > ? AND place < ?", (first, first + (1 << SEQ_BITS))
+    )
+    connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
+    # What was spent stays spent; in which conversation, and where, is forgotten with it.
+    connection.execute("UPDATE usage SET session = '', cwd = '' WHERE session = ?", (session_id,))
+    return True
+
+
+def extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+    """The session's key, and the place of its last event.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        StoreDamagedError: the places of its events make no sense.
+    """
+    key, last = find(connection, session_id)
+    try:
+        there = _last_seq(connection, key)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        there = 0
+    sound = type(last) is int and 0 <= last < LARGEST_SEQ
+    return key, max(there, last) if sound else there
+
+
+def find(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+    """The session's key, and the place of its last event as its row has it.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    row: tuple[int, int] | None = connection.execute(
+        "SELECT key, last_seq FROM sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    if row is not None and type(row[0]) is int:
+        return row
+    # The index may be damaged, or the id be no text any more, which lists tell as well as they can.
+    for key, last, raw in connection.execute(
+        "SELECT key, last_seq, CAST(id AS BLOB) FROM sessions NOT INDEXED"
+    ):
+        if type(key) is not int:  # the table of the names is damaged
+            raise StoreDamagedError("a text or a number in it is none")
+        if (raw or b"").decode("utf-8", "replace") == session_id:
+            return key, last
+    raise SessionNotFoundError(session_id)
+
+
+def _last_seq(connection: sqlite3.Connection, key: int) -> int:
+    """The place of the last event that is there, 0 where none is; it may not be `last_seq`."""
+    first = key << SEQ_BITS
+    place = connection.execute(
+        "SELECT max(place) FROM events WHERE place > ? AND place < ?",
+        (first, first + (1 << SEQ_BITS)),
+    ).fetchone()[0]
+    last = 0 if place is None else int(place) - first
+    if last >= LARGEST_SEQ:
+        raise StoreDamagedError("an event stands where none can be")
+    return last
+
+
+def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: bool) -> None:
+    """Leave a session out of lists, or put it into them again.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    changed = connection.execute(
+        "UPDATE sessions SET archived = ? WHERE id = ?", (int(archived), session_id)
+    ).rowcount
+    if not changed:
+        raise SessionNotFoundError(session_id)
+
+
+def check(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """What is broken in the file, one line each (https://sqlite.org/pragma.html, quick_check)."""
+    found = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
+    return () if found == ("ok",) else found
