@@ -21,6 +21,7 @@ class AcpAgentError(Exception):
 
     def __init__(self, message: str = "", *, advice: str = "", shown: str = "") -> None:
         super().__init__(f"{message}; {advice}" if advice else message)
+        self.advice = advice
         self.shown = shown or message
 
 

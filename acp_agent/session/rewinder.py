@@ -177,7 +177,7 @@ class Rewinder:
         """
         known = [one for one in await self.points() if one.kind == "message" and one.current]
         if number is not None and number > len(known):
-            raise ToolError(f"there is no message {number}; the last one is {len(known)}")
+            raise ToolError(f"there is no message {number}", advice=f"the last one is {len(known)}")
         point = known[-1 if number is None else number - 1]
         what: What = "both" if files else "conversation"
         back = await self.go(point.id, what, in_turn=True, remember=message)

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from msgspec import structs
 from pydantic import Field, model_validator
 
-from acp_agent.content import JsonObject
+from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.arguments import text_argument
@@ -24,11 +24,11 @@ from acp_agent.tools.base import (
 
 _LARGEST = 2**53  # beyond it whole numbers are not exact in every editor (RFC 8259, section 6)
 
-NO_SECRETS = (
-    "This looks like a question for a password, a key or a token, and the user was not asked: what "
-    "they type here is shown, kept and sent to a model. Say what is needed and let the user put it "
-    "where it belongs themselves: an environment variable, a file that you do not read, or the "
-    "program's own login. If it is no secret that you need, ask in other words."
+_NO_SECRETS = "this looks like a question for a password, a key or a token, so it was not asked"
+_NO_SECRETS_ADVICE = (
+    "what the user types here is shown, saved and sent to a model. Say what is needed and let them "
+    "put it where it belongs: an environment variable, a file that you do not read, or the "
+    "program's own login. If you need no secret, ask in other words."
 )
 
 
@@ -143,7 +143,7 @@ class AskUserTool(Tool[AskUserParams]):
 
         asked = (params, *params.further)
         if asks_for_a_secret(*(text for one in asked for text in one.texts())):
-            raise ToolError(NO_SECRETS)
+            raise ToolError(_NO_SECRETS, advice=_NO_SECRETS_ADVICE)
         first, *further = (one.as_question() for one in asked)
         question = structs.replace(first, further=tuple(further))
 
@@ -153,12 +153,14 @@ class AskUserTool(Tool[AskUserParams]):
                 await progress.say(_as_text(question))
                 return Outcome(
                     text="The user was asked in text and will answer with the next message.",
+                    content=(text_part("You were asked in the answer's text."),),
                     end_turn=True,
                 )
             if answer.declined:
                 return Outcome(
                     text="The user does not want to answer. Go on without it as well as you can, "
-                    "say what you assume, or end your turn."
+                    "say what you assume, or end your turn.",
+                    content=(text_part("You did not answer."),),
                 )
             return Outcome(text=_told(question, answer))
 

@@ -79,7 +79,9 @@ class BackgroundTool(Tool[BackgroundParams]):
         if params.action == "list":
             return Prepared(title=self.title({"action": "list"}), run=self._list)
         if params.id is None:
-            raise ToolError(f"id: which command? `{params.action}` needs one")
+            raise ToolError(
+                "no background command is named", advice=f"`{params.action}` needs one, in `id`"
+            )
         command = self.workspace.background.get(params.id)
         return Prepared(
             title=self.title({"action": params.action, "id": params.id}),

@@ -16,10 +16,6 @@ from acp_agent.workspace.contract import Files, TextFile
 from acp_agent.workspace.files import TEXT_LIMIT
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
 
-HIDDEN = (
-    f"the text contains {REPLACEMENT}, which stands for a value that was hidden; edit around it"
-)
-
 
 class Change(Struct, frozen=True, kw_only=True):
     """A file's text before (None: there is no file) and after.
@@ -59,6 +55,13 @@ def prepared(change: Change, *, title: str, run: Run) -> Prepared:
     )
 
 
+def hidden_value() -> ToolError:
+    """Return the error for a text with what stands for a hidden value."""
+    return ToolError(
+        f"the text contains {REPLACEMENT}, which stands for a hidden value", advice="edit around it"
+    )
+
+
 def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
     """Refuse a change that puts what stands for a hidden value into the file that has the value.
 
@@ -75,7 +78,7 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
     if old is None or change.new_text.count(REPLACEMENT) <= old.count(REPLACEMENT):
         return
     if scrub(old, secrets).count(REPLACEMENT) > old.count(REPLACEMENT):
-        raise ToolError(HIDDEN)
+        raise hidden_value()
 
 
 async def make(change: Change, files: Files, done: str) -> Outcome:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
-from acp_agent.content import JsonObject
+from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.touches import NOTHING, Touches
 from acp_agent.workspace.contract import Workspace
 
-_ENDED = "There will be no further round. Tell the user in a sentence or two how it ended, and why."
+_ENDED = "There will be no further round."
+_ADVICE = "Tell the user in a sentence or two how it ended, and why."
 
 
 class FinishLoopParams(ToolParams):
@@ -53,5 +54,5 @@ class FinishLoopTool(Tool[FinishLoopParams]):
     async def _run(self, progress: Progress) -> Outcome:
         del progress
         if not self._finish():
-            raise ToolError("no prompt is being repeated; answer the user instead")
-        return Outcome(text=_ENDED)
+            raise ToolError("no prompt is being repeated", advice="answer the user instead")
+        return Outcome(text=f"{_ENDED} {_ADVICE}", content=(text_part(_ENDED),))

@@ -15,7 +15,7 @@ from acp_agent.tools.arguments import path_argument, text_argument
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import code, fenced
 from acp_agent.workspace.disk import kind_of
-from acp_agent.workspace.names import display_path
+from acp_agent.workspace.names import display_name, display_path
 from acp_agent.workspace.search import find_files
 
 FILES_SHOWN = 200
@@ -48,7 +48,9 @@ class GlobTool(Tool[GlobParams]):
         folder = self.workspace.files.resolve(params.path, to_read=True)
         cwd = self.workspace.files.roots[0]
         if kind_of(folder) != "folder":
-            raise ToolError(f"{display_path(folder, cwd)} is no folder; give one in `path`")
+            raise ToolError(
+                f"{display_path(folder, cwd)} is not a folder", advice="give one in `path`"
+            )
         pattern = relative_pattern(params.pattern, folder)
 
         async def run(_: Progress) -> Outcome:
@@ -85,7 +87,13 @@ def relative_pattern(pattern: str, folder: Path) -> str:
     if pattern.startswith("./"):
         return "/" + pattern.removeprefix("./")
     if "\0" in pattern or ".." in pattern.split("/"):
-        raise ToolError("a pattern cannot lead upwards; give the folder in `path`")
+        raise ToolError(
+            f"the pattern leads out of the folder: {display_name(pattern)}",
+            advice="give the folder in `path`",
+        )
     if pattern.startswith("!"):
-        raise ToolError("a pattern says which files to find; it cannot start with `!`")
+        raise ToolError(
+            "the pattern says which files to leave out",
+            advice="say which files to find; a pattern cannot start with `!`",
+        )
     return pattern

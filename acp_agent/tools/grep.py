@@ -30,6 +30,8 @@ REFUSED_NAMED = 20  # files that the editor refused, with its reasons
 LINE_WIDTH = 400  # characters
 SHOWN_LIMIT = 10_000  # characters that the user is shown
 
+Note = tuple[str, str]  # what happened, and what the model is to do about it
+
 
 class GrepParams(ToolParams):
     """What to search for."""
@@ -67,11 +69,13 @@ class GrepTool(Tool[GrepParams]):
         kind = kind_of(place)
         if kind is None:
             shown = display_path(place, self.workspace.files.roots[0])
-            raise ToolError(f"there is no {shown}; give a file or a folder in `path`")
+            raise ToolError(f"there is no {shown}", advice="give a file or a folder in `path`")
         if kind == "other":
-            raise ToolError("the path is a pipe, a socket or a device; give a file or a folder")
+            raise ToolError(
+                "the path is a pipe, a socket or a device", advice="give a file or a folder"
+            )
         if "\0" in params.pattern:
-            raise ToolError("the pattern has a NUL character; leave it out")
+            raise ToolError("the pattern has a NUL character", advice="leave it out")
         folder = place if kind == "folder" else place.parent
         glob = relative_pattern(params.glob, folder) if params.glob else None
 
@@ -105,9 +109,9 @@ class GrepTool(Tool[GrepParams]):
         found = structs.replace(found, lines=kept)
         notes = self._left_out(refused)
         if found.more:
-            notes.append(f"[more than {LINES_SHOWN} lines: narrow the search]")
+            notes.append((f"more than {LINES_SHOWN} lines", "narrow the search"))
         if found.left_out:
-            notes.append(f"[{found.left_out} matches in enormous lines are left out]")
+            notes.append((f"{found.left_out} matches in enormous lines are left out", ""))
         rows = self._grouped(found, folder)
         locations = self._locations(found, folder)
         return _outcome(rows, notes, timed_out=found.timed_out, locations=locations)
@@ -157,38 +161,40 @@ class GrepTool(Tool[GrepParams]):
         ]
         notes = self._left_out(refused)
         if found.more:
-            notes.append(f"[more than {FILES_SHOWN} files: narrow the search]")
+            notes.append((f"more than {FILES_SHOWN} files", "narrow the search"))
         return _outcome(rows, notes, timed_out=found.timed_out)
 
     async def _refused(self, paths: Iterable[Path]) -> dict[Path, str]:
         """The files among these that the editor does not let the agent read, with the reasons."""
         return await self.workspace.files.refused_reads(tuple(dict.fromkeys(paths)))
 
-    def _left_out(self, refused: Mapping[Path, str]) -> list[str]:
+    def _left_out(self, refused: Mapping[Path, str]) -> list[Note]:
         cwd = self.workspace.files.roots[0]
         notes = [
-            f"[left out: {display_path(path, cwd)}; {why}]"
+            (f"left out: {display_path(path, cwd)}; {why}", "")
             for path, why in itertools.islice(refused.items(), REFUSED_NAMED)
         ]
         if len(refused) > REFUSED_NAMED:
-            notes.append(f"[left out as well: {len(refused) - REFUSED_NAMED} more files]")
+            notes.append((f"left out as well: {len(refused) - REFUSED_NAMED} more files", ""))
         return notes
 
 
 def _outcome(
     rows: list[str],
-    notes: list[str],
+    notes: list[Note],
     *,
     timed_out: bool,
     locations: tuple[Location, ...] = (),
 ) -> Outcome:
     if timed_out:
-        notes.append("[the search took too long and is incomplete: name a smaller folder]")
-    if not rows:
-        text = "\n".join(["Nothing matches.", *notes])
-        return Outcome(text=text, content=(text_part(text),))
-    body = "\n".join(rows)
-    shown = fenced(shorten(body, SHOWN_LIMIT), "")
+        notes.append(("the search took too long and is incomplete", "name a smaller folder"))
+    happened = [f"[{what}]" for what, _ in notes]
+    body = "\n".join(rows) or "Nothing matches."
+    shown = fenced(shorten(body, SHOWN_LIMIT), "") if rows else body
     return Outcome(
-        text="\n".join([body, *notes]), content=(text_part(shown),), locations=locations or None
+        text="\n".join(
+            [body, *(f"[{what}: {todo}]" if todo else f"[{what}]" for what, todo in notes)]
+        ),
+        content=(text_part("\n".join([shown, *happened])),),
+        locations=locations or None,
     )

@@ -47,7 +47,7 @@ class ListTool(Tool[ListParams]):
         shown = display_path(folder, self.workspace.files.roots[0])
         kind = kind_of(folder)
         if kind is None:
-            raise ToolError(f"there is no folder {shown}; find it with `glob`")
+            raise ToolError(f"there is no folder {shown}", advice="find it with `glob`")
         if kind != "folder":
             raise ToolError(f"{shown} is a file", advice="use `read`")
 

@@ -151,7 +151,7 @@ def server_named(name: str, servers: Sequence[McpServer]) -> McpServer:
     if len(named) == 1:
         return named[0]
     known = ", ".join(server.label for server in servers) or "none"
-    raise ToolError(f"there is no connected MCP server {name!r}; the servers are {known}")
+    raise ToolError(f"there is no connected MCP server {name!r}", advice=f"the servers are {known}")
 
 
 def _listed(server: McpServer) -> str:

@@ -17,34 +17,33 @@ _LINE_SHOWN = 200  # characters
 _NUMBERED = re.compile(r"[ ]*\d+\t")
 
 
-def explain_absence(text: str, wanted: str, *, shown: str) -> str:
-    """Say that `wanted` is not in `text` and, where something is near it, what and where.
+def explain_absence(text: str, wanted: str) -> str:
+    """Say why `wanted` may not be in `text` and, where something is near it, what and where.
 
     Both have LF line endings. The work is bounded (the first 20,000 lines are compared) and takes
     up to some seconds for the largest files: call it in a thread.
     """
-    message = f"`old` is not in {shown}"
     wanted_lines = wanted.strip("\n").split("\n")
     if not wanted.strip():
-        return f"{message}: it is only white space; add text around it"
+        return "it is only white space: add text around it"
     if all(_NUMBERED.match(line) for line in wanted_lines if line.strip()):
-        return f"{message}: leave out the line numbers and tabs that `read` puts before each line"
+        return "leave out the line numbers and tabs that `read` puts before each line"
     lines = text.split("\n")[:_LINES_COMPARED]
     start = _same_but_for_white_space(lines, wanted_lines)
     if start is not None:
         found = lines[start : start + len(wanted_lines)]
-        return f"{message} exactly: white space differs. {_quote(found, start)}"
+        return f"white space differs; {_quote(found, start)}"
     start = _nearest(lines, wanted_lines)
     if start is None:
-        return f"{message}, nor anything like it: read the file again"
-    return f"{message}. {_quote(lines[start : start + len(wanted_lines)], start)}"
+        return "nor is anything like it: read the file again"
+    return _quote(lines[start : start + len(wanted_lines)], start)
 
 
 def _quote(lines: list[str], start: int) -> str:
     rows = [f"{start + 1 + at}\t{line[:_LINE_SHOWN]}" for at, line in enumerate(lines)]
     more = f"\n[{len(rows) - _LINES_SHOWN} more lines]" if len(rows) > _LINES_SHOWN else ""
     return (
-        f"The nearest text begins in line {start + 1} (number, tab, text):\n"
+        f"the nearest text begins in line {start + 1} (number, tab, text):\n"
         + "\n".join(rows[:_LINES_SHOWN])
         + more
     )

@@ -101,19 +101,23 @@ class ReadTool(Tool[ReadParams]):
         try:
             found = await pdf.read_pages(data, params.line, count, room=_ROOM // 4)
         except ToolError as error:
-            raise ToolError(f"{shown} cannot be read: {error}") from error
+            raise ToolError(
+                f"{shown} cannot be read: {error.shown}", advice=error.advice
+            ) from error
         if not found.pages:
             raise ToolError(f"{shown} has {found.total} pages; there is no page {params.line}")
         text = "\n\n".join(
-            f"[Page {page.number} of {found.total}]\n{page.text or _blank(page, drawn=found.drawn)}"
+            f"[Page {page.number} of {found.total}]\n{page.text or _blank(page)}"
             for page in found.pages
         )
         last = found.pages[-1].number
+        advice = [_DRAW_ADVICE[found.drawn]] if any(map(_is_unseen, found.pages)) else []
         if last < found.total:
-            text += f"\n\n[{found.total - last:,} more pages; read on with line {last + 1}]"
+            text += f"\n\n[{found.total - last:,} more pages]"
+            advice.append(f"Read on with line {last + 1}.")
         pictures = tuple(page.picture for page in found.pages if page.picture is not None)
         return Outcome(
-            text=text,
+            text="\n".join([text, *advice]),
             images=pictures,
             content=(
                 text_part(fenced(shorten(text, SHOWN_LIMIT), "")),
@@ -140,13 +144,22 @@ class ReadTool(Tool[ReadParams]):
         )
 
 
-def _blank(page: Page, *, drawn: bool) -> str:
-    """What is said of a page without text."""
-    if page.picture is not None:
-        return "(no text; the page is among the pictures)"
-    if drawn:
-        return "(no text; read this page alone to see it as a picture)"
-    return "(no text: it is empty or a scan, and nothing here can draw it; the extra `pdf` can)"
+_DRAW_ADVICE = {
+    True: "To see a page without text as a picture, read it alone.",
+    False: "Nothing here can draw a page without text; the extra `pdf` can.",
+}
+
+
+def _is_unseen(page: Page) -> bool:
+    """Whether a page has neither text nor a picture."""
+    return not page.text and page.picture is None
+
+
+def _blank(page: Page) -> str:
+    """Return what stands for a page without text."""
+    if _is_unseen(page):
+        return "(no text: the page is empty or a scan)"
+    return "(no text; the page is among the pictures)"
 
 
 class Lines(Struct, frozen=True, kw_only=True):

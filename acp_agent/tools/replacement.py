@@ -7,7 +7,7 @@ import bisect
 from msgspec import Struct
 
 from acp_agent.errors import ToolError
-from acp_agent.tools.changes import HIDDEN
+from acp_agent.tools.changes import hidden_value
 from acp_agent.tools.nearest import explain_absence
 from acp_agent.workspace.contract import TextFile
 from acp_agent.workspace.scrub import REPLACEMENT
@@ -35,22 +35,25 @@ def replace_text(file: TextFile, old: str, new: str, *, every: bool, shown: str)
     """
     old, new = with_lf(old), with_lf(new)
     if not old:
-        raise ToolError("`old` is empty; give the text to replace, or use `write` for a whole file")
+        raise ToolError(
+            "the text to replace is empty",
+            advice="give it in `old`, or use `write` for a whole file",
+        )
     if old == new:
-        raise ToolError("`old` and `new` are the same; nothing would change")
+        raise ToolError("the text to replace and the new one are the same; nothing would change")
     text = with_lf(file.text)
     places = _occurrences(text, old)
     if not places and REPLACEMENT in old:
-        raise ToolError(HIDDEN)
+        raise hidden_value()
     if not places:
-        raise ToolError(explain_absence(text, old, shown=shown))
+        raise ToolError(f"the text to replace is not in {shown}", advice=explain_absence(text, old))
     lines = [text.count("\n", 0, place) + 1 for place in places[: _LINES_NAMED + 1]]
     if len(places) > 1 and not every:
         named = ", ".join(str(line) for line in lines[:_LINES_NAMED])
         more = " and more" if len(places) > _LINES_NAMED else ""
         raise ToolError(
-            f"`old` is in {shown} {len(places)} times (lines {named}{more}); add lines around it "
-            "until it is unique, or set `all`"
+            f"the text to replace is in {shown} {len(places)} times (lines {named}{more})",
+            advice="add lines around it in `old` until it is unique, or set `all`",
         )
     return Replacement(_splice(file, text, old, new, places), lines[0], len(places))
 

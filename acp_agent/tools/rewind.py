@@ -55,9 +55,12 @@ class RewindTool(Tool[RewindParams]):
     async def prepare(self, params: RewindParams) -> Prepared:
         """See that there is something to remember, and nothing beside it."""
         if not params.message.strip():
-            raise ToolError("say in `message` what you want to remember")
+            raise ToolError("there is nothing to remember", advice="say it in `message`")
         if not self._is_alone():
-            raise ToolError("call rewind alone, with no other call beside it")
+            raise ToolError(
+                "other calls run at the same time",
+                advice="call rewind alone, with no other call beside it",
+            )
 
         async def run(_: Progress) -> Outcome:
             told = await self._go(params.point, params.message.strip(), params.files)

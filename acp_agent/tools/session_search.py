@@ -62,17 +62,22 @@ class SessionSearchTool(Tool[SessionSearchParams]):
     async def prepare(self, params: SessionSearchParams) -> Prepared:
         """See that there is something to look for."""
         if not (params.words.strip() or params.turn or params.call):
-            raise ToolError("give words to look for, a turn, or the id of a call")
+            raise ToolError(
+                "there is nothing to look for",
+                advice="give words to look for, a turn, or the id of a call",
+            )
 
         async def run(_: Progress) -> Outcome:
             journal = await self._journal()
-            text = await asyncio.to_thread(_answer, journal, params)
-            return Outcome(text=text, content=(text_part(fenced(shorten(text, _SHOWN), "")),))
+            answer, advice = await asyncio.to_thread(_answer, journal, params)
+            shown = text_part(fenced(shorten(answer, _SHOWN), ""))
+            return Outcome(text=f"{answer}\n{advice}".rstrip("\n"), content=(shown,))
 
         return Prepared(title=self.title(params.model_dump(exclude_defaults=True)), run=run)
 
 
-def _answer(journal: Sequence[Dated], params: SessionSearchParams) -> str:
+def _answer(journal: Sequence[Dated], params: SessionSearchParams) -> tuple[str, str]:
+    """Return what was found, and what the model is to do next."""
     told = passages(journal, without=SessionSearchTool.name)
     if params.call:
         result = next(
@@ -85,13 +90,13 @@ def _answer(journal: Sequence[Dated], params: SessionSearchParams) -> str:
         last = told[-1].turn if told else 0
         told = [one for one in told if one.turn == params.turn]
         if not told:
-            raise ToolError(f"there is no turn {params.turn}; the last one is {last}")
+            raise ToolError(f"there is no turn {params.turn}", advice=f"the last one is {last}")
     if not params.words.strip():
         return _part("\n\n".join(f"{_head(one)}\n{one.text}" for one in told), params.start)
     found = search(told, params.words, _MOST)
     if not found:
-        return "Nothing in this session has any of these words. Try other ones, or fewer letters."
-    return _listed(found)
+        return "Nothing in this session has any of these words.", "Try others, or fewer letters."
+    return _listed(found), ""
 
 
 def _listed(found: Sequence[Found]) -> str:
@@ -121,9 +126,9 @@ def _around(found: Found) -> str:
     return f"{before}{text[first:last].strip()}{behind}"
 
 
-def _part(text: str, start: int) -> str:
+def _part(text: str, start: int) -> tuple[str, str]:
     part = text[start : start + _WHOLE]
     left = len(text) - start - len(part)
     if left > 0:
-        return f"{part}\n[{left:,} more characters; go on with start {start + len(part)}]"
-    return part or f"[There are only {len(text):,} characters.]"
+        return f"{part}\n[{left:,} more characters]", f"Read on with start {start + len(part)}."
+    return part or f"[There are only {len(text):,} characters.]", ""

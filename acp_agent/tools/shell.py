@@ -62,7 +62,7 @@ class ShellTool(Tool[ShellParams]):
         """Show the command; the title holds the command itself, whatever it is said to be for."""
         line = one_line(params.command, TITLE_LIMIT)
         if not line:
-            raise ToolError("the command is empty: give a command line")
+            raise ToolError("the command is empty", advice="give a command line")
         title = code(line)
         if params.description and (purpose := one_line(params.description, 80)):
             title += f" ({purpose})"

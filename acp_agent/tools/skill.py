@@ -80,8 +80,8 @@ class SkillTool(Tool[SkillParams]):
         """
         if params.skill not in self._names:
             raise ToolError(
-                f"there is no skill {one_line(params.skill, _TITLE)!r}; the skills are "
-                f"{names_in_short(self._skills)}"
+                f"there is no skill {one_line(params.skill, _TITLE)!r}",
+                advice=f"the skills are {names_in_short(self._skills)}",
             )
         return Prepared(
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)

@@ -76,8 +76,8 @@ class TaskTool(Tool[TaskParams]):
         """
         if params.agent not in self._agents:
             raise ToolError(
-                f"there is no agent {one_line(params.agent, _TITLE)!r}; the agents are "
-                f"{names_in_short(self._agents)}"
+                f"there is no agent {one_line(params.agent, _TITLE)!r}",
+                advice=f"the agents are {names_in_short(self._agents)}",
             )
         return Prepared(
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)

@@ -91,9 +91,10 @@ class Toolset:
         """
         tool = self._tools.get(name)
         if tool is None:
+            near = _near(name, self._tools)
+            known = f"the tools are {', '.join(self._tools)}"
             raise ToolError(
-                f"there is no tool {name!r}{_near(name, self._tools)}; "
-                f"the tools are {', '.join(self._tools)}"
+                f"there is no tool {name!r}", advice=f"{near} {known}" if near else known
             )
         return tool
 
@@ -107,26 +108,25 @@ class Toolset:
             decoded: object = msgspec.json.decode(arguments) if arguments.strip() else {}
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise ToolError(
-                f"the arguments of {tool.name} are not valid JSON ({error}); "
-                "write them again as one JSON object"
+                f"the arguments of {tool.name} are not valid JSON ({error})",
+                advice="write them again as one JSON object",
             ) from error
         if not isinstance(decoded, dict):
             raise ToolError(
-                f"the arguments of {tool.name} must be a JSON object, not {_kind(decoded)}"
+                f"the arguments of {tool.name} must be a JSON object, not {_kind(decoded)}",
+                advice="write them again as one JSON object",
+                shown=f"the model called {tool.name} with wrong arguments",
             )
         if isinstance(tool, DescribedTool):
             mistakes = tool.mistakes(decoded)
             if mistakes:
-                names = ", ".join(tool.parameters().get("properties", {}))
-                raise ToolError(
-                    f"wrong arguments of {tool.name}: {'; '.join(mistakes)}. "
-                    f"Its parameters are {names}"
-                )
+                names = tool.parameters().get("properties", {})
+                raise _wrong_arguments(tool, mistakes, names)
             return GivenArguments(values=decoded)
         try:
             return tool.params.model_validate(decoded)
         except ValidationError as error:
-            raise ToolError(_explain(tool, error)) from error
+            raise _explain(tool, error) from error
 
 
 def _over(tool: AnyTool, workspace: Workspace) -> AnyTool:
@@ -143,20 +143,27 @@ def _spec(tool: AnyTool) -> ToolSpec:
     return ToolSpec(name=tool.name, description=tool.description(), parameters=parameters)
 
 
-def _explain(tool: AnyTool, error: ValidationError) -> str:
+def _wrong_arguments(tool: AnyTool, mistakes: Sequence[str], names: Iterable[str]) -> ToolError:
+    return ToolError(
+        f"wrong arguments of {tool.name}: {'; '.join(mistakes)}",
+        advice=f"its parameters are {', '.join(names)}",
+        shown=f"the model called {tool.name} with wrong arguments",
+    )
+
+
+def _explain(tool: AnyTool, error: ValidationError) -> ToolError:
     details = error.errors(include_url=False, include_context=False)
-    shown = [_describe(tool, detail) for detail in details[:_ERRORS_SHOWN]]
+    mistakes = [_describe(tool, detail) for detail in details[:_ERRORS_SHOWN]]
     if len(details) > _ERRORS_SHOWN:
-        shown.append(f"and {len(details) - _ERRORS_SHOWN} more")
-    names = ", ".join(tool.params.model_fields)
-    return f"wrong arguments of {tool.name}: {'; '.join(shown)}. Its parameters are {names}"
+        mistakes.append(f"and {len(details) - _ERRORS_SHOWN} more")
+    return _wrong_arguments(tool, mistakes, tool.params.model_fields)
 
 
 def _describe(tool: AnyTool, detail: ErrorDetails) -> str:
     place = ".".join(str(step) for step in detail["loc"])
     if detail["type"] == "extra_forbidden":
         near = _near(place, tool.params.model_fields) if len(detail["loc"]) == 1 else ""
-        return f"{place[:80]!r} is not a parameter{near}"
+        return f"{place[:80]!r} is not a parameter{f' ({near})' if near else ''}"
     if detail["type"] == "missing":
         return f"{place} is required"
     message = detail["msg"].removeprefix("Input ").removeprefix("Value error, ")
@@ -185,7 +192,7 @@ def _kind(value: object) -> str:
 def _near(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.4)
     close = close or [known for known in names if known in name.lower()]
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def core_tools(

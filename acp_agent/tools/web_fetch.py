@@ -61,7 +61,9 @@ class WebFetchTool(Tool[WebFetchParams]):
         except ValueError:
             usable = False
         if not usable:
-            raise ToolError("url is not an http or https address: give it with http:// or https://")
+            raise ToolError(
+                "this is not an http or https address", advice="give it with http:// or https://"
+            )
         await self.workspace.network.check(url)  # nobody is asked about what is refused in any case
         return Prepared(
             title=_title(url),
@@ -74,8 +76,12 @@ class WebFetchTool(Tool[WebFetchParams]):
         del progress
         page = await self.workspace.network.fetch(url, limit=TEXT_LIMIT, timeout=self._timeout)
         if 300 <= page.status < 400:
-            moved = f"HTTP {page.status}: this address leads to another host. Fetch {page.url}"
-            return Outcome(text=moved, content=(text_part(moved),), raw_output=_raw(page))
+            moved = f"HTTP {page.status}: this address leads to another host"
+            return Outcome(
+                text=f"{moved}; fetch {page.url}",
+                content=(text_part(f"{moved}\n{fenced(one_line(page.url, SHOWN_LIMIT), '')}"),),
+                raw_output=_raw(page),
+            )
         failed = page.status >= 400
         header = f"{page.url} (HTTP {page.status}{', cut off' if page.truncated else ''})"
         body = page.text if page.text.strip() else "[the page has no text]"

@@ -176,9 +176,14 @@ class Calls:
                     step.blocks += blocks([part.content], clean)
                 case _:
                     pass  # a terminal: what was written in it is not in the journal
-        told = story.told.removeprefix(output.rstrip("\n")).strip()
-        step.besides = bool(output) and len(told) < len(story.told.strip())
-        if told and not any(told in text for text in shown):
+        if output:  # how it ended, or what stands for a long output
+            told = story.told.removeprefix(output.rstrip("\n")).strip()
+            step.besides = len(told) < len(story.told.strip())
+            is_told = any(told in text for text in shown)
+        else:  # where nothing else says what came of the call
+            told = story.told.strip()
+            is_told = bool(step.blocks or step.diffs or step.pictures or step.background)
+        if not is_told and step.status not in {"cancelled", "interrupted"}:
             step.result = clean.text(told)
 
     def _places(self, locations: tuple[Location, ...]) -> list[str]:

@@ -73,7 +73,8 @@ def literal_address(host: str) -> IPv4Address | IPv6Address | None:
         last = host.rpartition(".")[2]
         if last.isdecimal() or last.lower().startswith("0x"):
             raise WorkspaceError(
-                f"{host} is an address in an unusual form: write it as four decimal numbers"
+                f"{host} is an address in an unusual form",
+                advice="write it as four decimal numbers",
             ) from None
         return None
 

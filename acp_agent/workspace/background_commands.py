@@ -222,7 +222,9 @@ class BackgroundCommands:
         command = self._known.get(name.strip().lstrip("#"))
         if command is None:
             names = ", ".join(self._known) or "none yet"
-            raise ToolError(f"there is no background command {name!r}; there are: {names}")
+            raise ToolError(
+                f"there is no background command {name!r}", advice=f"there are: {names}"
+            )
         return command
 
     def check_room(self) -> None:
@@ -233,13 +235,14 @@ class BackgroundCommands:
         """
         if not self.limit:
             raise ToolError(
-                "the user's settings let no command run in the background; run it without that"
+                "the settings let no command run in the background",
+                advice="run it without `background`",
             )
         if len(self.running) >= self.limit:
             names = ", ".join(command.name for command in self.running)
             raise ToolError(
-                f"{self.limit} background commands run already, as many as may: {names}; stop one "
-                "that is not needed any more"
+                f"{self.limit} background commands run already, as many as may: {names}",
+                advice="stop one that is not needed any more",
             )
 
     def new(self, call: str, command: str) -> BackgroundCommand:

@@ -27,14 +27,16 @@ _MESSAGES = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
     errno.EFBIG: _FULL,
-    errno.EROFS: "{shown} cannot be {doing}: its file system is read-only; write elsewhere",
-    errno.ENAMETOOLONG: "the path is too long: {shown:.80}; use a shorter name",
+    errno.EROFS: "{shown} cannot be {doing}: its file system is read-only",
+    errno.ENAMETOOLONG: "the path is too long: {shown:.80}",
 }
 
 _ADVICE = {
     errno.EISDIR: "use `list` to see what is in it",
     errno.EACCES: "ask the user",
     errno.EPERM: "ask the user",
+    errno.EROFS: "write elsewhere",
+    errno.ENAMETOOLONG: "use a shorter name",
 }
 
 
@@ -194,7 +196,7 @@ def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        raise WorkspaceError(f"{shown} is a folder; choose a name for a file in it")
+        raise WorkspaceError(f"{shown} is a folder", advice="choose a name for a file in it")
     if stat.S_ISLNK(status.st_mode):
         raise moved(shown)
     if not stat.S_ISREG(status.st_mode):

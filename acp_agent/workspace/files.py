@@ -69,11 +69,11 @@ class WorkspaceFiles(Files):
             WorkspaceError: it is no path, or the working folder is gone.
         """
         if not path.strip():
-            raise WorkspaceError("the path is empty; name a file or a folder")
+            raise WorkspaceError("the path is empty", advice="name a file or a folder")
         if "\0" in path:
-            raise WorkspaceError("the path has a NUL character; leave it out")
+            raise WorkspaceError("the path has a NUL character", advice="leave it out")
         if not is_utf8(path):
-            raise WorkspaceError("the path has a broken character; leave it out")
+            raise WorkspaceError("the path has a broken character", advice="leave it out")
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
         real = _real(str(self._roots[0] / path))
@@ -176,7 +176,9 @@ class WorkspaceFiles(Files):
         except NoEditorMethodError:
             await _to_its_end(asyncio.to_thread(replace_file, path, data, shown=shown))
         except WorkspaceError as error:
-            raise WorkspaceError(f"{shown} was not written: {error}") from error
+            raise WorkspaceError(
+                f"{shown} was not written: {error.shown}", advice=error.advice
+            ) from error
 
     def seen(self, file: TextFile) -> None:
         """Remember that the model has seen the file as it is."""

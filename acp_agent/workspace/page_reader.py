@@ -154,7 +154,7 @@ def check_url(url: str) -> httpx2.URL:
     if parsed.userinfo:
         raise WorkspaceError("an address with a user name or password in it is not fetched")
     if parsed.port is not None and not 0 < parsed.port < 65_536:
-        raise WorkspaceError(f"{parsed.port} is not a port: give one from 1 to 65535")
+        raise WorkspaceError(f"{parsed.port} is not a port", advice="give one from 1 to 65535")
     if not host or (":" not in host and not _NAME_CHARACTERS.issuperset(host)):
         raise WorkspaceError(f"the address has no usable host: {_shown(url)}")
     literal_address(host)
@@ -196,7 +196,7 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
             f"{shown} is too complicated: it cannot be read within {_PARSE_LIMIT:g} seconds"
         ) from None
     except WorkspaceError as error:
-        raise WorkspaceError(f"{shown} cannot be read as text: {error}") from None
+        raise WorkspaceError(f"{shown} cannot be read as text: {error.shown}") from None
     return Page(
         url=str(url),
         status=response.status_code,

@@ -263,8 +263,8 @@ async def _pump(
 def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:
     if error.errno == errno.E2BIG:
         return WorkspaceError(
-            f"the command is too long to start ({len(command):,} characters): "
-            "write it to a script and run that"
+            f"the command is too long to start ({len(command):,} characters)",
+            advice="write it to a script and run that",
         )
     if not cwd.is_dir():
         return WorkspaceError(f"the folder {cwd} does not exist any more: choose another one")

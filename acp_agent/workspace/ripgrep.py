@@ -142,7 +142,7 @@ async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.P
     except OSError as error:
         if error.errno == errno.E2BIG:
             raise WorkspaceError(
-                "the search is not possible: the pattern is too long; shorten it"
+                "the search is not possible: the pattern is too long", advice="shorten it"
             ) from error
         raise WorkspaceError(f"ripgrep cannot be started in {folder}: {reason(error)}") from error
 

@@ -59,7 +59,7 @@ async def list_files(folder: Path, *, timeout: float = TIME_LIMIT) -> list[bytes
     _require_success(ended)
     if ended.timed_out or ended.stopped:
         reason = f"took over {timeout:g} s" if ended.timed_out else f"has over {FILE_LIMIT:,} files"
-        raise WorkspaceError(f"{folder} {reason}; name a folder further down")
+        raise WorkspaceError(f"{folder} {reason}", advice="name a folder further down")
     return names
 
 
@@ -223,6 +223,6 @@ def _require_success(ended: Ended) -> None:
     lines = [line.strip() for line in ended.error.splitlines() if line.strip()]
     said = next((line for line in reversed(lines) if "error" in line), lines[-1])
     raise WorkspaceError(
-        f"the search is not possible: {said.removeprefix('rg: ').removeprefix('error: ')}; "
-        "mend the pattern, and escape characters such as ( [ { . that are meant as they are"
+        f"the search is not possible: {said.removeprefix('rg: ').removeprefix('error: ')}",
+        advice="correct the pattern, and escape metacharacters such as ( [ { . that are literal",
     )

@@ -58,20 +58,21 @@ def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise WorkspaceError(
-            f"{shown} is UTF-16 text; only UTF-8 can be read: convert it, with iconv for instance"
+            f"{shown} is UTF-16 text; only UTF-8 can be read",
+            advice="convert it, with iconv for instance",
         )
     if b"\0" in data:
         raise WorkspaceError(
-            f"{shown} is a binary file, {len(data):,} bytes; look at it with a `shell` command "
-            "that understands its format"
+            f"{shown} is a binary file, {len(data):,} bytes",
+            advice="look at it with a `shell` command that understands its format",
         )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise WorkspaceError(
-            f"{shown} is not valid UTF-8 (byte 0x{data[error.start]:02x} in line {line}); "
-            "convert it first, with iconv for instance"
+            f"{shown} is not valid UTF-8 (byte 0x{data[error.start]:02x} in line {line})",
+            advice="convert it first, with iconv for instance",
         ) from error
     return text_file(path, text)
 
@@ -87,5 +88,6 @@ def encode(text: str, *, newline: str, encoding: str) -> bytes:
     except UnicodeEncodeError as error:
         raise WorkspaceError(
             f"the text has a broken character (U+{ord(text[error.start]):04X}) at position "
-            f"{error.start}; leave it out"
+            f"{error.start}",
+            advice="leave it out",
         ) from error

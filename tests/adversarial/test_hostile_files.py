@@ -49,8 +49,11 @@ REFUSED: list[tuple[Call, list[str]]] = [
     (Call("list", {"path": "README.md"}), ["README.md is a file", "`read`"]),
     (Call("list", {"path": "gone"}), ["no folder gone"]),
     (Call("grep", {"pattern": "x", "path": "gone"}), ["no gone"]),
-    (Call("grep", {"pattern": "(unclosed"}), ["missing closing parenthesis", "mend the pattern"]),
-    (Call("glob", {"pattern": "[unclosed"}), ["unclosed character class", "mend the pattern"]),
+    (
+        Call("grep", {"pattern": "(unclosed"}),
+        ["missing closing parenthesis", "correct the pattern"],
+    ),
+    (Call("glob", {"pattern": "[unclosed"}), ["unclosed character class", "correct the pattern"]),
 ]
 
 

@@ -94,7 +94,9 @@ def wordless(template: str) -> bool:
 ERRORS = {
     "AuthRequiredError", "CheckpointTooSlowError", "ConfigError", "EditorGoneError",
     "InvalidInputError", "ModelError", "NoTurnError", "PromptCancelledError", "SessionBusyError",
-    "SessionError", "StoreDamagedError", "StoreError", "StoreNewerError", "TurnRunsError",
+    "MissingFileError", "OutsideWorkspaceError", "PermissionRefusedError", "SessionError",
+    "StoreDamagedError", "StoreError", "StoreNewerError", "ToolError", "TurnRunsError",
+    "WorkspaceError",
 }  # fmt: skip
 # What else is kept in English and shown: what is called, and which of its arguments that is.
 SHOWN: dict[str, tuple[str | int, ...]] = {
@@ -151,7 +153,9 @@ def _of_a_request(module: str, text: str) -> bool:
 
 
 def _shown_arguments(call: ast.Call, kind: str) -> Iterator[ast.expr]:
-    for place in (0,) if kind in ERRORS else SHOWN.get(kind, ()):
+    instead = any(keyword.arg == "shown" for keyword in call.keywords)
+    error: str | int = "shown" if instead else 0
+    for place in (error,) if kind in ERRORS else SHOWN.get(kind, ()):
         if isinstance(place, int):
             yield from call.args[place : place + 1]
         else:

@@ -115,7 +115,7 @@ async def test_wrong_indentation_is_told_with_the_text_as_it_is(user: ToolUser) 
     message = await refusal(
         user, path="shapes.py", old='if width < 0:\n  raise ValueError("width")', new="pass"
     )
-    assert "not in shapes.py exactly: white space differs" in message
+    assert "not in shapes.py; white space differs; the nearest text begins" in message
     assert '2\t    if width < 0:\n3\t        raise ValueError("width")' in message
 
 
@@ -150,9 +150,9 @@ async def test_line_numbers_copied_from_read_are_named_as_the_mistake(user: Tool
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("", "x", "`old` is empty"),
+        ("", "x", "the text to replace is empty; give it in `old`"),
         ("def area", "def area", "are the same"),
-        ("zzz qqq @@@", "x", "nor anything like it: read the file again"),
+        ("zzz qqq @@@", "x", "nor is anything like it: read the file again"),
         ("\n\n\n\n\n", "x", "only white space"),
     ],
 )

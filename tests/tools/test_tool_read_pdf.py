@@ -33,7 +33,7 @@ async def test_a_long_one_is_read_on_by_its_pages(user: ToolUser) -> None:
     (user.folder / "a.pdf").write_bytes(document(*(f"Words {n}" for n in range(1, 31))))
     outcome = await user.call("read", path="a.pdf")
     assert "Words 20" in outcome.text
-    assert outcome.text.endswith("[10 more pages; read on with line 21]")
+    assert outcome.text.endswith("[10 more pages]\nRead on with line 21.")
     outcome = await user.call("read", path="a.pdf", line=30, limit=1)
     assert outcome.text == "[Page 30 of 30]\nWords 30"
     with pytest.raises(ToolError, match=r"has 30 pages; there is no page 31"):
@@ -56,7 +56,7 @@ async def test_where_nothing_can_draw_a_scanned_page_that_is_said(
     monkeypatch.setattr(pdf, "can_draw", lambda: False)
     (user.folder / "a.pdf").write_bytes(document(""))
     outcome = await user.call("read", path="a.pdf")
-    assert "nothing here can draw it; the extra `pdf` can" in outcome.text
+    assert "the extra `pdf` can" in outcome.text
     assert outcome.images == ()
 
 

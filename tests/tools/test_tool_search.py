@@ -152,14 +152,17 @@ async def test_what_the_model_was_not_sent_of_a_result_can_be_searched(user: Too
 @pytest.mark.parametrize("pattern", ["greet(", "[", "*", "(?P<"])
 async def test_a_wrong_pattern_is_explained(user: ToolUser, pattern: str) -> None:
     for mode in ("lines", "files"):
-        with pytest.raises(WorkspaceError, match=r"search is not possible: .*mend the pattern"):
+        with pytest.raises(WorkspaceError, match=r"search is not possible: .*correct the pattern"):
             await user.call("grep", pattern=pattern, mode=mode)
 
 
 async def test_a_wrong_glob_is_explained(user: ToolUser) -> None:
     with pytest.raises(WorkspaceError, match="unclosed character class"):
         await user.call("glob", pattern="[a")
-    for pattern, message in (("../*", "upwards"), ("!*.py", "cannot start with `!`")):
+    for pattern, message in (
+        ("../*", "give the folder in `path`"),
+        ("!*.py", "cannot start with `!`"),
+    ):
         with pytest.raises(ToolError, match=message):
             await user.prepare("glob", pattern=pattern)
 

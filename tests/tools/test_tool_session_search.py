@@ -121,7 +121,7 @@ async def test_a_whole_result_is_read_piece_by_piece(tmp_path: Path) -> None:
         read += body
         if not more:
             break
-        start = int(more.split()[-1].rstrip("]"))
+        start = int(more.split()[-1].rstrip("."))
     assert read == "x" * 30_000 + "needle" + "y" * 30_000
 
 

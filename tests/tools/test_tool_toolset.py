@@ -123,7 +123,7 @@ def test_schema_and_validation_agree(
 
 
 def test_an_unknown_tool_is_answered_with_those_there_are(user: ToolUser) -> None:
-    with pytest.raises(ToolError, match=r"no tool 'read_file' \(did you mean 'read'\?\)"):
+    with pytest.raises(ToolError, match=r"no tool 'read_file'; did you mean 'read'\? the tools"):
         user.tools.get("read_file")
     with pytest.raises(ToolError, match="the tools are read, write, edit"):
         user.tools.get("xyzzy")
@@ -139,7 +139,7 @@ def test_arguments_that_are_not_json_are_refused(user: ToolUser, text: str) -> N
     [("[]", "an array"), ('"a"', "a string"), ("null", "null"), ("7", "the number 7")],
 )
 def test_arguments_that_are_no_object_are_refused(user: ToolUser, text: str, what: str) -> None:
-    assert refusal(user, "read", text).endswith(f"must be a JSON object, not {what}")
+    assert f"must be a JSON object, not {what}; write" in refusal(user, "read", text)
 
 
 def test_no_arguments_at_all_are_an_empty_object(user: ToolUser) -> None:
@@ -154,7 +154,7 @@ def test_an_unknown_parameter_is_named_with_the_one_that_was_meant(user: ToolUse
     message = refusal(user, "edit", '{"path": "a", "old_string": "x", "new": "y"}')
     assert "'old_string' is not a parameter (did you mean 'old'?)" in message
     assert "old is required" in message
-    assert message.endswith("Its parameters are path, old, new, all")
+    assert message.endswith("its parameters are path, old, new, all")
 
 
 def test_a_wrong_value_is_named_with_what_is_allowed(user: ToolUser) -> None:

@@ -118,7 +118,7 @@ async def test_a_redirect_to_another_host_is_told_and_needs_a_call_of_its_own(
 ) -> None:
     site.pages["/"] = response(b"", status="302 Found", more="Location: https://other.test/x\r\n")
     outcome = await fetch(tool, f"{address(site)}/")
-    assert outcome.text.endswith("leads to another host. Fetch https://other.test/x")
+    assert outcome.text.endswith("leads to another host; fetch https://other.test/x")
     assert not outcome.failed
 
 

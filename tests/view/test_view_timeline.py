@@ -440,7 +440,7 @@ def test_a_session_without_anything_says_so() -> None:
     assert dom.select(".plots") == []
 
 
-def test_of_a_long_output_it_is_shown_what_the_model_was_told_in_its_place() -> None:
+def test_the_result_stands_for_a_long_output() -> None:
     output = "".join(f"line {number}\n" for number in range(100))
     dom = page_of(
         begun(), called("make", kind="execute"), ToolOutput(call=CALL, text=output),
@@ -448,8 +448,8 @@ def test_of_a_long_output_it_is_shown_what_the_model_was_told_in_its_place() -> 
         ended(),
     )  # fmt: skip
     told = [words_of(summary) for summary in dom.select(".call details > summary")]
-    assert "What the model was told" in told
-    assert "What the model was told besides the output" not in told
+    assert "Result" in told
+    assert "Result besides the output" not in told
 
 
 def test_a_request_beside_the_conversation_is_told_as_that() -> None:

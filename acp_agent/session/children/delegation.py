@@ -85,7 +85,10 @@ class Delegation:
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
         if not (skill.by_model or self._host.open_calls.is_by_user(CallId(progress.call))):
-            raise ToolError(f"only the user may choose the skill {name}, as /skill:{name}")
+            raise ToolError(
+                f"only the user may choose the skill {name}",
+                shown=f"only you may choose the skill {name}, with /skill:{name}",
+            )
         if not skill.apart and skill.uses == Uses():
             return Outcome(text=self._session.clean(skill_text(skill)))
         prompt, uses = None, skill.uses
