@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from acp_agent.cli.output import USAGE, guarded, say, say_json
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.setup import load_setup
+from acp_agent.cli.user_config import load_user_config
 from acp_agent.cli.words import words
 from acp_agent.config.types import VARIABLES
 
@@ -55,7 +55,7 @@ def _schema() -> int:
 
 
 def _show(*, as_json: bool) -> int:
-    setup = load_setup()
+    setup = load_user_config()
     settings = {name: _without_secrets(name, value) for name, value in _all(setup.config).items()}
     if as_json:
         say_json(settings)

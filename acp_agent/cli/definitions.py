@@ -1,8 +1,7 @@
-"""What `acp-agent skills` and `acp-agent agents` share: both list files of the same kind."""
+"""`acp-agent skills` and `acp-agent agents`: list the definitions that a session would have."""
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,8 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
-from acp_agent.cli.output import USAGE, complain, say, say_json, say_table
+from acp_agent.cli.output import USAGE, complain, guarded, say, say_json, say_table
+from acp_agent.cli.parser import Parser
 from acp_agent.cli.words import told, words
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
@@ -22,19 +22,38 @@ from acp_agent.extensions.definitions.types import AgentSpec, Skill
 Kind = Literal["skills", "agents"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What both commands take."""
+def run_skills(argv: list[str]) -> int:
+    """List the skills of a session in a folder; returns the exit status."""
+    return _run(
+        "skills", "List the skills of a session in a folder, and the problems of their files.", argv
+    )
+
+
+def run_agents(argv: list[str]) -> int:
+    """List the agents of a session in a folder; returns the exit status."""
+    return _run(
+        "agents",
+        "List the agents that a session in a folder can delegate to, and the problems of their "
+        "files.",
+        argv,
+    )
+
+
+def _run(kind: Kind, description: str, argv: list[str]) -> int:
+    parser = Parser(prog=f"acp-agent {kind}", description=description)
     parser.add_argument(
         "--cwd",
         type=Path,
         default=Path(),
         metavar="DIR",
-        help="the folder of the session, else this one",
+        help="the session's folder (default: this one)",
     )
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
+    return guarded(lambda: _show(kind, options.cwd, as_json=options.json))
 
 
-def show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
+def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     """List what a session in a folder would find; an exit status."""
     if not cwd.is_dir():
         complain(words("{folder} is no folder; --cwd takes one", folder=cwd))

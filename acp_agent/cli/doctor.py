@@ -9,9 +9,7 @@ from pathlib import Path
 
 from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
-from acp_agent.cli.doctor_definitions import check_definitions
-from acp_agent.cli.doctor_models import check_model, check_providers
-from acp_agent.cli.doctor_roles import check_roles
+from acp_agent.cli.doctor_models import check_definitions, check_model, check_providers, check_roles
 from acp_agent.cli.output import FAILED, guarded, on_terminal, say, say_json, visible
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.words import words

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from acp_agent.cli.version import installed_version
+from acp_agent import __version__
 from acp_agent.cli.words import told, words
 from acp_agent.config.certificates import certificate_problem
 from acp_agent.config.load import list_problems
@@ -42,7 +42,7 @@ class Finding(Struct, frozen=True):
 def check_programs() -> list[Finding]:
     """The program's own version, and those of what it runs."""
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    found = [Finding("ok", f"acp-agent {installed_version()}, {python}")]
+    found = [Finding("ok", f"acp-agent {__version__}, {python}")]
     git = _version_of("git", os.environ.get("PATH"))
     found.append(
         Finding("ok", git)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from acp_agent.cli.definitions import places_of, problem_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.words import told, words
-from acp_agent.config.load import load_config, placed
+from acp_agent.config.problems import Key, Problem
+from acp_agent.config.toml_errors import lines_of
+from acp_agent.config.load import load_config, placed, read_text
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
+from acp_agent.extensions.definitions.types import AgentSpec
+from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.extensions.definitions.locations import any_there
+from acp_agent.extensions.definitions.types import Skill
+from acp_agent.extensions.definitions.types import SMALL
+from acp_agent.session.definitions import with_known_providers
+
+if TYPE_CHECKING:
+    from acp_agent.models.base import ModelInfo
+    from acp_agent.models.registry import Models
+
 
 PROVIDER_SECONDS = 5.0
 
@@ -27,7 +43,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 
     secrets = Secrets(paths.secrets_file, environ)
     try:
-        config = _config(paths, environ)
+        config = _usable_config(paths, environ)
         with placed(paths.config_file):
             loaded = load_providers(config, secrets, environ)
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
@@ -72,12 +88,12 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which model a new session would use."""
     from acp_agent.cli.models import chosen_model, unlisted  # noqa: PLC0415 - only for this part
-    from acp_agent.cli.setup import Setup  # noqa: PLC0415 - likewise
+    from acp_agent.cli.user_config import UserConfig  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import load_providers  # noqa: PLC0415 - likewise
     from acp_agent.models.registry import Models  # noqa: PLC0415 - likewise
 
     secrets = Secrets(paths.secrets_file, environ)
-    config = _config(paths, environ)
+    config = _usable_config(paths, environ)
     try:
         with placed(paths.config_file):
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
@@ -85,7 +101,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
             return [Finding("info", words("not examined: it depends on a local server's answer"))]
         # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).
         models = Models(msgspec.structs.replace(config, fallback=[]), secrets, environ)
-        setup = Setup(environ=environ, paths=paths, config=config, secrets=secrets)
+        setup = UserConfig(environ=environ, paths=paths, config=config, secrets=secrets)
         try:
             choice = await chosen_model(setup, models, providers)
         finally:
@@ -107,9 +123,139 @@ def _with(what: str, more: str) -> str:
     return words("{what}; {more}", what=what, more=more)
 
 
-def _config(paths: Paths, environ: Mapping[str, str]) -> Config:
+def _usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
     """The configuration, or the defaults where it is broken: that is told elsewhere."""
     try:
         return load_config(paths.config_file, environ)
     except ConfigError:
         return Config()
+
+
+Way = tuple[Key, ...]
+
+
+async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
+    """Which models cannot be used that the configuration has for a part of the work.
+
+    A configuration that is wrong in itself is told elsewhere.
+    """
+    from acp_agent.models.registry import Models  # noqa: PLC0415 - only for this part
+
+    try:
+        config = load_config(paths.config_file, environ)
+        named = list(_named_in_config(config))
+        if not named:
+            return []
+        # With a fallback of an unknown provider there are no models at all; it is told of below.
+        without = msgspec.structs.replace(config, fallback=[])
+        models = Models(without, Secrets(paths.secrets_file, environ), environ)
+    except AcpAgentError:
+        return []
+    wrong: list[tuple[Way, str, Literal["broken", "missing"]]] = []
+    try:
+        for path, ref in named:
+            try:
+                info = models.resolve(ref)
+            except AcpAgentError as error:
+                wrong.append((path, str(error), "broken" if path[0] == "fallback" else "missing"))
+                continue
+            try:
+                if path[0] != "models":  # what is known of a model may be said before it is used
+                    models.require(info)
+            except AcpAgentError as error:
+                wrong.append((path, str(error), "missing"))
+    finally:
+        await models.aclose()
+    places = lines_of(read_text(paths.config_file), [path for path, _, _ in wrong])
+    findings = []
+    for (path, why, state), line in zip(wrong, places, strict=True):
+        where = str(paths.config_file) if line is None else f"{paths.config_file}:{line}"
+        findings.append(Finding(state, f"{where}: {Problem(path, why).key}: {told(why)}"))
+    return findings
+
+
+def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
+    """The models by the keys that name them."""
+    for index, ref in enumerate(config.fallback):
+        yield ("fallback", index), ref
+    for key, role in (("small_model", config.small_model), ("vision_model", config.vision_model)):
+        if role is not None:
+            yield (key,), role
+    for ref in config.models:
+        yield ("models", ref), ref
+    for kind, tables in (("skills", config.skills), ("agents", config.agents)):
+        for name, table in tables.items():
+            if table.enabled and table.model not in {None, SMALL}:
+                yield (kind, name, "model"), str(table.model)
+
+
+async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
+    """What is wrong with the skills and agents that a session in `cwd` would have.
+
+    Without any there is nothing to say.
+    """
+    places = places_of(cwd)
+    if not any_there(places):
+        return []
+    try:
+        config = load_config(paths.config_file, environ)
+    except ConfigError:
+        config = Config()  # what is wrong with it is told elsewhere
+    found = find_definitions(places, config)
+    counts = words(
+        "skills: {skills}, agents: {agents}", skills=len(found.skills), agents=len(found.agents)
+    )
+    findings = [Finding("ok", counts)]
+    for problem in found.problems:
+        state: Literal["broken", "missing"] = "broken" if problem.left_out else "missing"
+        findings.append(Finding(state, problem_line(problem)))
+    return [*findings, *(await _definition_models(found, paths, environ, config))]
+
+
+async def _definition_models(
+    found: Found, paths: Paths, environ: Mapping[str, str], config: Config
+) -> list[Finding]:
+    """Which of the models cannot be used, or are not, that skills and agents name."""
+    if not _named_in_definitions(found):
+        return []
+    from acp_agent.models.registry import Models  # noqa: PLC0415 - most have no model of their own
+
+    findings = []
+    try:
+        with placed(paths.config_file):
+            models = Models(config, Secrets(paths.secrets_file, environ), environ)
+    except AcpAgentError as error:
+        return [Finding("broken", told(str(error)))]
+    try:
+        main = _session_model(models, config)
+        if main is not None:
+            used = with_known_providers(found, main, models, config)
+            problems = used.problems[len(found.problems) :]
+            findings += [Finding("missing", problem_line(problem)) for problem in problems]
+            found = used
+        for one in _named_in_definitions(found):
+            model = str(one.uses.model)
+            try:
+                models.require(models.resolve(model))
+            except AcpAgentError as error:
+                why = told(f"its model {model} cannot be used: {error}")
+                findings.append(Finding("missing", f"{one.path}: {why}"))
+    finally:
+        await models.aclose()
+    return findings
+
+
+def _session_model(models: Models, config: Config) -> ModelInfo | None:
+    """The model that a session would have; None where none can be told."""
+    if config.model is None:
+        return next(iter(models.available()), None)
+    try:
+        return models.resolve(config.model)
+    except AcpAgentError:
+        return None
+
+
+def _named_in_definitions(found: Found) -> list[Skill | AgentSpec]:
+    """Those that name a model."""
+    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
+    return [one for one in every if one.uses.model not in {None, SMALL}]

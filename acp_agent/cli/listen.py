@@ -6,12 +6,15 @@ import argparse
 import os
 import secrets as random
 import sys
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
-from acp_agent.cli.flags import ServeFlags
+from acp_agent.cli.output import guarded
 from acp_agent.cli.parser import Parser, number, seconds
-from acp_agent.cli.words import told, words
-from acp_agent.errors import AcpAgentError, InvalidInputError
+from acp_agent.cli.server_process import run_server
+from acp_agent.cli.words import words
+from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 from acp_agent.platform.open_files import raise_limit
 from acp_agent.server.listen import Listening, serve_listen
@@ -26,45 +29,32 @@ _SHORTEST = 16  # characters that a token must have
 
 
 def listen(argv: list[str]) -> int:
-    """Serve clients until a signal comes; returns the exit status, or ends the process with it."""
+    """Serve clients until a signal comes, then end the process; return a status if that fails."""
     options = _parser().parse_args(argv)
     claim_stdio()  # nothing is read from stdin here, and nothing of ours belongs on stdout
-    from acp_agent.cli.serve import end  # noqa: PLC0415 - it imports this module in turn
-    from acp_agent.cli.session_log import recording  # noqa: PLC0415 - after the words are checked
-    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
-    from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
+    return guarded(lambda: _listen(options))
 
+
+def _listen(options: argparse.Namespace) -> NoReturn:
     raise_limit()
-    posix.forbid_inspection()  # the token is in the environment, or on its way into memory
+    posix.forbid_inspection()  # the token is in the environment, or will be in memory
     environ = dict(os.environ)
-    given = environ.pop(TOKEN_VARIABLE, None)  # no command of the agent's is to see it
+    given = environ.pop(TOKEN_VARIABLE, None)  # no command of the agent's may see it
     os.environ.pop(TOKEN_VARIABLE, None)
-    try:
-        listening, made = _listening(options, given)
-        paths = find_paths(environ)
-        secrets = Secrets(paths.secrets_file, environ)
-        flags = ServeFlags(options.model, options.trace, ())
-        with recording(paths, secrets, environ, flags) as trace:
-            serve_listen(
-                listening,
-                paths=paths,
-                secrets=secrets,
-                environ=environ,
-                model_flag=options.model or environ.get("ACP_AGENT_MODEL") or None,
-                trace=trace,
-                announce=lambda url: _announce(url, made),
-            )
-    except AcpAgentError as error:
-        end(1, f"acp-agent: {told(str(error))}\n")
-    except BaseException as error:  # noqa: BLE001 - the last one to hear of it
-        end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
-    return end(0)
+    listening, made = _listening(options, given)
+    announce = partial(_announce, token=made)
+    run_server(
+        partial(serve_listen, listening, announce=announce),
+        environ,
+        model=options.model,
+        trace=options.trace,
+    )
 
 
-def _announce(url: str, made: str | None) -> None:
+def _announce(url: str, token: str | None) -> None:
     lines = f"acp-agent: {words('listening on {url}', url=url)}\n"
-    if made is not None:
-        lines += f"acp-agent: {words('the token of this run is {token}', token=made)}\n"
+    if token is not None:
+        lines += f"acp-agent: {words('the token of this run is {token}', token=token)}\n"
     sys.stderr.write(lines)
     sys.stderr.flush()
 

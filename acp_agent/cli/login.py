@@ -1,17 +1,19 @@
-"""`acp-agent login`: ask for a provider's key, try it, and keep it."""
+"""`acp-agent login` and `logout`: save a provider's key, and delete it."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 
 from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.setup import Setup, load_setup
+from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.cli.words import told, words
 from acp_agent.config.load import placed
-from acp_agent.config.secrets import check_key
+from acp_agent.config.paths import find_paths
+from acp_agent.config.secrets import Secrets, check_key
 from acp_agent.errors import AuthRequiredError, InvalidInputError
 from acp_agent.models.providers import Provider, canonical, load_providers
 from acp_agent.platform import posix
@@ -45,7 +47,7 @@ def run(argv: list[str]) -> int:
 
 
 def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) -> int:
-    setup = load_setup()
+    setup = load_user_config()
     with placed(setup.paths.config_file):
         loaded = load_providers(setup.config, setup.secrets, setup.environ)
     providers = {name: provider for name, provider in loaded.items() if provider.api != "demo"}
@@ -134,7 +136,7 @@ def _try(provider: Provider, key: str) -> bool:
     return True
 
 
-def _tell(setup: Setup, provider: Provider, *, keyring: bool) -> None:
+def _tell(setup: UserConfig, provider: Provider, *, keyring: bool) -> None:
     file = setup.paths.secrets_file
     place = words("the system's keyring") if keyring else words("{file}, for you alone", file=file)
     say(words("The key of {name} is kept in {place}.", name=provider.name, place=place))
@@ -142,3 +144,49 @@ def _tell(setup: Setup, provider: Provider, *, keyring: bool) -> None:
     if ahead:
         say(words("Note: the variable {name} is set and goes before it.", name=ahead[0]))
     say(words("Next: start a session in your editor, or see 'acp-agent models'."))
+
+
+def run_logout(argv: list[str]) -> int:
+    """Forget keys; returns the exit status."""
+    parser = Parser(
+        prog="acp-agent logout",
+        description="Forget the key of a provider. Keys in variables are not touched.",
+    )
+    parser.add_argument("provider", nargs="?", help="whose key; not needed where only one is kept")
+    parser.add_argument("--all", action="store_true", help="forget the keys of every provider")
+    options = parser.parse_args(argv)
+    return guarded(lambda: _logout(options.provider, every=options.all))
+
+
+def _logout(provider: str | None, *, every: bool) -> int:
+    secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
+    stored = secrets.stored()
+    if not stored:
+        say(words("No keys are kept."))
+        return 0
+    if every:
+        chosen = stored
+    elif provider is not None:
+        chosen = [canonical(provider)]
+    elif len(stored) == 1:
+        chosen = stored
+    else:
+        complain(
+            words(
+                "say which: acp-agent logout PROVIDER, one of {names}, or --all",
+                names=", ".join(stored),
+            )
+        )
+        return FAILED
+    for name in chosen:
+        if not secrets.delete(name):
+            complain(
+                words(
+                    "no key of {name} is kept; kept are those of {names}",
+                    name=name,
+                    names=", ".join(stored),
+                )
+            )
+            return FAILED
+        say(words("The key of {name} is forgotten.", name=name))
+    return 0

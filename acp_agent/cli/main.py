@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOME_VARIABLE = "ACP_AGENT_HOME"  # as in `acp_agent.config.paths`, which serving need not wait for
 
@@ -27,8 +31,14 @@ COMMANDS = {
     "version": "Show the version",
 }
 
-# Where a command is that has not a module of its name; `setup` is what the others begin with.
-_MODULES = {"setup": "editors.command"}
+# The module and function of a command; without an entry it is `run` in the module of its name.
+_ENTRY_POINTS = {
+    "setup": ("editors.command", "run"),
+    "skills": ("definitions", "run_skills"),
+    "agents": ("definitions", "run_agents"),
+    "logout": ("login", "run_logout"),
+    "version": ("main", "run_version"),
+}
 
 _PRINT = ("-p", "--print")  # as other agents call `run`
 
@@ -88,10 +98,8 @@ def _print_arguments(argv: list[str]) -> list[str]:
 
 
 def _run(command: str, argv: list[str]) -> int:
-    from importlib import import_module  # noqa: PLC0415 - only what the command needs
-
     try:
-        status: int = import_module(module_of(command)).run(argv)
+        status = entry_point(command)(argv)
     except FileNotFoundError:
         if _has_folder():
             raise
@@ -112,15 +120,34 @@ def _has_folder() -> bool:
     return True
 
 
-def module_of(command: str) -> str:
-    """The module whose `run` is a command."""
-    return f"acp_agent.cli.{_MODULES.get(command, command)}"
+def entry_point(command: str) -> Callable[[list[str]], int]:
+    """Import the module of a command and return the function that runs it."""
+    from importlib import import_module  # noqa: PLC0415 - serving does without
+
+    module, function = _ENTRY_POINTS.get(command, (command, "run"))
+    run: Callable[[list[str]], int] = getattr(import_module(f"acp_agent.cli.{module}"), function)
+    return run
+
+
+def run_version(argv: list[str]) -> int:
+    """Print the version; returns the exit status."""
+    from acp_agent import __version__  # noqa: PLC0415 - only what the command needs
+    from acp_agent.cli.output import guarded, say  # noqa: PLC0415 - likewise
+    from acp_agent.cli.parser import Parser  # noqa: PLC0415 - likewise
+
+    Parser(prog="acp-agent version", description=COMMANDS["version"]).parse_args(argv)
+
+    def show() -> int:
+        say(f"acp-agent {__version__}")
+        return 0
+
+    return guarded(show)
 
 
 def _help() -> int:
     from shutil import get_terminal_size  # noqa: PLC0415 - only where something is said
 
-    from acp_agent.cli.columns import wrap  # noqa: PLC0415 - likewise
+    from acp_agent.cli.output import wrap  # noqa: PLC0415 - likewise
     from acp_agent.cli.words import words  # noqa: PLC0415 - likewise
 
     columns = max(20, get_terminal_size().columns - _MARGIN)

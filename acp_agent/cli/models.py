@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from acp_agent.cli.output import guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.setup import Setup, load_setup
+from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.cli.words import told, words
 from acp_agent.config.load import placed
 from acp_agent.errors import AcpAgentError
@@ -40,7 +40,7 @@ def run(argv: list[str]) -> int:
     return guarded(lambda: asyncio.run(_list(every=options.all, as_json=options.json)))
 
 
-async def chosen_model(setup: Setup, models: Models, providers: dict[str, Provider]) -> Choice:
+async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, Provider]) -> Choice:
     """The model that a new session would use, and what decided it."""
     flag = setup.environ.get("ACP_AGENT_MODEL") or None
     try:
@@ -79,7 +79,7 @@ def unlisted(providers: dict[str, Provider]) -> list[Provider]:
 
 
 async def _list(*, every: bool, as_json: bool) -> int:
-    setup = load_setup()
+    setup = load_user_config()
     with placed(setup.paths.config_file):
         providers = load_providers(setup.config, setup.secrets, setup.environ)
         models = Models(setup.config, setup.secrets, setup.environ)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TextIO
 
+from acp_agent.content import escaped
 from acp_agent.errors import AcpAgentError
 
 FAILED = 1
@@ -95,12 +97,6 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
         rows: their cells; each row has as many as there are headings.
         numbers: how many columns, counted from the last, are aligned to the right.
     """
-    from acp_agent.cli.columns import (  # noqa: PLC0415 - only for a table
-        filled_left,
-        filled_right,
-        width,
-    )
-
     cells = [[" ".join(_readable(cell, sys.stdout).split()) for cell in row] for row in rows]
     left = len(headings) - numbers
     if on_terminal():
@@ -125,3 +121,77 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
             for index, (cell, columns) in enumerate(zip(row, widths, strict=True))
         ]
         sys.stdout.write("  ".join(fitted).rstrip() + "\n")
+
+
+# What must not begin a line (Requirements for Chinese Text Layout, section 3.1.3), and not end one.
+_NEVER_FIRST = frozenset("，。、；：？！）》」』】〉”’,.;:?!)]}")
+_NEVER_LAST = frozenset("（《「『【〈“‘([{")
+
+
+def width(text: str) -> int:
+    """The columns that `text` takes (Unicode Standard Annex 11)."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(character) for character in text)
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def filled_left(text: str, columns: int) -> str:
+    """`text`, filled up with blanks on its right."""
+    return text + " " * (columns - width(text))
+
+
+def filled_right(text: str, columns: int) -> str:
+    """`text`, filled up with blanks on its left."""
+    return " " * (columns - width(text)) + text
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """The lines of a paragraph: broken at blanks, and between wide characters."""
+    lines: list[str] = []
+    line = ""
+    for piece in _pieces(" ".join(text.split())):
+        if line and width(line) + width(piece.rstrip()) > columns:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece if line else piece.lstrip()
+    return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The parts of a text between which a line may end."""
+    piece = ""
+    for character, following in zip(text, [*text[1:], ""], strict=True):
+        piece += character
+        wide = _width(character) == 2 or (following and _width(following) == 2)
+        if character in _NEVER_LAST or following in _NEVER_FIRST:
+            continue
+        if character == " " or (wide and following != " "):
+            yield piece
+            piece = ""
+    if piece:
+        yield piece
+
+
+_TAB = {9: "    "}
+
+
+def unmasked(text: str) -> str:
+    """`text` with control characters, and all that is hidden in it, written out."""
+    return escaped(visible(text))
+
+
+def inert(text: str) -> str:
+    """The same with tabs as spaces, so that columns can be counted."""
+    return unmasked(text).translate(_TAB)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """The beginning of `text` as one inert line of at most `limit` characters."""
+    line = " ".join(inert(text[: 4 * limit]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

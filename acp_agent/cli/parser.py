@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from acp_agent.cli.columns import width, wrap
-from acp_agent.cli.output import USAGE
+from acp_agent.cli.output import USAGE, width, wrap
 from acp_agent.cli.words import told, words
 
 if TYPE_CHECKING:

@@ -11,13 +11,12 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from acp_agent.cli.answers import Allowed, Answered, Answers, Given, flag_for
-from acp_agent.cli.child import EXIT_SECONDS
-from acp_agent.cli.editor import AgentClient, Asked, OnUpdate
-from acp_agent.cli.interrupts import ending_signals, interrupts
+from acp_agent.cli.agent_client import EXIT_SECONDS, AgentClient, Asked, OnUpdate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.parser import Parser
+from acp_agent.cli.permission_answers import Allowed, Answered, Answers, Given, flag_for
 from acp_agent.cli.screen import Screen, block_text, painter
+from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from protocol.codec import typed_json
@@ -186,7 +185,7 @@ class _Tally:
 
 
 async def _whole_id(name: str) -> str:
-    from acp_agent.cli.session_names import whole_id  # noqa: PLC0415 - where a session is named
+    from acp_agent.cli.session_lookup import whole_id  # noqa: PLC0415 - where a session is named
 
     return await whole_id(name)
 

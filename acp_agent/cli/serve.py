@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from typing import NamedTuple
 
-from acp_agent.cli.flags import KNOWN_FLAGS, USAGES, read_flags
-from acp_agent.errors import AcpAgentError
 from acp_agent.server.first_line import Opening, answer_first_line
 from acp_agent.session import start_up
 from protocol.transports.claim import claim_stdio
+
+# What may follow the program's name instead of a command.
+KNOWN_FLAGS = (
+    "--model", "--trace", "--listen", "--login", "--help", "--version", "--print",
+)  # fmt: skip
+USAGES = ("--model PROVIDER/NAME", "--trace FILE", "-p PROMPT")
+
+
+class ServeFlags(NamedTuple):
+    """What the command line says; `unknown` are the words that mean nothing to us."""
+
+    model: str | None
+    trace: str | None
+    unknown: tuple[str, ...]
 
 
 def run(argv: list[str]) -> int:
@@ -54,32 +66,18 @@ def serve(argv: list[str]) -> int:
 
     raise_limit()
     forbid_inspection()
-    from acp_agent.cli.session_log import recording  # noqa: PLC0415 - after the first answer
-    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
-    from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
+    from functools import partial  # noqa: PLC0415 - after the first answer
+
+    from acp_agent.cli.server_process import run_server  # noqa: PLC0415 - likewise
     from acp_agent.server.stdio import serve_stdio  # noqa: PLC0415 - likewise
 
-    try:
-        paths = find_paths(os.environ)
-        secrets = Secrets(paths.secrets_file, os.environ)
-        with recording(paths, secrets, os.environ, flags) as trace:
-            serve_stdio(
-                input_fd,
-                output_fd,
-                opening=opening,
-                paths=paths,
-                secrets=secrets,
-                environ=os.environ,
-                model_flag=flags.model or os.environ.get("ACP_AGENT_MODEL") or None,
-                trace=trace,
-            )
-    except AcpAgentError as error:
-        from acp_agent.cli.words import told  # noqa: PLC0415 - only where something is said
-
-        end(1, f"acp-agent: {told(str(error))}\n")
-    except BaseException as error:  # noqa: BLE001 - the last one to hear of it
-        end(1, f"acp-agent: broke by a fault of its own ({type(error).__name__}: {error})\n")
-    return end(0)
+    return run_server(
+        partial(serve_stdio, input_fd, output_fd, opening=opening),
+        os.environ,
+        model=flags.model,
+        trace=flags.trace,
+        unknown=flags.unknown,
+    )
 
 
 def _refuse(word: str) -> int:
@@ -101,18 +99,6 @@ def _refuse(word: str) -> int:
     return USAGE
 
 
-def end(status: int, message: str = "") -> NoReturn:
-    """End the process, with a last word to stderr."""
-    try:
-        if sys.stderr is not None:  # as it is where the host closed it
-            sys.stderr.write(message)
-            sys.stderr.flush()
-    except OSError:
-        pass  # the host is gone, and what it does not read is no failure of ours
-    # A thread may still be importing a model's SDK; nobody should wait for it any more.
-    os._exit(status)
-
-
 def _end_quietly_on_signals() -> None:
     """Until there is anything to end, a signal just ends the process, as no failure."""
     import signal  # noqa: PLC0415 - json imports it anyway, a moment later
@@ -121,3 +107,22 @@ def _end_quietly_on_signals() -> None:
         number = getattr(signal, name)
         if name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` does it
             signal.signal(number, lambda *_: os._exit(0))
+
+
+def read_flags(argv: list[str]) -> ServeFlags:
+    """Read `--model NAME` and `--trace FILE`, with a blank or `=`; others are tolerated.
+
+    Written by hand because argparse takes longer to import than `initialize` may take.
+    """
+    known: dict[str, str] = {}
+    unknown: list[str] = []
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in {"--model", "--trace"}:
+            unknown.append(word)
+        elif equals:
+            known[name] = value
+        else:
+            known[name] = next(words, "")
+    return ServeFlags(known.get("--model") or None, known.get("--trace") or None, tuple(unknown))

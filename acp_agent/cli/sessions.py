@@ -6,8 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -27,7 +26,7 @@ from acp_agent.cli.output import (
     visible,
 )
 from acp_agent.cli.parser import Parser, number
-from acp_agent.cli.session_names import find_session
+from acp_agent.cli.session_lookup import find_session, open_store
 from acp_agent.cli.words import language, language_words, words
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
@@ -37,7 +36,6 @@ from acp_agent.session.store.damaged_events import as_json
 from acp_agent.session.store.event_codec import readable_events
 from acp_agent.session.store.read_queries import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
-from acp_agent.session.store.store import Store
 from acp_agent.session.transcript import Kind, Passage, transcript
 
 _MARGINS: dict[Kind, str] = {
@@ -59,9 +57,9 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     if options.action in {"check", "repair"}:
-        from acp_agent.cli import sessions_repair  # noqa: PLC0415 - rarely needed
+        from acp_agent.cli import session_repair  # noqa: PLC0415 - rarely needed
 
-        work = sessions_repair.check if options.action == "check" else sessions_repair.repair
+        work = session_repair.check if options.action == "check" else session_repair.repair
         return guarded(lambda: work(options))
     if options.action == "list":
         return guarded(lambda: asyncio.run(_list(options)))
@@ -123,20 +121,6 @@ def _parser() -> Parser:
 
 def _absolute(folder: str) -> str:
     return str(Path(folder).expanduser().absolute())
-
-
-@asynccontextmanager
-async def open_store() -> AsyncIterator[Store | None]:
-    """The store, or None where there is none yet: looking must not make one."""
-    path = find_paths(os.environ).sessions_file
-    if not path.exists():
-        yield None
-        return
-    store = await Store.open(path)
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 async def _list(options: argparse.Namespace) -> int:

@@ -14,13 +14,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from acp_agent.cli.answers import response
-from acp_agent.cli.editor import AgentClient, Asked
+from acp_agent.cli.agent_client import AgentClient, Asked
 from acp_agent.cli.output import FAILED, complain, guarded
-from acp_agent.cli.own_command import own_command
 from acp_agent.cli.parser import Parser
+from acp_agent.cli.permission_answers import response
 from acp_agent.cli.run import Flags, text_view, turn
-from acp_agent.cli.screen import Screen, painter
+from acp_agent.cli.screen import Screen, own_command, painter
 from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from acp_agent.cli.output import complain, guarded, on_terminal, say
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.session_names import find_session
-from acp_agent.cli.sessions import open_store, page_pieces, write_new
+from acp_agent.cli.session_lookup import find_session, open_store
+from acp_agent.cli.sessions import page_pieces, write_new
 from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError, SessionNotFoundError

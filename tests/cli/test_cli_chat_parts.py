@@ -33,8 +33,8 @@ from acp_agent.cli.chat.state import SessionState
 from acp_agent.cli.chat.toolbar import toolbar
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.wishes import Wishes
-from acp_agent.cli.diffs import diff_lines
-from acp_agent.cli.inert import inert, one_line
+from acp_agent.cli.output import inert, one_line
+from acp_agent.cli.screen import diff_lines
 from protocol.v1 import types as acp
 
 CODES = re.compile(r"\x1b\[[0-9;]*m")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.cli.completion import SHELLS
-from acp_agent.cli.completion.answer import answer
+from acp_agent.cli.completion.candidates import answer
 from acp_agent.cli.completion.publish import published
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS

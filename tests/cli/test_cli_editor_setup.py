@@ -15,8 +15,8 @@ import pytest
 
 from acp_agent.cli.editors import command as setup_command
 from acp_agent.cli.editors.catalog import editors
+from acp_agent.cli.editors.check import greet
 from acp_agent.cli.editors.config_file import BACKUP_SUFFIX
-from acp_agent.cli.editors.handshake import greet
 from acp_agent.cli.editors.launch import desktop_environment, launch_command
 from acp_agent.errors import InvalidInputError
 from tests.cli.cli_process import acp_agent, environment

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.own_command import own_command
+from acp_agent.cli.screen import own_command
 
 
 @pytest.fixture

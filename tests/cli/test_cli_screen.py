@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.editor import Asked
-from acp_agent.cli.inert import unmasked
+from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.output import unmasked
 from acp_agent.cli.screen import Screen, Style
 from protocol.v1 import types as acp
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.session_names import find_session, meant, whole_id
+from acp_agent.cli.session_lookup import find_session, meant, whole_id
 from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import SessionStarted, TitleChanged, TurnStarted, UserMessage

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from acp_agent.cli.background import Background
-from acp_agent.cli.redact import STRING_LIMIT
-from acp_agent.cli.trace import Trace
+from acp_agent.cli.logs import Background
+from acp_agent.cli.trace import STRING_LIMIT, Trace
 from acp_agent.errors import ConfigError
 from acp_agent.workspace.scrub import scrub
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.usage_plot import Bar, text_bars
+from acp_agent.cli.usage import Bar, text_bars
 from acp_agent.events import ModelAnswered, SessionStarted, Usage
 from acp_agent.ids import SessionId, new_message_id, new_session_id
 from acp_agent.session.store.store import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.columns import filled_left, width, wrap
+from acp_agent.cli.output import filled_left, width, wrap
 from tests.cli.cli_process import acp_agent
 
 CHINESE = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1", "COLUMNS": "80"}

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from acp_agent import __version__
 from acp_agent.cli.editors import publish
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.editors.plan import own_text
-from acp_agent.cli.version import installed_version
 from tests.editors.neovim import PROGRAM
 
 PLUGINS = Path(__file__).resolve().parents[2] / "editor-plugins"
@@ -48,7 +48,7 @@ def test_the_extension_of_zed_has_what_its_manifest_needs() -> None:
     manifest = tomllib.loads((PLUGINS / "zed" / "extension.toml").read_text())
     needed = ("id", "name", "version", "schema_version", "authors", "description", "repository")
     assert all(manifest[name] for name in needed)
-    assert manifest["version"] == installed_version()
+    assert manifest["version"] == __version__
     agent = manifest["agent_servers"]["acp-agent"]
     assert set(agent["targets"]) == {
         f"{system}-{machine}" for system in ("darwin", "linux") for machine in ("aarch64", "x86_64")

@@ -96,7 +96,7 @@ def _again(options: argparse.Namespace) -> str:
     """What to type to chat with the same agent in the same folder."""
     from shlex import join  # noqa: PLC0415 - not for --help
 
-    from acp_agent.cli.own_command import own_command  # noqa: PLC0415 - likewise
+    from acp_agent.cli.screen import own_command  # noqa: PLC0415 - likewise
 
     agent = [] if options.agent is None else ["--agent", options.agent]
     cwd = [] if options.cwd == Path() else ["--cwd", str(options.cwd.absolute())]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
+from acp_agent.cli.agent_client import START_SECONDS, AgentChild
 from acp_agent.cli.chat.agent_sessions import AgentSessions
 from acp_agent.cli.chat.refusals import Refusals
 from acp_agent.cli.chat.remains import Garbage, how_it_ended, what_it_wrote
-from acp_agent.cli.child import START_SECONDS, AgentChild
 from acp_agent.cli.words import words
 from acp_agent.errors import AcpAgentError
 from protocol.jsonrpc.call import Call, Handler

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.rendering import Renderer
-from acp_agent.cli.diffs import diff_lines, shown_path
-from acp_agent.cli.inert import inert, one_line
+from acp_agent.cli.output import inert, one_line
+from acp_agent.cli.screen import diff_lines, shown_path
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from acp_agent.cli.inert import inert
+from acp_agent.cli.output import inert
 from protocol.v1 import types as acp
 
 KEPT = 2_000  # calls that are remembered

@@ -21,7 +21,7 @@ from acp_agent.cli.chat.option_commands import OptionCommands
 from acp_agent.cli.chat.session_commands import SessionCommands
 from acp_agent.cli.chat.state import PLAN_MARKS
 from acp_agent.cli.chat.user_shell import UserShell
-from acp_agent.cli.inert import inert
+from acp_agent.cli.output import inert
 from acp_agent.cli.words import words
 from acp_agent.platform.programs import find_program
 

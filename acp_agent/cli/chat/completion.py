@@ -13,7 +13,7 @@ from prompt_toolkit.document import Document
 
 from acp_agent.cli.chat.fuzzy_paths import matching_paths
 from acp_agent.cli.chat.mentions import completions, mention
-from acp_agent.cli.inert import one_line
+from acp_agent.cli.output import one_line
 
 _MENTION = re.compile(r'(?:^|\s)(@"?)([^\s"@]*)$')
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from acp_agent.cli.agent_client import EXIT_SECONDS
 from acp_agent.cli.chat.agent import FAILURES, Agent, AgentFailedError
 from acp_agent.cli.chat.calls import Calls
 from acp_agent.cli.chat.front import Front
@@ -17,7 +18,6 @@ from acp_agent.cli.chat.requests import Requests
 from acp_agent.cli.chat.state import SessionState
 from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.chat.wishes import ChatError, Wishes
-from acp_agent.cli.child import EXIT_SECONDS
 from acp_agent.cli.words import told, words
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
@@ -201,7 +201,7 @@ class Conversation:
         Raises:
             InvalidInputError: several begin so.
         """
-        from acp_agent.cli.session_names import meant  # noqa: PLC0415 - where a session is named
+        from acp_agent.cli.session_lookup import meant  # noqa: PLC0415 - where a session is named
 
         if not self._need_agent().sessions.lists:
             return named

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from acp_agent.cli.agent_client import Asked
 from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.front import Answer, Field, Item
 from acp_agent.cli.chat.questions import DETAILS, letters, refusal_of
-from acp_agent.cli.editor import Asked
-from acp_agent.cli.inert import inert, one_line
+from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import Paint, Screen, Style
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp

@@ -21,10 +21,9 @@ from acp_agent.cli.chat.turns import how_said
 from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
 from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
-from acp_agent.cli.inert import inert, one_line
-from acp_agent.cli.interrupts import ending_signals, interrupts
-from acp_agent.cli.output import FAILED, INTERRUPTED, complain
+from acp_agent.cli.output import FAILED, INTERRUPTED, complain, inert, one_line
 from acp_agent.cli.screen import Screen, Style, block_text, painter
+from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 

@@ -9,7 +9,7 @@ from acp_agent.cli.chat.call_lines import CallLines, kind_name
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.front import Answer, Field, Item
 from acp_agent.cli.chat.rendering import Renderer
-from acp_agent.cli.inert import one_line
+from acp_agent.cli.output import one_line
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Literal
 
-from acp_agent.cli.child import AgentChild
+from acp_agent.cli.agent_client import AgentChild
 from acp_agent.cli.words import told, words
 from protocol.jsonrpc.errors import RpcError
 

@@ -16,7 +16,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from acp_agent.cli.inert import inert
+from acp_agent.cli.output import inert
 
 ColourSystem = Literal["standard", "256", "truecolor"]
 # What makes one of several emoji, or changes one, behind another (Unicode Technical Standard 51);

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from acp_agent.cli.answers import response
 from acp_agent.cli.chat.calls import Calls, ShownCall
 from acp_agent.cli.chat.front import Front
+from acp_agent.cli.permission_answers import response
 from acp_agent.cli.words import words
 from protocol.jsonrpc.call import Call
 from protocol.v1 import types as acp

@@ -32,8 +32,8 @@ from acp_agent.cli.chat.terminal_front import TerminalFront
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
 from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
-from acp_agent.cli.interrupts import ending_signals
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
+from acp_agent.cli.signals import ending_signals
 from acp_agent.cli.words import words
 
 _FRAME_SECONDS = 0.04  # between two frames

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len, set_cell_size
 
 from acp_agent.cli.chat.state import SessionState
-from acp_agent.cli.inert import one_line
+from acp_agent.cli.output import one_line
 from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
 

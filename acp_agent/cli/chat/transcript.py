@@ -13,7 +13,7 @@ from acp_agent.cli.chat.calls import Calls, ShownCall
 from acp_agent.cli.chat.markdown import Blocks
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.state import PLAN_MARKS
-from acp_agent.cli.inert import inert, one_line
+from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import block_text
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp

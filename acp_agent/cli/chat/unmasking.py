@@ -7,7 +7,7 @@ from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.utils import explode_text_fragments
 
-from acp_agent.cli.inert import inert
+from acp_agent.cli.output import inert
 
 
 class Unmasking(Processor):

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from acp_agent.cli.agent_client import end_rest_of_group
 from acp_agent.cli.chat.calls import last_of_rewritten
-from acp_agent.cli.child import end_rest_of_group
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.output import PlainText

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.user_command import Ran
-from acp_agent.cli.inert import one_line
+from acp_agent.cli.output import one_line
 from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from acp_agent.tools.quoting import fenced

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.cli.child import START_SECONDS
+from acp_agent.cli.agent_client import START_SECONDS
 from acp_agent.errors import AcpAgentError
 
 QUIT_SECONDS = 3.0  # after Ctrl-C with nothing to cancel, in which a second one quits

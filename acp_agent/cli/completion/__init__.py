@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 def run(argv: list[str]) -> int:
     """Print a shell's script, or answer one; returns the exit status."""
     if argv[:1] == ["--answer"]:
-        from acp_agent.cli.completion.answer import answer  # noqa: PLC0415 - one of the two
+        from acp_agent.cli.completion.candidates import answer  # noqa: PLC0415 - one of the two
 
         sys.stdout.write(answer(argv[1:], os.environ))
         return 0

@@ -6,6 +6,10 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
 if TYPE_CHECKING:  # its classes would cost what Tab has no time for
     from typing import TypedDict
 
@@ -47,3 +51,83 @@ def grammar() -> Command:
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as above
         found: Command = json.load(file)
     return found
+
+
+class Place:
+    """The place of the last word of a command line; the words before it are what they are.
+
+    Attributes:
+        command: the command, or action of a command, that the words lead to.
+        options: its options that are not used yet.
+        value: what can stand here; None where nothing but an option or an action can.
+        needed: whether here stands the value of the option before.
+        prefix: the beginning of the last word that is settled: `--model=` of `--model=demo`.
+        only_values: whether `--` ended the options.
+    """
+
+    def __init__(self, root: Command, words: Sequence[str]) -> None:
+        self.command = root
+        self.value: Value | None = None
+        self.needed = False
+        self.prefix = ""
+        self.only_values = False
+        self._used: list[Option] = []
+        self._arguments = 0
+        waiting: Option | None = None
+        for word in words[1:-1]:
+            waiting = self._pass(word, waiting)
+        self._arrive(words[-1], waiting)
+
+    @property
+    def options(self) -> list[Option]:
+        """The options that can still be given."""
+        if self.only_values:
+            return []
+        return [one for one in self.command["options"] if one not in self._used or "again" in one]
+
+    def _pass(self, word: str, waiting: Option | None) -> Option | None:
+        """Go behind a word; the option whose value is to come."""
+        dashed = word.startswith("-") and len(word) > 1 and not self.only_values
+        if waiting is not None and not ("optional" in waiting["value"] and dashed):
+            return None
+        if word == "--" and dashed:
+            self.only_values = True
+        elif dashed:
+            name, equals, _ = word.partition("=")
+            option = self._option(name)
+            if option is not None:
+                self._used.append(option)
+                self.command = {**self.command, "actions": {}}  # an action would stand before it
+                if "value" in option and not equals:
+                    return option
+        elif word in self.command["actions"]:
+            self.command = self.command["actions"][word]
+            self._used = []
+        elif self.command["actions"]:
+            self.command = {"about": "", "options": [], "arguments": [], "actions": {}}  # unknown
+        else:
+            self._arguments += 1
+        return None
+
+    def _arrive(self, word: str, waiting: Option | None) -> None:
+        name, equals, _ = word.partition("=")
+        if waiting is not None:
+            self.value = waiting["value"]
+            self.needed = "optional" not in self.value
+        elif equals and name.startswith("--") and not self.only_values:
+            option = self._option(name)
+            self.prefix = f"{name}="
+            self.value = option.get("value") if option is not None else None
+            self.needed = True
+        else:
+            self.value = self._argument()
+
+    def _option(self, name: str) -> Option | None:
+        found = [option for option in self.command["options"] if name in option["names"]]
+        return found[0] if found else None
+
+    def _argument(self) -> Value | None:
+        arguments = self.command["arguments"]
+        if self._arguments < len(arguments):
+            return arguments[self._arguments]
+        return arguments[-1] if arguments and "many" in arguments[-1] else None

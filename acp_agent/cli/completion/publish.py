@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 from unittest.mock import patch
@@ -51,10 +50,10 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     def take(parser: argparse.ArgumentParser, *_: object) -> None:
         raise _Taken(parser)
 
-    module = import_module(main.module_of(command))
+    run = main.entry_point(command)
     with patch.object(Parser, "parse_args", take):
         try:
-            module.run(["--help"])
+            run(["--help"])
         except _Taken as taken:
             return taken.parser
     raise AssertionError(f"the command {command} reads no arguments")

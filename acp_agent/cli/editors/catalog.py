@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -11,6 +12,8 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+
+from acp_agent.errors import InvalidInputError
 
 Form = Literal["json", "toml", "file", "print"]
 _ROOT = Path(__file__).parents[3]  # of the sources, where the program runs from them
@@ -39,6 +42,10 @@ class Editor(Struct, frozen=True, forbid_unknown_fields=True):
     table: str = ""
     switch: str = ""
     shell: bool = False
+
+
+_MARK = b"Written by `acp-agent setup "  # in the first line of each file that we write
+_HOLE = re.compile(r"@(\w+)@")
 
 
 @cache
@@ -73,11 +80,6 @@ def filled(entry: Mapping[str, object], command: Sequence[str]) -> dict[str, obj
     }
 
 
-def template(name: str) -> str:
-    """The text of a file that we write, or of lines that we print."""
-    return (files(__package__) / "templates" / name).read_text("utf-8")
-
-
 def plugin(name: str) -> Path:
     """Where a plugin of ours lies: in the installed package, or among the sources."""
     installed = Path(str(files(__package__))) / "plugins" / name
@@ -87,3 +89,40 @@ def plugin(name: str) -> Path:
 def _folder(named: str | None, default: Path) -> str:
     """A folder of the XDG Base Directory Specification, which ignores relative paths."""
     return named if named and named.startswith("/") else str(default)
+
+
+def fill_template(name: str, command: Sequence[str], plugin: Path | None) -> str:
+    """Return a template of `templates/` with the values in it.
+
+    A template holds `@command@`, `@args@`, `@argv@`, `@list@` and `@plugin@` where the values
+    belong, as literals of the language that it is written in.
+    """
+    values = {
+        "command": _quoted(command[0]),
+        "args": _table(command[1:]),
+        "argv": _table(command),
+        "list": f"({' '.join(_quoted(word) for word in command)})",
+        "plugin": _quoted(str(plugin or "")),
+    }
+    text = (files(__package__) / "templates" / name).read_text("utf-8")
+    return _HOLE.sub(lambda found: values[found[1]], text)
+
+
+def check_ours(data: bytes | None) -> None:
+    """That a file may be replaced or taken away.
+
+    Raises:
+        InvalidInputError: somebody else wrote it.
+    """
+    if data is not None and _MARK not in data.partition(b"\n")[0]:
+        raise InvalidInputError("it is there already, and not written by this command")
+
+
+def _table(words: Sequence[str]) -> str:
+    """A Lua table."""
+    return "{ " + ", ".join(_quoted(word) for word in words) + " }" if words else "{}"
+
+
+def _quoted(word: str) -> str:
+    """A string of Lua or Emacs Lisp: both take these escapes, and any other character as it is."""
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
-from acp_agent.cli.editors.handshake import greet
+from msgspec import Struct
+
+from acp_agent import __version__
 from acp_agent.cli.editors.launch import Launch, desktop_environment
-from acp_agent.cli.editors.readiness import model_in
+from acp_agent.cli.models import Choice, chosen_model
 from acp_agent.cli.output import complain, say
+from acp_agent.cli.user_config import load_user_config
 from acp_agent.cli.words import told, words
+from acp_agent.config.load import placed
 from acp_agent.errors import AcpAgentError, InvalidInputError
+from acp_agent.models.providers import load_providers
+from acp_agent.models.registry import Models
+from acp_agent.platform.posix import end_group
 
 
 def answers(launch: Launch, *, from_shell: bool) -> bool:
@@ -39,16 +50,102 @@ def answers(launch: Launch, *, from_shell: bool) -> bool:
 
 def _tell_model(environ: dict[str, str]) -> None:
     try:
-        ready = model_in(environ)
+        ready = asyncio.run(_model_in(environ))
         if ready.model is not None:
-            say(words("It would use {model}: {why}.", model=ready.model, why=told(ready.why)))
+            say(words("It would use {model}: {why}.", model=ready.model.ref, why=ready.why))
             return
-        in_shell = model_in(os.environ)
+        in_shell = asyncio.run(_model_in(os.environ))
     except AcpAgentError as error:
         say(words("It has no model: {why}", why=told(str(error))))
         return
     if in_shell.model is None:
         say(words("No model can be used yet. Next: acp-agent login"))
         return
-    say(words("Only in this shell a model can be used: {why}.", why=told(in_shell.why)))
+    say(words("Only in this shell a model can be used: {why}.", why=in_shell.why))
     say(words("An editor that is started from the desktop does not see it. Next: acp-agent login"))
+
+
+SECONDS = 20.0  # the first start of a fresh installation compiles Python
+
+
+class Agent(Struct, frozen=True):
+    """Who answered."""
+
+    name: str
+    version: str
+
+
+def greet(command: Sequence[str], environ: Mapping[str, str], *, seconds: float = SECONDS) -> Agent:
+    """Start an agent, ask it for its name, and end it.
+
+    Args:
+        command: the program and its arguments.
+        environ: the environment that an editor would give it.
+        seconds: how long it may take.
+
+    Raises:
+        InvalidInputError: it cannot be started, or does not answer as an agent does.
+    """
+    request = {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": 1,
+            "clientCapabilities": {},
+            "clientInfo": {"name": "acp-agent setup", "version": __version__},
+        },
+    }
+    line = json.dumps(request).encode() + b"\n"
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = process.communicate(line, timeout=seconds)
+            finally:
+                end_group(process.pid, at_once=True)
+    except subprocess.TimeoutExpired:
+        raise InvalidInputError(f"{command[0]} did not answer within {seconds:g} s") from None
+    except OSError as error:
+        raise InvalidInputError(f"{command[0]}: {error.strerror}") from None
+    agent = _agent_in(out)
+    if agent is None:
+        lines = (err or out).decode("utf-8", "replace").strip().splitlines()
+        said = f"; it said: {lines[-1][:200]}" if lines else ""
+        raise InvalidInputError(
+            f"{command[0]} ended with status {process.returncode} and without an answer{said}"
+        )
+    return agent
+
+
+def _agent_in(out: bytes) -> Agent | None:
+    for line in out.splitlines():
+        try:
+            message = json.loads(line)
+            info = message["result"]["agentInfo"]
+            return Agent(str(info["name"]), str(info["version"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+async def _model_in(environ: Mapping[str, str]) -> Choice:
+    """Return the model that an agent with this environment would use. May ask a local server.
+
+    Raises:
+        ConfigError: the agent's own configuration cannot be used.
+    """
+    user = load_user_config(environ)
+    with placed(user.paths.config_file):
+        providers = await asyncio.to_thread(load_providers, user.config, user.secrets, environ)
+        models = Models(user.config, user.secrets, environ)
+    try:
+        return await chosen_model(user, models, providers)
+    finally:
+        await models.aclose()

@@ -8,8 +8,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.cli.editors import config_file, own_file, settings, toml_switch
-from acp_agent.cli.editors.catalog import Editor, Setting, filled, places, plugin, template
+from acp_agent.cli.editors import config_file, settings, toml_switch
+from acp_agent.cli.editors.catalog import (
+    Editor,
+    Setting,
+    check_ours,
+    fill_template,
+    filled,
+    places,
+    plugin,
+)
 from acp_agent.cli.editors.config_file import ConfigFile
 from acp_agent.cli.editors.launch import Launch
 from acp_agent.errors import InvalidInputError
@@ -97,7 +105,7 @@ def lines(editor: Editor, chosen: Sequence[Setting], command: Sequence[str]) -> 
 def own_text(editor: Editor, command: Sequence[str]) -> str:
     """The template of an editor with the command in it."""
     folder = plugin(editor.plugin) if editor.plugin else None
-    return own_file.filled_in(template(editor.template), command, folder).rstrip("\n")
+    return fill_template(editor.template, command, folder).rstrip("\n")
 
 
 def plan_setup(
@@ -110,7 +118,7 @@ def plan_setup(
     """
     file = config_file.read(path)
     if editor.form == "file":
-        own_file.check_ours(file.data)
+        check_ours(file.data)
     after = _with_agent(editor, file.data or b"", chosen, command)
     return Plan(file, after, keep=editor.form != "file" and file.data is not None)
 
@@ -128,7 +136,7 @@ def plan_undo(editor: Editor, path: Path, command: Sequence[str]) -> Plan:
     if file.data is None:
         return Plan(file, None)
     if editor.form == "file":
-        own_file.check_ours(file.data)
+        check_ours(file.data)
         return Plan(file, None)
     for before in (config_file.read_backup(file), None):
         if _became(editor, before, file.data, command):

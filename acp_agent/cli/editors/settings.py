@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from acp_agent.cli.editors import jsonc_edit
+from acp_agent.cli.editors import jsonc
 from acp_agent.cli.editors.jsonc import BOM, Document, Member, Value, parse
 from acp_agent.errors import InvalidInputError
 
@@ -51,30 +51,30 @@ def with_entry(data: bytes, place: Place, entry: Entry) -> bytes:
     """
     mark, text = _without_mark(data)
     document = parse(text)
-    style = jsonc_edit.style_of(document, step=place.step)
+    style = jsonc.style_of(document, step=place.step)
     if document.root is None:
         before = text if not text.strip() else text.rstrip() + style.line_break
-        after = before.lstrip() + jsonc_edit.new_file(place.key, {place.name: entry}, style)
+        after = before.lstrip() + jsonc.new_file(place.key, {place.name: entry}, style)
         return mark + _checked(after, {place.key: {place.name: dict(entry)}})
     root = _object(document.root, "the file")
     container = _only(root, place.key)
     meant = _content(document)
     if container is None:
-        edits = jsonc_edit.insert(document, root, place.key, {place.name: entry}, style)
+        edits = jsonc.insert(document, root, place.key, {place.name: entry}, style)
         meant[place.key] = {place.name: dict(entry)}
     else:
         agents = _object(container.value, f'"{place.key}"')
         ours = _only(agents, place.name)
         listed = _inner(meant, place.key)
         if ours is None:
-            edits = jsonc_edit.insert(document, agents, place.name, entry, style)
+            edits = jsonc.insert(document, agents, place.name, entry, style)
             listed[place.name] = dict(entry)
         else:
             present = _inner(listed, place.name, f'"{place.name}" in "{place.key}"')
             wanted = _brought_up_to_date(present, entry)
             edits = _changes(document, ours.value, present, wanted, style)
             listed[place.name] = wanted
-    return mark + _checked(jsonc_edit.apply(text, edits), meant)
+    return mark + _checked(jsonc.apply(text, edits), meant)
 
 
 def without_entry(data: bytes, place: Place) -> bytes:
@@ -96,16 +96,16 @@ def without_entry(data: bytes, place: Place) -> bytes:
     if ours is None:
         return data
     meant = _content(document)
-    if not jsonc_edit.is_alone(document, agents, ours):
-        edits = jsonc_edit.remove(document, agents, ours)
+    if not jsonc.is_alone(document, agents, ours):
+        edits = jsonc.remove(document, agents, ours)
         _inner(meant, place.key).pop(place.name)
     else:
         meant.pop(place.key)
-        if jsonc_edit.is_alone(document, root, container):
-            edits = [jsonc_edit.Edit(root.start + 1, root.end - 1, b"")]
+        if jsonc.is_alone(document, root, container):
+            edits = [jsonc.Edit(root.start + 1, root.end - 1, b"")]
         else:
-            edits = jsonc_edit.remove(document, root, container)
-    return mark + _checked(jsonc_edit.apply(text, edits), meant)
+            edits = jsonc.remove(document, root, container)
+    return mark + _checked(jsonc.apply(text, edits), meant)
 
 
 def entry_in(data: bytes, place: Place) -> Entry:
@@ -150,8 +150,8 @@ def _changes(
     ours: Value,
     present: Mapping[str, object],
     wanted: Mapping[str, object],
-    style: jsonc_edit.Style,
-) -> list[jsonc_edit.Edit]:
+    style: jsonc.Style,
+) -> list[jsonc.Edit]:
     """What makes an entry that is there the wanted one; nothing where it is."""
     if present == wanted:
         return []
@@ -162,11 +162,11 @@ def _changes(
         if member is not None and present[name] != wanted[name]
     ]
     if set(present) - set(wanted) or any(member is None for member in members.values()):
-        return jsonc_edit.replace(document, ours, wanted, style)
+        return jsonc.replace(document, ours, wanted, style)
     return [
         edit
         for member, value in changed
-        for edit in jsonc_edit.replace(document, member.value, value, style)
+        for edit in jsonc.replace(document, member.value, value, style)
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from acp_agent.cli.editor import Asked
+from acp_agent.cli.agent_client import Asked
 from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 

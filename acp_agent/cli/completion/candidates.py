@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acp_agent.cli.completion.grammar import grammar
-from acp_agent.cli.completion.place import Place
+from acp_agent.cli.completion.grammar import Place, grammar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from acp_agent.cli.completion.grammar import Value
     from acp_agent.cli.completion.values import Candidate
+
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@+,%")
 _BREAKS = "=:"  # where bash begins a new word, of what stands in our words

@@ -1,18 +1,21 @@
-"""An agent as a child process, and the connection to it over its stdin and stdout."""
+"""A client of the protocol for the terminal, and the agent as its child process."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
+
+from msgspec import UNSET, Struct
 
 from acp_agent import __version__
 from acp_agent.platform import posix
 from acp_agent.platform.death_watch import DeathWatch
-from protocol.jsonrpc.call import Handler
+from acp_agent.platform.programs import own_process
+from protocol.jsonrpc.call import Call, Handler
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.outbox import Trace
 from protocol.jsonrpc.surface import Surface
@@ -192,3 +195,168 @@ def end_rest_of_group(leader: int) -> None:
             return
         waiting.wait(0.02)
     posix.end_group(leader, at_once=True)
+
+
+OnUpdate = Callable[[acp.SessionUpdate], None]
+OnPermission = Callable[["Asked"], Awaitable[acp.RequestPermissionResponse]]
+
+
+class Asked(Struct, frozen=True):
+    """A permission request, with what earlier updates told about its call."""
+
+    title: str
+    kind: str
+    options: tuple[acp.PermissionOption, ...]
+    request: acp.RequestPermissionRequest
+
+
+class AgentClient:
+    """A connection to an agent that was started for it.
+
+    Make one with `start`, `open` its session, `prompt` in it, and end it with `aclose`.
+    """
+
+    def __init__(self, *, on_update: OnUpdate, on_permission: OnPermission) -> None:
+        self.session_id = ""
+        self._on_update = on_update
+        self._on_permission = on_permission
+        self._calls: dict[str, tuple[str, str]] = {}  # title and kind by id
+        self._unshown: OSError | None = None
+        self._child: AgentChild
+
+    @classmethod
+    async def start(
+        cls,
+        flags: Sequence[str],
+        *,
+        cwd: Path,
+        on_update: OnUpdate,
+        on_permission: OnPermission,
+    ) -> Self:
+        """Start `acp-agent` with `flags` and shake hands.
+
+        Raises:
+            RpcError: the agent refused.
+            ConnectionError: the agent ended at once.
+            TimeoutError: the agent does not answer.
+        """
+        client = cls(on_update=on_update, on_permission=on_permission)
+        client._child = await AgentChild.start(
+            own_process("acp", *flags),
+            {
+                methods.SESSION_UPDATE.name: client._updated,
+                methods.REQUEST_PERMISSION.name: client._asked,
+            },
+            cwd=cwd,
+        )
+        try:
+            await client._child.initialize(
+                acp.ClientCapabilities(
+                    session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities()),
+                    meta={"terminal_output": True},
+                )
+            )
+        except BaseException:
+            await client.aclose()
+            raise
+        return client
+
+    async def open(self, cwd: Path, *, resume: str | None = None) -> None:
+        """Make a session in `cwd`, or go on with one.
+
+        Raises:
+            RpcError: the agent refused, for instance because no model is configured (-32000).
+        """
+        if resume is not None:
+            await self._child.connection.request(
+                methods.SESSION_RESUME,
+                acp.ResumeSessionRequest(session_id=resume, cwd=str(cwd)),
+                timeout=START_SECONDS,
+            )
+            self.session_id = resume
+            return
+        made = await self._child.connection.request(
+            methods.SESSION_NEW,
+            acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
+            timeout=START_SECONDS,
+        )
+        self.session_id = made.session_id
+
+    async def set_option(self, option: str, value: str) -> None:
+        """Give a configuration option of the session a value. Raises RpcError."""
+        await self._child.connection.request(
+            methods.SESSION_SET_CONFIG_OPTION,
+            acp.SetSessionConfigOptionRequest(
+                session_id=self.session_id, config_id=option, value=value
+            ),
+            timeout=START_SECONDS,
+        )
+
+    async def prompt(self, text: str) -> acp.PromptResponse:
+        """Prompt, and wait as long as the turn takes.
+
+        Raises:
+            RpcError: the turn failed; the message says why.
+            ConnectionError: the agent ended.
+            OSError: what came could not be shown, so the turn was cancelled.
+        """
+        answer = await self._child.connection.request(
+            methods.SESSION_PROMPT,
+            acp.PromptRequest(session_id=self.session_id, prompt=[acp.TextContent(text=text)]),
+        )
+        if self._unshown is not None:
+            raise self._unshown
+        return answer
+
+    async def delete(self) -> None:
+        """Delete the session, where nothing of it is worth keeping. Raises RpcError."""
+        await self._child.connection.request(
+            methods.SESSION_DELETE,
+            acp.DeleteSessionRequest(session_id=self.session_id),
+            timeout=START_SECONDS,
+        )
+
+    def cancel(self) -> None:
+        """End the turn; its prompt answers soon after."""
+        self._child.connection.notify(
+            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session_id)
+        )
+
+    async def aclose(self, *, patience: float = EXIT_SECONDS) -> None:
+        """Close the connection, which ends the agent; kill it after `patience` seconds."""
+        await self._child.aclose(patience=patience)
+
+    def _updated(self, params: acp.SessionNotification) -> None:
+        if params.session_id not in {"", self.session_id}:
+            return
+        update = params.update
+        if isinstance(update, acp.ToolCall):
+            kind = "other" if update.kind is UNSET else update.kind
+            self._calls[update.tool_call_id] = (update.title, kind)
+        try:
+            self._on_update(update)
+        except OSError as error:
+            self._stop_showing(error)
+
+    async def _asked(
+        self, params: acp.RequestPermissionRequest, _: Call
+    ) -> acp.RequestPermissionResponse:
+        call = params.tool_call
+        title, kind = self._calls.get(call.tool_call_id, (call.tool_call_id, "other"))
+        asked = Asked(
+            title=call.title or title,
+            kind=call.kind or kind,
+            options=tuple(params.options),
+            request=params,
+        )
+        try:
+            return await self._on_permission(asked)
+        except OSError as error:
+            self._stop_showing(error)
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+
+    def _stop_showing(self, error: OSError) -> None:
+        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
+        if self._unshown is None:
+            self._unshown = error
+            self.cancel()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
@@ -14,6 +15,20 @@ from acp_agent.session.store.store import Store
 LATEST = "latest"
 
 _LISTED = 5  # of the sessions that a beginning could mean
+
+
+@asynccontextmanager
+async def open_store() -> AsyncIterator[Store | None]:
+    """The store, or None where there is none yet: looking must not make one."""
+    path = find_paths(os.environ).sessions_file
+    if not path.exists():
+        yield None
+        return
+    store = await Store.open(path)
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def find_session(store: Store, name: str) -> SessionRecord:
@@ -44,16 +59,13 @@ async def whole_id(name: str) -> str:
     Raises:
         InvalidInputError, StoreError: as `find_session` does.
     """
-    path = find_paths(os.environ).sessions_file
-    if not path.exists():
-        return name
-    store = await Store.open(path)
-    try:
-        return (await find_session(store, name)).id
-    except SessionNotFoundError:
-        return name
-    finally:
-        await store.close()
+    async with open_store() as store:
+        if store is None:
+            return name
+        try:
+            return (await find_session(store, name)).id
+        except SessionNotFoundError:
+            return name
 
 
 def meant(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:

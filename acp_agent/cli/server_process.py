@@ -1,0 +1,122 @@
+"""Run a server: with its log and, where asked for, a trace of the wire, until the process ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from acp_agent.cli.logs import set_up_logging
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import Paths, find_paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import Config
+from acp_agent.errors import AcpAgentError, ConfigError
+
+if TYPE_CHECKING:
+    from acp_agent.cli.trace import Trace
+
+_log = logging.getLogger(__name__)
+
+
+def run_server(
+    serve: Callable[..., None],
+    environ: Mapping[str, str],
+    *,
+    model: str | None,
+    trace: str | None,
+    unknown: tuple[str, ...] = (),
+) -> NoReturn:
+    """Serve, then end the process.
+
+    Args:
+        serve: called with `paths`, `secrets`, `environ`, `model_flag` and `trace`.
+        environ: the environment of the server.
+        model: the value of `--model`.
+        trace: the value of `--trace`, a file.
+        unknown: arguments that mean nothing to us; they are logged.
+    """
+    try:
+        paths = find_paths(environ)
+        secrets = Secrets(paths.secrets_file, environ)
+        with _recording(paths, secrets, environ, trace) as recorder:
+            if _log.isEnabledFor(logging.DEBUG):
+                _log.debug("%s", _start(paths, environ, model))
+            if unknown:
+                _log.info("unknown arguments: %s", " ".join(unknown))
+            serve(
+                paths=paths,
+                secrets=secrets,
+                environ=environ,
+                model_flag=model or environ.get("ACP_AGENT_MODEL") or None,
+                trace=recorder,
+            )
+    except AcpAgentError as error:
+        from acp_agent.cli.words import told  # noqa: PLC0415 - only for an error
+
+        _end(1, f"acp-agent: {told(str(error))}\n")
+    except BaseException as error:  # noqa: BLE001 - there is no caller who could handle it
+        _end(1, f"acp-agent: internal error ({type(error).__name__}: {error})\n")
+    _end(0)
+
+
+@contextmanager
+def _recording(
+    paths: Paths, secrets: Secrets, environ: Mapping[str, str], trace: str | None
+) -> Iterator[Trace | None]:
+    """Log while the block runs, and trace the wire where `trace` names a file.
+
+    A configuration that cannot be used leaves the log at its defaults; requests for a session
+    report what is wrong with it.
+
+    Raises:
+        ConfigError: the trace's file cannot be written.
+    """
+    try:
+        config = load_config(paths.config_file, environ)
+    except ConfigError:
+        config = Config()
+    set_up_logging(paths, config, secrets.values)
+    recorder = None if trace is None else _trace(trace, secrets)
+    try:
+        yield recorder
+    finally:
+        if recorder is not None:
+            recorder.close()
+        logging.shutdown()
+
+
+def _start(paths: Paths, environ: Mapping[str, str], model: str | None) -> str:
+    """Describe how the process was started, for bug reports."""
+    import platform  # noqa: PLC0415 - only at log level debug
+
+    from acp_agent import __version__  # noqa: PLC0415 - likewise
+
+    own = sorted(name for name in environ if name.startswith("ACP_AGENT_"))
+    return (
+        f"started: acp-agent {__version__}, Python {platform.python_version()}, "
+        f"{platform.platform()}; configuration {paths.config_file}, data {paths.data_dir}; "
+        f"--model {model or 'not given'}; variables set: {', '.join(own) or 'none'}"
+    )
+
+
+def _trace(file: str, secrets: Secrets) -> Trace:
+    from acp_agent.cli.trace import Trace  # noqa: PLC0415 - where it is asked for
+    from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - likewise
+
+    return Trace(Path(file).absolute(), lambda text: scrub(text, secrets.values()))
+
+
+def _end(status: int, message: str = "") -> NoReturn:
+    """End the process without waiting for threads, which may still import a model's SDK."""
+    try:
+        if sys.stderr is not None:  # None where the host closed it
+            sys.stderr.write(message)
+            sys.stderr.flush()
+    except OSError:
+        pass  # nobody reads stderr any more
+    os._exit(status)
