@@ -24,23 +24,24 @@ Kind = Literal["skills", "agents"]
 
 def run_skills(argv: list[str]) -> int:
     """List the skills of a session in a folder; returns the exit status."""
-    return _run(
-        "skills", "List the skills of a session in a folder, and the problems of their files.", argv
+    parser = Parser(
+        prog="acp-agent skills",
+        description="List the skills of a session in a folder, and the problems of their files.",
     )
+    return _run("skills", parser, argv)
 
 
 def run_agents(argv: list[str]) -> int:
     """List the agents of a session in a folder; returns the exit status."""
-    return _run(
-        "agents",
-        "List the agents that a session in a folder can delegate to, and the problems of their "
-        "files.",
-        argv,
+    parser = Parser(
+        prog="acp-agent agents",
+        description="List the agents that a session in a folder can delegate to, and the problems "
+        "of their files.",
     )
+    return _run("agents", parser, argv)
 
 
-def _run(kind: Kind, description: str, argv: list[str]) -> int:
-    parser = Parser(prog=f"acp-agent {kind}", description=description)
+def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
     parser.add_argument(
         "--cwd",
         type=Path,

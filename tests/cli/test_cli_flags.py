@@ -68,7 +68,7 @@ async def test_what_an_editor_appends_is_tolerated_and_logged(home: Path, tmp_pa
     assert (status, err) == (0, "")
     assert json.loads(out)["result"]["protocolVersion"] == 1
     logs = "".join(path.read_text() for path in home.rglob("*.log"))
-    assert "unknown words on the command line: --nonsense -x" in logs
+    assert "unknown arguments: --nonsense -x" in logs
 
 
 @pytest.mark.parametrize(
