@@ -13,18 +13,16 @@ import msgspec
 from acp_agent.cli.definitions import places_of, problem_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.words import told, words
-from acp_agent.config.problems import Key, Problem
-from acp_agent.config.toml_errors import lines_of
 from acp_agent.config.load import load_config, placed, read_text
 from acp_agent.config.paths import Paths
+from acp_agent.config.problems import Key, Problem
 from acp_agent.config.secrets import Secrets
+from acp_agent.config.toml_errors import lines_of
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
-from acp_agent.extensions.definitions.types import AgentSpec
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import any_there
-from acp_agent.extensions.definitions.types import Skill
-from acp_agent.extensions.definitions.types import SMALL
+from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.definitions import with_known_providers
 
 if TYPE_CHECKING:
