@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from acp_agent.server.first_line import Opening, answer_first_line
+from acp_agent.server.initialize import Opening, answer_first_line
 from acp_agent.session import start_up
 from protocol.transports.claim import claim_stdio
 

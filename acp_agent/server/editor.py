@@ -11,7 +11,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, SubagentChanged
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.client import ClientProfile
+from acp_agent.server.handshake import ClientProfile
 from protocol.jsonrpc.connection import Connection
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class ClientEditor(ABC):
         """A session's journal as it is shown again, with the children that are its own."""
         if SubagentChanged not in map(type, events):
             return events
-        from acp_agent.server.children import without_inherited  # noqa: PLC0415 - rare
+        from acp_agent.server.child_sessions import without_inherited  # noqa: PLC0415 - rare
 
         own = without_inherited(events)
         self.note_children(session, own)
@@ -214,7 +214,7 @@ def _decision(choice: Choice | None, meta: JsonObject | None) -> Decision:
     there to ask can be no consent.
     """
     from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts
-    from acp_agent.server.while_running import marker  # noqa: PLC0415 - likewise
+    from acp_agent.server.extensions.meta import marker  # noqa: PLC0415 - likewise
 
     match marker(meta, "acp-agent", "decidedBy"):
         case {"by": "flag", "name": str(name)} if 0 < len(name) <= _LONGEST_NAME:

@@ -20,7 +20,7 @@ from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Transport
 
 if TYPE_CHECKING:
-    from acp_agent.server.auth_status import AuthStatus
+    from acp_agent.server.account import AuthStatus
 
 Trace = Callable[[Literal["in", "out"], bytes], None]
 
@@ -104,13 +104,13 @@ class ClientLink:
 
 
 def _version_1(link: ClientLink) -> Surface:
-    from acp_agent.server.v1.surface import surface_for  # noqa: PLC0415 - as said above
+    from acp_agent.server.v1.handlers import surface_for  # noqa: PLC0415 - as said above
 
     return surface_for(link)
 
 
 def _version_2(link: ClientLink) -> Surface:
-    from acp_agent.server.v2.surface import surface_for  # noqa: PLC0415 - as said above
+    from acp_agent.server.v2.handlers import surface_for  # noqa: PLC0415 - as said above
 
     return surface_for(link)
 

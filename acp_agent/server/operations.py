@@ -1,11 +1,8 @@
-"""What a client can do with sessions, whichever version of the protocol it speaks.
-
-The requests of one session are handled in the order in which they came: each waits in its lane
-for those before it. The surfaces of the versions translate; nothing here knows a message's shape.
-"""
+"""One lane a session: its requests start in the order in which they came."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -18,7 +15,6 @@ from acp_agent.events import AnyEvent, SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.lanes import Lanes
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
 
@@ -26,6 +22,40 @@ if TYPE_CHECKING:
     from acp_agent.server.prompts import Prompts
     from acp_agent.session.fork_point import ForkPoint
     from acp_agent.session.turn import Turn
+
+
+class Lane:
+    """The order of one session's requests, and how often it was cancelled."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.cancels = 0
+        self.users = 0
+
+
+class Lanes:
+    """The lanes of a connection; a lane lives while something is in it."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, Lane] = {}
+
+    @asynccontextmanager
+    async def enter(self, session: str) -> AsyncIterator[Lane]:
+        """Wait for one's place in the lane and keep it. Not yet cancelled counts from the call."""
+        lane = self._lanes.setdefault(session, Lane())
+        lane.users += 1
+        try:
+            yield lane
+        finally:
+            lane.users -= 1
+            if lane.users == 0:
+                self._lanes.pop(session, None)
+
+    def cancel(self, session: str) -> None:
+        """Cancel what is in the lane; what comes later is not meant."""
+        lane = self._lanes.get(session)
+        if lane is not None:
+            lane.cancels += 1
 
 
 class Operations:
@@ -37,7 +67,7 @@ class Operations:
     """
 
     def __init__(self, core: Core, editor: ClientEditor) -> None:
-        self._core = core
+        self.core = core
         self._editor = editor
         self._lanes = Lanes()
         # By session: the turn that has words of this client in it.
@@ -51,14 +81,14 @@ class Operations:
         system_prompt: SystemPromptGiven | None = None,
     ) -> Session:
         """Start a session; see `SessionManager.create`."""
-        manager = await self._core.manager()
+        manager = await self.core.manager()
         return await manager.create(cwd, directories, self._editor, system_prompt=system_prompt)
 
     async def system_prompt(self, mode: str, texts: Sequence[str]) -> SystemPromptGiven:
         """The client's instructions as they are kept; see `given_system_prompt`."""
         from acp_agent.session.system_prompt import given_system_prompt  # noqa: PLC0415 - rare
 
-        services = await self._core.services()
+        services = await self.core.services()
         return given_system_prompt(mode, texts, secrets=services.secrets.values())
 
     async def open(
@@ -78,7 +108,7 @@ class Operations:
         """
         self.refuse_child(session_id)
         async with self._lanes.enter(session_id) as lane, lane.lock:
-            manager = await self._core.manager()
+            manager = await self.core.manager()
             session = await manager.open(
                 SessionId(session_id), cwd, directories, system_prompt=system_prompt
             )
@@ -106,10 +136,10 @@ class Operations:
         """What ends for the client that has a session and is about to lose it to this one."""
         if session.turn is None or session.editor.taken_by in (None, self._editor):
             return ()
-        from acp_agent.server.interrupted import moved_note  # noqa: PLC0415 - rare
+        from acp_agent.server.notices import moved_note  # noqa: PLC0415 - rare
         from acp_agent.session.interruption import moved_away  # noqa: PLC0415 - likewise
 
-        return moved_away(await session.history(), moved_note(self._core.words))
+        return moved_away(await session.history(), moved_note(self.core.words))
 
     async def fork(
         self,
@@ -125,7 +155,7 @@ class Operations:
         What was said to the other one before this is part of it.
         """
         async with self.turn_of(session_id):
-            manager = await self._core.manager()
+            manager = await self.core.manager()
             return await manager.fork(
                 SessionId(session_id),
                 cwd,
@@ -142,7 +172,7 @@ class Operations:
             SessionNotFoundError: it is not, or it is a child of another.
         """
         self.refuse_child(session_id)
-        return (await self._core.manager()).get(SessionId(session_id), self._editor)
+        return (await self.core.manager()).get(SessionId(session_id), self._editor)
 
     async def holder(self, session_id: str) -> Session:
         """The session that has what a session shows: itself, or the parent of a child.
@@ -177,7 +207,7 @@ class Operations:
         if cwd is not None and not Path(cwd).is_absolute():
             raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
         wanted = archive_filter(archived)
-        return await self._core.list(cwd, cursor, wanted)
+        return await self.core.list(cwd, cursor, wanted)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session; one that is not there is gone as asked.
@@ -188,7 +218,7 @@ class Operations:
         self.refuse_child(session_id)
         self.cancel(session_id)  # what waits for its turn in the lane ends, too
         async with self._lanes.enter(session_id) as lane, lane.lock:
-            await (await self._core.manager()).delete(SessionId(session_id))
+            await (await self.core.manager()).delete(SessionId(session_id))
             self._editor.forget(SessionId(session_id))
 
     async def close(self, session_id: str) -> None:
@@ -200,7 +230,7 @@ class Operations:
         self.refuse_child(session_id)
         self.cancel(session_id)  # what waits for its turn in the lane ends, too
         async with self._lanes.enter(session_id) as lane, lane.lock:
-            await (await self._core.manager()).close(SessionId(session_id), self._editor)
+            await (await self.core.manager()).close(SessionId(session_id), self._editor)
             self._editor.forget(SessionId(session_id))
 
     @cached_property
@@ -229,10 +259,10 @@ class Operations:
         """
         parent = self._editor.parent_of(SessionId(session_id))
         if parent is not None:
-            self._core.cancel_child(parent, SessionId(session_id), self._editor)
+            self.core.cancel_child(parent, SessionId(session_id), self._editor)
             return
         self._lanes.cancel(session_id)
-        self._core.cancel(SessionId(session_id), self._editor)
+        self.core.cancel(SessionId(session_id), self._editor)
         turn = self._turns.get(session_id)
         if turn is not None:
             turn.cancel()
@@ -271,3 +301,49 @@ def archive_filter(given: str | None) -> ArchiveFilter:
                 f"archived: there is no filter {given!r}; the filters are exclude, include, only",
                 field="archived",
             )
+
+
+class Lifecycle:
+    """Sessions archived, named and looked up, as one connection may do it.
+
+    Args:
+        core: the sessions of the process.
+        editor: the connection's end of them.
+        operations: the connection's other ways to them, whose order this keeps.
+    """
+
+    def __init__(self, core: Core, editor: ClientEditor, operations: Operations) -> None:
+        self._core = core
+        self._editor = editor
+        self._operations = operations
+
+    async def archive(self, session_id: str) -> None:
+        """Leave a session out of lists; see `acp_agent.session.shelf.archive`."""
+        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
+
+        self._operations.refuse_child(session_id)
+        self._operations.cancel(session_id)  # what waits for its turn in the lane ends, too
+        async with self._operations.turn_of(session_id):
+            await shelf.archive(await self._core.manager(), SessionId(session_id))
+            self._editor.forget(SessionId(session_id))
+
+    async def unarchive(self, session_id: str) -> None:
+        """Put a session into lists again; see `acp_agent.session.shelf.unarchive`."""
+        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
+
+        async with self._operations.turn_of(session_id):
+            await shelf.unarchive(await self._core.manager(), SessionId(session_id))
+
+    async def set_title(self, session_id: str, title: str) -> str:
+        """Name a session; see `acp_agent.session.shelf.set_title`."""
+        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
+
+        async with self._operations.turn_of(session_id):
+            return await shelf.set_title(await self._core.manager(), SessionId(session_id), title)
+
+    async def look_up(self, session_id: str) -> Session | None:
+        """A session that is open in this process; see `acp_agent.session.shelf.look_up`."""
+        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
+
+        self._operations.refuse_child(session_id)
+        return await shelf.look_up(await self._core.manager(), SessionId(session_id))

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 
 from acp_agent.content import ContentBlock
 from acp_agent.errors import SessionNotFoundError, TurnRunsError
-from acp_agent.server.lanes import Lane, Lanes
-from acp_agent.server.operations import Operations
-from acp_agent.server.while_running import WhileRunning
+from acp_agent.server.extensions.meta import WhileRunning
+from acp_agent.server.operations import Lane, Lanes, Operations
 from acp_agent.session.commands import is_answered_at_once
 from acp_agent.session.prompter import Said, check_said
 from acp_agent.session.session import Session

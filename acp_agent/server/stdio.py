@@ -12,7 +12,7 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.platform import posix
 from acp_agent.server.core import Core
-from acp_agent.server.first_line import Opening
+from acp_agent.server.initialize import Opening
 from acp_agent.server.link import ClientLink
 from protocol.transports.stdio import StdioTransport
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from acp_agent.server.initialize import SUPPORTED_VERSIONS
 from protocol.transports.base import LIMIT
 from tests.adversarial.wire_fuzz import Fuzz, FuzzOracle
 from tests.protocol.byte_driver import FuzzedProcess

@@ -15,8 +15,8 @@ from acp_agent.cli.main import COMMANDS as CLI_COMMANDS
 from acp_agent.cli.tour import PROMPT as TOUR_PROMPT
 from acp_agent.config.message_catalog import ENGLISH, catalog, words_in
 from acp_agent.models.base import ModelInfo
-from acp_agent.server.interrupted import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
-from acp_agent.server.negotiation import auth_methods
+from acp_agent.server.initialize import auth_methods
+from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
 from acp_agent.session.commands import COMMANDS
 from acp_agent.session.options import Option, mode_option, model_option, thought_option
 from acp_agent.session.prompter import WISH_HEARD

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_agent.agent.context import INTERRUPTED_NOTE
-from acp_agent.server.interrupted import CUT_CALL, INTERRUPTED_TITLE
+from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TITLE
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
 from tests.support.model_server import Answer, Call, ModelServer, Pause, Stall, Thought, answer

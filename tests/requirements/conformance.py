@@ -19,7 +19,7 @@ from pkgutil import iter_modules
 
 from msgspec import Struct, inspect
 
-from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from acp_agent.server.initialize import SUPPORTED_VERSIONS
 from tests.requirements.marks import TESTS, covered, requirements
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import EVERYTHING, Editor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from acp_agent.server.initialize import SUPPORTED_VERSIONS
 from tests.requirements import conformance, marks
 from tests.requirements.marks import covered, marked
 

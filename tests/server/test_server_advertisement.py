@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.server.negotiation import SUPPORTED_VERSIONS
+from acp_agent.server.initialize import SUPPORTED_VERSIONS
 from tests.server.server_session import DEMO
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import EVERYTHING, Editor

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_agent.server.arguments import DEEPEST, raw_input
+from acp_agent.server.conversion import DEEPEST, raw_input
 
 
 def nested(levels: int) -> str:

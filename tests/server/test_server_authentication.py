@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_agent.config.secrets import Secrets
-from acp_agent.server.negotiation import auth_methods
+from acp_agent.server.initialize import auth_methods
 from tests.server.server_session import DEMO, config_file
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor

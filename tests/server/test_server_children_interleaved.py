@@ -30,9 +30,9 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.v1.family import family_of
-from acp_agent.server.v2.family import SessionFamily
+from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.v1.projection import family_of
+from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.server.v2.replay import replay
 from acp_agent.session.interruption import closing
 from protocol.codec import typed_json

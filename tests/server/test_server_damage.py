@@ -22,7 +22,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
-from acp_agent.server.client import ClientProfile
+from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.v1.projection import Projector
 from acp_agent.server.v2.replay import replay
 from acp_agent.session.store.damaged_events import broken

@@ -11,7 +11,7 @@ from acp_agent.config.message_catalog import ENGLISH
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import ConfigChanged, TitleChanged
 from acp_agent.ids import SessionId
-from acp_agent.server.client import ClientProfile
+from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.link import ClientLink
 from acp_agent.server.v1.editor import Editor as EditorV1
 from acp_agent.server.v2.editor import Editor as EditorV2

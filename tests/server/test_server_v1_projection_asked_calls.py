@@ -14,7 +14,7 @@ from acp_agent.events import (
     ToolStarted,
     UsageReported,
 )
-from acp_agent.server.v1.family import family_of
+from acp_agent.server.v1.projection import family_of
 from tests.server.v1_children_shown import KNOWS_NOT, cards, kinds, shown
 from tests.support import child_work
 from tests.support.child_work import INNER, PARENT, TASK, TITLE, did, whole

@@ -16,10 +16,10 @@ from acp_agent.events import (
     TurnEnded,
 )
 from acp_agent.ids import CallId, SessionId, TurnId
-from acp_agent.server.children import without_inherited
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.interrupted import CUT_CALL
-from acp_agent.server.v1.family import family_of
+from acp_agent.server.child_sessions import without_inherited
+from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.notices import CUT_CALL
+from acp_agent.server.v1.projection import family_of
 from acp_agent.session.interruption import closing
 from protocol.codec import typed_json
 from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from acp_agent.content import CallContent, DiffPart, TerminalPart, text_part
 from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, ToolShown, TurnInterrupted
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.interrupted import CUT_CALL
+from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v1.projection import Projector
 from protocol.codec import typed_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.events import NoticeShown
-from acp_agent.server.client import ClientProfile
+from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.v1.projection import Projector
 from protocol.v1 import types as acp
 

@@ -19,9 +19,9 @@ from acp_agent.events import (
     Usage,
 )
 from acp_agent.ids import MessageId, SessionId
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.usage import token_counts
-from acp_agent.server.v1.family import family_of
+from acp_agent.server.conversion import token_counts
+from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.v1.projection import family_of
 from acp_agent.session.store.event_codec import decode_event, encode_event
 from protocol.codec import typed_json
 

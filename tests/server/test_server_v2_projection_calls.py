@@ -15,7 +15,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import MessageId
-from acp_agent.server.interrupted import CUT_CALL
+from acp_agent.server.notices import CUT_CALL
 from tests.server.v2_projecting import CALL, TURN, called, live, of, replayed, same
 
 

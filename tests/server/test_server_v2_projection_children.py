@@ -21,8 +21,8 @@ from acp_agent.events import (
     ToolStarted,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
-from acp_agent.server.interrupted import CUT_CALL
-from acp_agent.server.v2.family import SessionFamily
+from acp_agent.server.notices import CUT_CALL
+from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.server.v2.replay import replay
 from acp_agent.session.interruption import closing
 from protocol.codec import typed_json

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from acp_agent.content import DiffPart
 from acp_agent.diffs import MOST_EDITS, changed_blocks
-from acp_agent.server.v2.diffs import diff, diff_of
+from acp_agent.server.v2.conversion import diff, diff_of
 from acp_agent.server.v2.git_patch import FileChange, git_patch
 from protocol.codec import typed_json
 from protocol.v2 import types as acp

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from acp_agent.events import AnyEvent
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.v1.family import family_of
+from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.v1.projection import family_of
 from protocol.codec import typed_json
 from tests.support.child_work import PARENT
 from tests.support.wire_schema import wire_schema

@@ -27,7 +27,7 @@ from acp_agent.errors import StoreError
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
 from acp_agent.permissions.access import Ask, Decision
-from acp_agent.server.assembly import assemble, dismantle
+from acp_agent.server.core import assemble, dismantle
 from acp_agent.session.commands import Command
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.services import Services

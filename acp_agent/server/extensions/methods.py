@@ -1,6 +1,6 @@
-"""Our own methods by name, and how `initialize` tells of them.
+"""The names of our own methods, for every connection.
 
-This is loaded with every connection, so their types are not: the handlers bring them.
+Their types and handlers are imported when one of them is called.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.jsonrpc.method import Method
 
 if TYPE_CHECKING:
-    from acp_agent.server.core import Core
     from acp_agent.server.handshake import Answer
     from acp_agent.server.operations import Operations
     from protocol.jsonrpc.call import Call
@@ -22,31 +21,18 @@ EXPORT: Final[Method[Json, Json]] = Method("_acp-agent/session/export", dict, di
 LIST_CHECKPOINTS: Final[Method[Json, Json]] = Method("_acp-agent/checkpoints/list", dict, dict)
 RESTORE: Final[Method[Json, Json]] = Method("_acp-agent/checkpoints/restore", dict, dict)
 
-# In both versions; steering, which version 2 has by itself, is in `acp_agent.server.steering`.
+# In both versions; `acp_agent.server.v1.handlers` has the method for steering.
 EXTENSION_METHODS: Final[dict[str, Method[Any, Any]]] = {
     method.name: method for method in (EXPORT, LIST_CHECKPOINTS, RESTORE)
 }
 
 
-def extension_answers(core: Core, operations: Operations) -> dict[str, Answer]:
-    """What answers the methods, by their names."""
+def extension_answers(operations: Operations) -> dict[str, Answer]:
+    """Return the handlers of the methods by name; their code is imported when one is called."""
 
-    async def export(params: Json, call: Call) -> object:
-        del call
-        from acp_agent.server.extensions.export import export_session  # noqa: PLC0415 - rarely used
+    async def answer(params: Json, call: Call) -> object:
+        from acp_agent.server.extensions.handlers import HANDLERS  # noqa: PLC0415 - rarely used
 
-        return await export_session(core, params)
+        return await HANDLERS[call.method](operations, params)
 
-    async def list_checkpoints(params: Json, call: Call) -> object:
-        del call
-        from acp_agent.server.extensions import checkpoints  # noqa: PLC0415 - rarely used
-
-        return await checkpoints.list_points(operations, params)
-
-    async def restore(params: Json, call: Call) -> object:
-        del call
-        from acp_agent.server.extensions import checkpoints  # noqa: PLC0415 - rarely used
-
-        return await checkpoints.restore(operations, params)
-
-    return {EXPORT.name: export, LIST_CHECKPOINTS.name: list_checkpoints, RESTORE.name: restore}
+    return dict.fromkeys(EXTENSION_METHODS, answer)

@@ -12,7 +12,7 @@ import msgspec
 from acp_agent.config.publish import schema_text, write_files
 from acp_agent.server.extensions import types
 from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
-from acp_agent.server.steering import STEERING
+from acp_agent.server.v1.handlers import STEERING
 
 FILE_NAME = "extensions.schema.json"
 

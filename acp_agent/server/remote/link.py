@@ -96,7 +96,7 @@ class _Bounded(Operations):
         then: Callable[[Session], Awaitable[None]],
     ) -> Session:
         """Open a session of the store. Raises InvalidInputError where there are too many."""
-        found = None if self._core.opened is None else self._core.opened.find(SessionId(session_id))
+        found = None if self.core.opened is None else self.core.opened.find(SessionId(session_id))
         if found is not None and found.editor.taken_by is self._editor:
             opening: AbstractContextManager[None] = nullcontext()  # it has its place already
         else:
@@ -128,7 +128,7 @@ class _Bounded(Operations):
         Raises:
             InvalidInputError: there is none left.
         """
-        manager = self._core.opened
+        manager = self.core.opened
         held = 0 if manager is None else manager.held_by(self._editor)
         if held + self._opening >= self._most:
             raise InvalidInputError(

@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from acp_agent import content as ours
+from acp_agent.session.options import Option
 from protocol.codec import typed_json
 from protocol.v1 import types as acp
 
@@ -43,3 +44,35 @@ def _shown(part: ours.CallContent) -> acp.ToolCallContent:
             return acp.Terminal(terminal_id=part.terminal_id)
         case ours.ContentPart():
             return acp.Content(content=to_acp(part.content))
+
+
+def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
+    """All options; the id of each is also its category (Agent Client Protocol v1)."""
+    return [
+        acp.SessionConfigSelect(
+            id=option.id,
+            name=option.name,
+            description=option.description,
+            category=option.id,
+            current_value=option.current,
+            options=[
+                acp.SessionConfigSelectOption(
+                    value=value.id, name=value.name, description=value.description
+                )
+                for value in option.values
+            ],
+        )
+        for option in options
+    ]
+
+
+def mode_state(options: Sequence[Option]) -> acp.SessionModeState:
+    """The mode alone, for clients that know no config options."""
+    mode = next(option for option in options if option.id == "mode")
+    return acp.SessionModeState(
+        current_mode_id=mode.current,
+        available_modes=[
+            acp.SessionMode(id=value.id, name=value.name, description=value.description)
+            for value in mode.values
+        ],
+    )

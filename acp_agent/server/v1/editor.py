@@ -16,11 +16,10 @@ from acp_agent.events import (
     of_a_child,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.arguments import raw_input
+from acp_agent.server.conversion import raw_input
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.v1.conversion import places, shown
+from acp_agent.server.v1.conversion import config_options, places, shown
 from acp_agent.server.v1.merging import whole_texts
-from acp_agent.server.v1.options import config_options
 from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
-    from acp_agent.server.family import Family
     from acp_agent.server.link import ClientLink
-    from acp_agent.server.place import Place
+    from acp_agent.server.session_tree import Family, Place
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
     from acp_agent.workspace.contract import EditorBuffers, EditorTerminals
@@ -62,7 +60,7 @@ class Editor(ClientEditor):
         """The editor's files; None where it offers none."""
         if not (self.client.reads_files or self.client.writes_files):
             return None
-        from acp_agent.server.v1.buffers import ClientBuffers  # noqa: PLC0415 - for prompts only
+        from acp_agent.server.v1.editor_files import ClientBuffers  # noqa: PLC0415 - for prompts only
 
         return ClientBuffers(
             self.asks(session), session, self.client, secrets=self.link.core.secrets.values
@@ -72,7 +70,7 @@ class Editor(ClientEditor):
         """The editor's terminals; None where it offers none or the user did not opt in."""
         if not (self.client.terminals and self.link.core.use_terminals):
             return None
-        from acp_agent.server.v1.terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
+        from acp_agent.server.v1.editor_terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
         def place() -> SessionId:
             """A child's calls are its parent's to a client that knows of no child sessions."""
@@ -111,7 +109,7 @@ class Editor(ClientEditor):
         return family
 
     def _new_family(self, session: SessionId, *, replay: bool) -> Family[acp.SessionUpdate]:
-        from acp_agent.server.v1.family import family_of  # noqa: PLC0415 - not to open a session
+        from acp_agent.server.v1.projection import family_of  # noqa: PLC0415 - not to open a session
 
         return family_of(session, self.client, replay=replay, words=self.link.core.words)
 
@@ -145,7 +143,7 @@ class Editor(ClientEditor):
             if not isinstance(change, BackgroundCommandChanged) or change.status == "running":
                 continue
             if session not in self._in_turn:
-                from acp_agent.server.v1.background import ended  # noqa: PLC0415 - rare
+                from acp_agent.server.notices import ended  # noqa: PLC0415 - rare
 
                 yield ended(change, self.link.core.words)
 
@@ -210,7 +208,7 @@ class Editor(ClientEditor):
         self, session: SessionId, asking: Asking, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
-        from acp_agent.server.place import in_child  # noqa: PLC0415 - for prompts only
+        from acp_agent.server.session_tree import in_child  # noqa: PLC0415 - for prompts only
         from acp_agent.session.telling import title_in  # noqa: PLC0415 - likewise
 
         place = self._place(session, asking.call)

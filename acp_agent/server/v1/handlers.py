@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from acp_agent.errors import InvalidInputError, NoTurnError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import SessionId
-from acp_agent.server.account import log_in, log_out
-from acp_agent.server.extensions.methods import extension_answers
+from acp_agent.server.conversion import token_counts
+from acp_agent.server.extensions.meta import check_steering, while_running
+from acp_agent.server.extensions.methods import EXTENSION_METHODS, extension_answers
 from acp_agent.server.handshake import Answer
+from acp_agent.server.lazy_table import UNSTABLE_METHODS, LazyTable
 from acp_agent.server.link import ClientLink
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
-from acp_agent.server.steering import STEERING, check_steering
-from acp_agent.server.usage import token_counts
-from acp_agent.server.v1.conversion import from_acp
+from acp_agent.server.v1.conversion import config_options, from_acp, mode_state
 from acp_agent.server.v1.editor import Editor
-from acp_agent.server.v1.options import config_options, mode_state
-from acp_agent.server.while_running import while_running
+from acp_agent.server.v1.merging import merge_updates
 from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
+from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.surface import Surface
 from protocol.v1 import types as acp
+from protocol.v1.methods import AGENT_METHODS
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import ServerConfig
+
+
+STEERING: Final[Method[acp.PromptRequest, dict[str, Any]]] = Method(
+    "_session/steering", acp.PromptRequest, dict
+)
 
 
 class Handlers:
@@ -62,7 +69,7 @@ class Handlers:
             "session/set_mode": self.set_mode,
             "session/set_config_option": self.set_config_option,
             STEERING.name: self.steer,
-            **extension_answers(self._link.core, operations=self._operations),
+            **extension_answers(self._operations),
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
@@ -83,12 +90,16 @@ class Handlers:
         self, request: acp.AuthenticateRequest, call: Call
     ) -> acp.AuthenticateResponse:
         """Make a model usable (Authentication)."""
+        from acp_agent.server.account import log_in  # noqa: PLC0415 - rarely used
+
         await log_in(self._link, request.method_id, call.id)
         return acp.AuthenticateResponse()
 
     async def logout(self, request: acp.LogoutRequest, call: Call) -> acp.LogoutResponse:
         """Forget the keys that a login kept (Authentication)."""
         del request, call
+        from acp_agent.server.account import log_out  # noqa: PLC0415 - rarely used
+
         await log_out(self._link)
         return acp.LogoutResponse()
 
@@ -299,7 +310,7 @@ def _instruction(block: acp.ContentBlock) -> str:
 
 
 def _session_info(record: SessionRecord) -> acp.SessionInfo:
-    from acp_agent.server.wire_time import wire_time  # noqa: PLC0415 - for lists only
+    from acp_agent.server.conversion import wire_time  # noqa: PLC0415 - for lists only
 
     return acp.SessionInfo(
         session_id=record.id,
@@ -309,3 +320,36 @@ def _session_info(record: SessionRecord) -> acp.SessionInfo:
         updated_at=wire_time(record.updated_at),
         archived=record.archived,
     )
+
+
+def surface_for(link: ClientLink) -> Surface:
+    """What a client that speaks version 1 is answered with."""
+    editor = Editor(link)
+    operations = link.operations(editor)
+    handlers = Handlers(link, editor, operations)
+
+    def unstable_handlers() -> Mapping[str, Handler]:
+        from acp_agent.server.operations import Lifecycle  # noqa: PLC0415 - few clients use it
+        from acp_agent.server.v1.unstable import UnstableHandlers  # noqa: PLC0415 - likewise
+
+        lifecycle = Lifecycle(link.core, editor, operations)
+        return UnstableHandlers(link, handlers, operations, lifecycle).table()
+
+    methods = {
+        **AGENT_METHODS,
+        **EXTENSION_METHODS,
+        STEERING.name: STEERING,
+        MCP_NOTIFICATION.name: MCP_NOTIFICATION,
+    }
+    return Surface(
+        LazyTable(methods, UNSTABLE_METHODS, _unstable_methods),
+        LazyTable(handlers.table(), UNSTABLE_METHODS, unstable_handlers),
+        map_error=link.map_error,
+        merge=merge_updates,
+    )
+
+
+def _unstable_methods() -> Mapping[str, Method[Any, Any]]:
+    from protocol.v1.unstable_methods import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - as above
+
+    return UNSTABLE_AGENT_METHODS

@@ -6,7 +6,7 @@ Source: Agent Client Protocol v1, SessionUpdate.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -32,14 +32,17 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId
-from acp_agent.server.arguments import raw_input
-from acp_agent.server.client import ClientProfile
-from acp_agent.server.interrupted import CUT_CALL, interrupted_note
-from acp_agent.server.v1.compactions import compaction_line, compaction_update, summary_chunk
+from acp_agent.ids import CallId, SessionId
+from acp_agent.server.conversion import raw_input
+from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.notices import CUT_CALL, interrupted_note
+from acp_agent.server.session_tree import Family
 from acp_agent.server.v1.conversion import places, shown, to_acp
-from acp_agent.server.v1.plans import plan, plan_by_id
 from protocol.v1 import types as acp
+
+if TYPE_CHECKING:
+    from acp_agent.server.v1.child_sessions import AskedCalls, Children
+
 
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
 
@@ -47,7 +50,7 @@ TAIL = 8_000  # characters of a running command's output that a client without l
 class Projector:
     """Turns one session's events into updates. Feed it every event from the first one on.
 
-    What children of the session do is shown by `acp_agent.server.family.Family`.
+    What children of the session do is shown by `acp_agent.server.session_tree.Family`.
 
     Args:
         client: what the editor can show.
@@ -204,7 +207,7 @@ class Projector:
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
         if not (event.in_turn or self._replay or self._client.notices):
             return []  # nothing else may be said between turns; who asked for it has the response
-        from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
+        from acp_agent.server.notices import rewound_note  # noqa: PLC0415 - rare
 
         return [self._note("info", *rewound_note(event, self._words))]
 
@@ -302,3 +305,78 @@ def _update(
 def _usage(event: UsageReported) -> Sequence[acp.SessionUpdate]:
     cost = None if event.cost is None else acp.Cost(amount=event.cost, currency=event.currency)
     return [acp.UsageUpdate(used=event.used, size=event.size, cost=cost)]
+
+
+def plan(event: PlanChanged | PlanRemoved) -> Sequence[acp.SessionUpdate]:
+    """The one plan of a session; one that was removed is shown empty (v1, Agent Plan)."""
+    return [acp.Plan(entries=_entries(event) if isinstance(event, PlanChanged) else [])]
+
+
+def plan_by_id(event: PlanChanged | PlanRemoved) -> Sequence[acp.SessionUpdate]:
+    """A plan for a client that advertises `plan` (v1 unstable, PlanUpdate and PlanRemoved)."""
+    if isinstance(event, PlanRemoved):
+        return [acp.PlanRemoved(plan_id=event.plan_id)]
+    return [acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=_entries(event)))]
+
+
+def _entries(event: PlanChanged) -> list[acp.PlanEntry]:
+    return [
+        acp.PlanEntry(content=entry.content, priority=entry.priority, status=entry.status)
+        for entry in event.entries
+    ]
+
+
+def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
+    """The state of a compaction (Agent Client Protocol v1, CompactionUpdate)."""
+    return acp.CompactionUpdate(
+        compaction_id=event.compaction,
+        status=event.status,
+        summary=[acp.TextContent(text=event.summary)] if event.summary else UNSET,
+        error=event.error or UNSET,
+    )
+
+
+def compaction_line(event: CompactionChanged, words: Words, *, live: bool) -> str | None:
+    """A line for a client that shows no compactions; None where there is nothing to say.
+
+    That one goes on is told where it happens, for it may take a minute or more.
+    """
+    match event.status:
+        case "in_progress" if live:
+            return words("Earlier parts of the conversation are being summed up for the model …")
+        case "completed":
+            return words("Earlier parts of the conversation were summed up for the model.")
+        case "failed":
+            line = words("Earlier parts of the conversation could not be summed up for the model.")
+            return f"{line} {event.error}".strip()
+        case _:
+            return None
+
+
+def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
+    """A piece of the summary (Agent Client Protocol v1, CompactionSummaryChunk)."""
+    return [
+        acp.CompactionSummaryChunk(
+            compaction_id=event.compaction, content=acp.TextContent(text=event.text)
+        )
+    ]
+
+
+def family_of(
+    session: SessionId, client: ClientProfile, *, replay: bool, words: Words = ENGLISH
+) -> Family[acp.SessionUpdate]:
+    """What shows the events of `session` to a client; `replay` as in `Projector`."""
+
+    def projector() -> Projector:
+        return Projector(client, replay=False, words=words)
+
+    def children() -> Children | AskedCalls:
+        if client.subagents:
+            from acp_agent.server.v1.child_sessions import Children  # noqa: PLC0415 - few sessions have any
+
+            return Children(projector, words)
+        from acp_agent.server.v1.child_sessions import AskedCalls  # noqa: PLC0415 - likewise
+
+        return AskedCalls(projector(), words)
+
+    return Family(session, Projector(client, replay=replay, words=words), children)

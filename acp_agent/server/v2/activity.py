@@ -7,9 +7,9 @@ from typing import Literal
 
 from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.events import TurnEnded
+from acp_agent.server.conversion import token_counts
 from acp_agent.server.errors import turn_error
-from acp_agent.server.interrupted import interrupted_note, moved_note
-from acp_agent.server.usage import token_counts
+from acp_agent.server.notices import interrupted_note, moved_note
 from protocol.v2 import types as acp
 
 

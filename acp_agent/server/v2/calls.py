@@ -5,6 +5,7 @@ Source: Agent Client Protocol v2, Tool Calls.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,9 +22,8 @@ from acp_agent.events import (
     ToolStarted,
 )
 from acp_agent.ids import CallId
-from acp_agent.server.arguments import raw_input
-from acp_agent.server.interrupted import CUT_CALL
-from acp_agent.server.v2 import terminals
+from acp_agent.server.conversion import raw_input
+from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v2.conversion import places, shown, shown_part
 from protocol.v2 import types as acp
 
@@ -32,7 +32,7 @@ class _OpenCall:
     """What the client was told of a call that has not ended."""
 
     def __init__(self, event: ToolCalled, arguments: Any) -> None:
-        self.command = terminals.command_of(arguments)
+        self.command = command_of(arguments)
         self.content = event.content
         self.locations = event.locations
         self.title = event.title
@@ -72,7 +72,7 @@ class Calls:
         call = self._open.get(event.call)
         if event.cwd is None or call is None:
             return [acp.ToolCallProgress(tool_call_id=event.call, status="in_progress")]
-        call.terminal = terminals.begun(event, call.command)
+        call.terminal = terminal_began(event, call.command)
         return [
             call.terminal,
             acp.ToolCallProgress(
@@ -86,7 +86,7 @@ class Calls:
         """A command wrote. What a call without a terminal puts out is added to what it shows."""
         call = self._open.get(event.call)
         if call is None or call.terminal is not None:
-            return [terminals.output(event)]
+            return [terminal_output(event)]
         return self._shows(event.call, call, (*call.content, text_part(event.text)))
 
     def shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
@@ -112,7 +112,7 @@ class Calls:
             pass  # the terminal that the call shows stays live
         elif call is not None and call.terminal is not None:
             if not call.exited:
-                updates.append(terminals.exited(event))
+                updates.append(terminal_exited(event))
             ended_by_itself = event.exit_code is not None or event.signal is not None
             if event.content and not ended_by_itself:  # the terminal does not have the reason
                 content = [acp.Terminal(terminal_id=event.call), *shown(event.content)]
@@ -148,7 +148,7 @@ class Calls:
         )
         failed = acp.ToolCallProgress(tool_call_id=call, status="failed", capabilities=None)
         runs = known.terminal is not None and not known.goes_on and not known.exited
-        return [terminals.lost(call), reason, failed] if runs else [reason, failed]
+        return [terminal_lost(call), reason, failed] if runs else [reason, failed]
 
     def background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
         """A command goes on behind its call, or has ended."""
@@ -161,7 +161,7 @@ class Calls:
         self._behind.pop(event.call, None)
         if call is not None:
             call.goes_on, call.exited = False, True
-        return [terminals.background_exited(event)]
+        return [background_terminal_exited(event)]
 
     def cut_all(self) -> Sequence[acp.SessionUpdate]:
         """The turn ended; a call that is open still is one whose end could not be written."""
@@ -199,3 +199,67 @@ class Calls:
             for part in content[len(content) - max(grown, 0) :]
         ]
         return updates
+
+
+_REPLACED = "\ufffd".encode()
+
+
+def command_of(arguments: Any) -> str | None:  # what came as JSON
+    """The command line in a call's arguments; None where there is none."""
+    command = arguments.get("command") if isinstance(arguments, dict) else None
+    return command if isinstance(command, str) else None
+
+
+def terminal_began(event: ToolStarted, command: str | None) -> acp.TerminalUpdate:
+    """The command of a call runs from now on, and can be stopped alone."""
+    return acp.TerminalUpdate(
+        terminal_id=event.call,
+        command=UNSET if command is None else command,
+        cwd=UNSET if event.cwd is None else event.cwd,
+        capabilities=acp.TerminalCapabilities(cancel=acp.TerminalCancelCapabilities()),
+    )
+
+
+def terminal_output(event: ToolOutput) -> acp.TerminalOutputChunk:
+    """The command wrote."""
+    return acp.TerminalOutputChunk(
+        terminal_id=event.call,
+        data=b64encode(terminal_bytes(event.text, event.invalid)).decode("ascii"),
+    )
+
+
+def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
+    """A command's output as a terminal is sent it.
+
+    Args:
+        text: the output.
+        invalid: what the U+FFFD in it stand for; see `ToolOutput`. It counts only where it has a
+            byte for each.
+    """
+    text = text.replace("\n", "\r\n")
+    if not invalid or text.count("\ufffd") != len(invalid):
+        return text.encode("utf-8", "replace")
+    first, *rest = text.split("\ufffd")
+    pieces = [first.encode("utf-8", "replace")]
+    for byte, piece in zip(invalid, rest, strict=True):
+        pieces += (bytes((byte,)) if byte else _REPLACED, piece.encode("utf-8", "replace"))
+    return b"".join(pieces)
+
+
+def terminal_exited(event: ToolEnded) -> acp.TerminalUpdate:
+    """The command ended, in whichever way."""
+    return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
+
+
+def background_terminal_exited(event: BackgroundCommandChanged) -> acp.TerminalUpdate:
+    """A command that went on behind its call ended, or was lost."""
+    return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
+
+
+def terminal_lost(call: CallId) -> acp.TerminalUpdate:
+    """The command ended with the agent, and nobody knows how."""
+    return _exit(call, acp.TerminalExitStatus())
+
+
+def _exit(call: CallId, status: acp.TerminalExitStatus) -> acp.TerminalUpdate:
+    return acp.TerminalUpdate(terminal_id=call, exit_status=status, capabilities=None)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent import content as ours
-from acp_agent.server.v2.diffs import diff_of
+from acp_agent.content import DiffPart
+from acp_agent.server.v2.git_patch import FileChange, git_patch
+from acp_agent.session.options import Option
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
 
@@ -56,3 +58,60 @@ def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
 def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
     """Places in files, as the protocol's locations."""
     return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
+
+
+def diff_of(part: DiffPart) -> acp.Diff:
+    """A text file that a call changes or makes."""
+    change = FileChange(
+        operation="add" if part.old_text is None else "modify",
+        path=part.path,
+        old=part.old_text,
+        new=part.new_text,
+    )
+    return diff([change])
+
+
+def diff(changes: Sequence[FileChange]) -> acp.Diff:
+    """Changes, and a patch of those that text can show; without one where it can show none."""
+    patch = git_patch(changes)
+    return acp.Diff(
+        changes=[_change(change) for change in changes],
+        patch=acp.DiffPatch(format="git_patch", text=patch) if patch else None,
+    )
+
+
+def _change(change: FileChange) -> acp.DiffChange:
+    path, file_type = change.path, "binary" if change.binary else "text"
+    match change.operation:
+        case "add":
+            return acp.DiffAddChange(path=path, file_type=file_type)
+        case "delete":
+            return acp.DiffDeleteChange(path=path, file_type=file_type)
+        case "modify":
+            return acp.DiffModifyChange(path=path, file_type=file_type)
+        case "move":
+            old_path = change.old_path or path
+            return acp.DiffMoveChange(path=path, old_path=old_path, file_type=file_type)
+        case "copy":
+            old_path = change.old_path or path
+            return acp.DiffCopyChange(path=path, old_path=old_path, file_type=file_type)
+
+
+def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
+    """All options; the id of each is also its category (v2, Session Config Options)."""
+    return [
+        acp.SessionConfigSelect(
+            config_id=option.id,
+            name=option.name,
+            description=option.description,
+            category=option.id,
+            current_value=option.current,
+            options=[
+                acp.SessionConfigSelectOption(
+                    value=value.id, name=value.name, description=value.description
+                )
+                for value in option.values
+            ],
+        )
+        for option in options
+    ]

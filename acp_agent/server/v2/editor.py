@@ -7,11 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from acp_agent.agent.host import Asking
+from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
+from acp_agent.permissions.access import Ask
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.v2.options import config_options
+from acp_agent.server.v2.conversion import config_options
 from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
     from acp_agent.server.link import ClientLink
-    from acp_agent.server.place import Place
-    from acp_agent.server.v2.family import Addressed, SessionFamily
+    from acp_agent.server.session_tree import Place
+    from acp_agent.server.v2.projection import Addressed, SessionFamily
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
 
@@ -102,7 +105,7 @@ class Editor(ClientEditor):
         return self._begin(session) if family is None else family
 
     def _begin(self, session: SessionId) -> SessionFamily:
-        from acp_agent.server.v2.family import SessionFamily  # noqa: PLC0415 - not to open a session
+        from acp_agent.server.v2.projection import SessionFamily  # noqa: PLC0415 - not to open a session
 
         family = self._families[session] = SessionFamily(session, self.link.core.words)
         return family
@@ -132,8 +135,6 @@ class Editor(ClientEditor):
         self, session: SessionId, asking: Asking, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
-        from acp_agent.server.v2.permission import permission_request  # noqa: PLC0415 - for prompts
-
         place = self._place(session, asking.call)
         request = permission_request(place.session, asking, ask, self.link.core.words)
         response = await self.asks(session).request(REQUEST_PERMISSION, request)
@@ -214,3 +215,38 @@ def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand
         )
         for command in commands
     ]
+
+
+def permission_request(
+    session: SessionId, asking: Asking, ask: Ask, words: Words = ENGLISH
+) -> acp.RequestPermissionRequest:
+    """The question with its buttons. A warning is part of the question, and not of the call."""
+    from acp_agent.session.telling import title_in  # noqa: PLC0415 - for prompts
+
+    return acp.RequestPermissionRequest(
+        session_id=session,
+        title=title_in(asking.title, words),
+        description=ask.warning or None,
+        subject=permission_subject(asking),
+        options=[
+            acp.PermissionOption(option_id=choice.id, name=choice.label, kind=choice.kind)
+            for choice in ask.choices
+        ],
+    )
+
+
+def permission_subject(asking: Asking) -> acp.RequestPermissionSubject:
+    """What the question is about: a command line, or else the call, which the client knows."""
+    if asking.command is not None and asking.cwd is not None:
+        return command_subject(asking, asking.command, asking.cwd)
+    return tool_call_subject(asking)
+
+
+def command_subject(asking: Asking, command: str, cwd: str) -> acp.CommandPermissionSubject:
+    """A command line. Its terminal has the id of its call, but is not there before it runs."""
+    return acp.CommandPermissionSubject(command=command, cwd=cwd, tool_call_id=asking.call)
+
+
+def tool_call_subject(asking: Asking) -> acp.ToolCallPermissionSubject:
+    """A call. All that it shows was told by updates before the question, and stays as it is."""
+    return acp.ToolCallPermissionSubject(tool_call=acp.ToolCallUpdate(tool_call_id=asking.call))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,20 +12,23 @@ from acp_agent.content import ContentBlock
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import SystemPromptGiven
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.account import log_in, log_out
-from acp_agent.server.extensions.methods import extension_answers
+from acp_agent.server.extensions.meta import while_running
+from acp_agent.server.extensions.methods import EXTENSION_METHODS, extension_answers
 from acp_agent.server.handshake import Answer
+from acp_agent.server.lazy_table import UNSTABLE_METHODS, LazyTable
 from acp_agent.server.link import ClientLink
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.server.operations import Operations
-from acp_agent.server.v2.conversion import from_acp
+from acp_agent.server.v2.conversion import config_options, from_acp
 from acp_agent.server.v2.editor import Editor, available_commands
-from acp_agent.server.v2.options import config_options
-from acp_agent.server.while_running import while_running
+from acp_agent.server.v2.merging import merge_updates
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
+from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.surface import Surface
 from protocol.v2 import types as acp
+from protocol.v2.methods import AGENT_METHODS
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import ServerConfig
@@ -60,7 +63,7 @@ class Handlers:
             "session/set_config_option": self.set_config_option,
             "tool_call/cancel": self.cancel_tool_call,
             "terminal/cancel": self.cancel_terminal,
-            **extension_answers(self._link.core, operations=self._operations),
+            **extension_answers(self._operations),
         }
         first = self._link.handshake.first
         table: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
@@ -79,12 +82,16 @@ class Handlers:
 
     async def login(self, request: acp.LoginAuthRequest, call: Call) -> acp.LoginAuthResponse:
         """Make a model usable (Authentication)."""
+        from acp_agent.server.account import log_in  # noqa: PLC0415 - rarely used
+
         await log_in(self._link, request.method_id, call.id)
         return acp.LoginAuthResponse()
 
     async def logout(self, request: acp.LogoutAuthRequest, call: Call) -> acp.LogoutAuthResponse:
         """Forget the keys that a login kept (Authentication)."""
         del request, call
+        from acp_agent.server.account import log_out  # noqa: PLC0415 - rarely used
+
         await log_out(self._link)
         return acp.LogoutAuthResponse()
 
@@ -299,7 +306,7 @@ def _option_value(request: acp.SetSessionConfigOptionRequest) -> tuple[str, str,
 
 
 def _session_info(record: SessionRecord) -> acp.SessionInfo:
-    from acp_agent.server.wire_time import wire_time  # noqa: PLC0415 - for lists only
+    from acp_agent.server.conversion import wire_time  # noqa: PLC0415 - for lists only
 
     return acp.SessionInfo(
         session_id=record.id,
@@ -309,3 +316,32 @@ def _session_info(record: SessionRecord) -> acp.SessionInfo:
         updated_at=wire_time(record.updated_at),
         archived=record.archived,
     )
+
+
+def surface_for(link: ClientLink) -> Surface:
+    """What a client that speaks version 2 is answered with."""
+    editor = Editor(link)
+    operations = link.operations(editor)
+    handlers = Handlers(link, editor, operations)
+
+    def unstable_handlers() -> Mapping[str, Handler]:
+        from acp_agent.server.operations import Lifecycle  # noqa: PLC0415 - few clients use it
+        from acp_agent.server.v2.unstable import UnstableHandlers  # noqa: PLC0415 - likewise
+
+        lifecycle = Lifecycle(link.core, editor, operations)
+        return UnstableHandlers(link, handlers, operations, lifecycle).table()
+
+    methods = {**AGENT_METHODS, **EXTENSION_METHODS, MCP_NOTIFICATION.name: MCP_NOTIFICATION}
+    return Surface(
+        LazyTable(methods, UNSTABLE_METHODS, _unstable_methods),
+        LazyTable(handlers.table(), UNSTABLE_METHODS, unstable_handlers),
+        map_error=link.map_error,
+        merge=merge_updates,
+        batches=True,
+    )
+
+
+def _unstable_methods() -> Mapping[str, Method[Any, Any]]:
+    from protocol.v2.unstable_methods import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - as above
+
+    return UNSTABLE_AGENT_METHODS

@@ -7,8 +7,10 @@ Source: Agent Client Protocol v2, SessionUpdate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.events import (
@@ -37,18 +39,22 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import TurnId
-from acp_agent.server.interrupted import interrupted_note
+from acp_agent.ids import CallId, SessionId, TurnId
+from acp_agent.server.notices import interrupted_note
+from acp_agent.server.session_tree import Family
 from acp_agent.server.v2.activity import Activity
 from acp_agent.server.v2.calls import Calls
 from acp_agent.server.v2.conversion import text, to_acp
 from protocol.v2 import types as acp
 
+if TYPE_CHECKING:
+    from acp_agent.server.v2.child_sessions import Children
+
 
 class Projector:
     """Turns one session's events into updates. Feed it every event from the first one on.
 
-    What children of the session do is shown by `acp_agent.server.family.Family`.
+    What children of the session do is shown by `acp_agent.server.session_tree.Family`.
 
     Args:
         words: what is said to the user, in the user's language.
@@ -128,7 +134,7 @@ class Projector:
         return [*self._calls.cut_all(), *self.activity.ends(event)]
 
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
-        from acp_agent.server.rewound import rewound_note  # noqa: PLC0415 - rare
+        from acp_agent.server.notices import rewound_note  # noqa: PLC0415 - rare
 
         # A message and no notice: it is part of what a replay tells.
         note = " ".join(rewound_note(event, self._words)).strip()
@@ -195,8 +201,75 @@ def _notice(event: NoticeShown) -> Sequence[acp.SessionUpdate]:
 
 
 def _compaction(event: CompactionChanged | CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
-    from acp_agent.server.v2 import compactions  # noqa: PLC0415 - rare
-
     if isinstance(event, CompactionChanged):
-        return compactions.compaction_update(event)
-    return compactions.summary_chunk(event)
+        return compaction_update(event)
+    return summary_chunk(event)
+
+
+def compaction_update(event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
+    """How a compaction goes; a summary replaces what came of it in pieces."""
+    return [
+        acp.CompactionUpdate(
+            compaction_id=event.compaction,
+            status=event.status,
+            summary=[text(event.summary)] if event.summary else UNSET,
+            error=event.error or UNSET,
+        )
+    ]
+
+
+def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
+    """A piece of the summary."""
+    return [acp.CompactionSummaryChunk(compaction_id=event.compaction, content=text(event.text))]
+
+
+Addressed = Iterable[tuple[SessionId, acp.SessionUpdate]]
+
+
+class SessionFamily(Family[acp.SessionUpdate]):
+    """Turns the events of a session into updates. Feed it every event from the first one on.
+
+    Args:
+        session: whose events they are.
+        words: what is said to the user, in the user's language.
+    """
+
+    def __init__(self, session: SessionId, words: Words = ENGLISH) -> None:
+        self._words = words
+        self._projector = Projector(words)
+        self._shown_children: Children | None = None
+        super().__init__(session, self._projector, self._begin_children)
+
+    def _begin_children(self) -> Children:
+        from acp_agent.server.v2.child_sessions import Children  # noqa: PLC0415 - few sessions have any
+
+        self._shown_children = Children(self._projector.activity, self._words)
+        return self._shown_children
+
+    @property
+    def waits_for_user(self) -> bool:
+        """Whether the session can do nothing before the user answers."""
+        return self._projector.activity.waits_for_user
+
+    def asks(self, call: CallId, *, answered: bool = False) -> Addressed:
+        """A call waits for the user, of which the journal says nothing, or does so no more."""
+        if self._shown_children is not None:
+            return self._shown_children.asks(self._session, call, answered=answered)
+        activity = self._projector.activity
+        told = activity.answered(call) if answered else activity.asks(call)
+        return [(self._session, update) for update in told]
+
+    def moved(self) -> Addressed:
+        """Another client has the session from now on, with what it is doing."""
+        return [(self._session, update) for update in self._projector.activity.moves()]
+
+    def announced(self) -> Addressed:
+        """What a client that missed the beginning has to know of before it is told a state."""
+        own = [(self._session, update) for update in self._projector.announced()]
+        return [*own, *super().announced()]
+
+    def states(self) -> Addressed:
+        """What the session is doing now, and its children that are at work."""
+        own = [(self._session, self._projector.activity.now())]
+        children = self._shown_children
+        return own if children is None else [*own, *children.states()]

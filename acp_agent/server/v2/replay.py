@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct
 from acp_agent.config.message_catalog import ENGLISH, Words
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
-from acp_agent.server.v2.family import SessionFamily
+from acp_agent.server.v2.projection import SessionFamily
 from protocol.v2 import types as acp, unstable_types as unstable
 
 _Key = tuple[SessionId, str, str]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from acp_agent.models.endpoints import API_TYPES
 from acp_agent.models.providers import Provider
-from acp_agent.server import providers
-from acp_agent.server.auth_status import Json, to_json
-from acp_agent.server.forking import fork_point
+from acp_agent.server import account as providers
+from acp_agent.server.account import Json, to_json
+from acp_agent.server.extensions.meta import fork_point
 from acp_agent.server.handshake import Answer
-from acp_agent.server.lifecycle import Lifecycle
 from acp_agent.server.link import ClientLink
-from acp_agent.server.operations import Operations
-from acp_agent.server.v2.family import SessionFamily
+from acp_agent.server.operations import Lifecycle, Operations
 from acp_agent.server.v2.handlers import Handlers
+from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.v2 import unstable_types as acp

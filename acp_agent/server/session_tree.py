@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
 from acp_agent.events import (
     AnyEvent,
@@ -16,9 +16,64 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 
-if TYPE_CHECKING:
-    from acp_agent.server.place import Place
-    from acp_agent.server.showing import OfParent, ShowsChildren, ShowsSession
+
+class Place(NamedTuple):
+    """A session that the client is shown, and one of its calls.
+
+    `call` is None where the client is not shown it. `of` is the title of the child whose call it
+    is, where that is shown as one of the parent's.
+    """
+
+    session: SessionId
+    call: CallId | None
+    of: str = ""
+
+
+def in_child(child: str, title: str) -> str:
+    """The title of a child's call among those of its parent; "" for a call of the parent's own."""
+    return f"{child} › {title}" if child else title
+
+
+UpdateT_co = TypeVar("UpdateT_co", covariant=True)
+
+OfParent = (
+    SubagentChanged | SessionMessageSent | SessionMessageText
+)  # what a parent has of children
+
+
+class ShowsSession(Protocol[UpdateT_co]):
+    """What turns the events of one session into updates."""
+
+    def project(self, event: AnyEvent) -> Sequence[UpdateT_co]:
+        """The updates that show `event`."""
+        ...
+
+    def cut_off(self) -> Sequence[UpdateT_co]:
+        """The updates that end what was shown as under way."""
+        ...
+
+
+class ShowsChildren(Protocol[UpdateT_co]):
+    """What turns the events of a session's children into updates, each with its session."""
+
+    def project(
+        self, parent: SessionId, event: OfParent | ChildWorked
+    ) -> Iterable[tuple[SessionId, UpdateT_co]]:
+        """The updates that show `event`."""
+        ...
+
+    def place(self, parent: SessionId, call: CallId) -> Place:
+        """Where the user is asked about a call, of the parent or of a child."""
+        ...
+
+    def announced(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
+        """What a client that missed the beginning has to know of the children at work."""
+        ...
+
+    def turn_over(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
+        """The parent's turn ended: what is open still is what could not be written."""
+        ...
+
 
 _OF_CHILDREN = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, SessionMessageText})
 
@@ -61,8 +116,6 @@ class Family(Generic[UpdateT]):
 
     def place(self, call: CallId | None) -> Place:
         """Where the user is asked about a call, or (None) about something else."""
-        from acp_agent.server.place import Place  # noqa: PLC0415 - for prompts only
-
         if self._children is None or call is None:
             return Place(self._session, call)
         return self._children.place(self._session, call)

@@ -1,12 +1,18 @@
-"""`_acp-agent/checkpoints/list` and `/restore`: where a session can go back to, and going there."""
+"""`_acp-agent/session/export`: a session as text, part by part."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from acp_agent.errors import InvalidInputError
+from acp_agent.ids import SessionId
+from acp_agent.server.conversion import wire_time
+from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
 from acp_agent.server.extensions.types import (
     CheckpointPoint,
+    ExportSessionRequest,
+    ExportSessionResponse,
     ExtensionType,
     ListCheckpointsRequest,
     ListCheckpointsResponse,
@@ -17,12 +23,38 @@ from acp_agent.server.extensions.types import (
     UntouchedFile,
 )
 from acp_agent.server.operations import Operations
-from acp_agent.server.wire_time import wire_time
+from acp_agent.session.export import export_page
 from acp_agent.session.files_back import NotSaved
 from acp_agent.session.points import Point
 from acp_agent.session.rewinder import Back
 from acp_agent.session.session import Session
 from protocol.codec import typed_json
+
+
+async def export_session(operations: Operations, params: dict[str, Any]) -> ExportSessionResponse:
+    """A part of a session, open or stored, whoever writes it.
+
+    Raises:
+        InvalidInputError: the parameters are wrong.
+        SessionNotFoundError: there is no such session.
+        StoreError: it cannot be read.
+    """
+    request = _decoded(params, ExportSessionRequest)
+    core = operations.core
+    services = await core.services()
+    session = SessionId(request.session_id)
+    if core.opened is not None:
+        await core.opened.settled(session)
+    page = await export_page(
+        services.store,
+        session,
+        form=request.format,
+        secrets=services.secrets.values(),
+        limit=request.max_bytes,
+        cursor=request.cursor,
+    )
+    return ExportSessionResponse(content=page.content, next_cursor=page.next_cursor)
+
 
 _LISTED = 1_000  # files of one answer
 
@@ -108,3 +140,10 @@ def _response(session: Session, back: Back) -> RestoreCheckpointResponse:
         not_kept_count=back.not_saved.count,
         rewind_id=back.rewind or None,
     )
+
+
+HANDLERS: dict[str, Callable[[Operations, dict[str, Any]], Awaitable[ExtensionType]]] = {
+    EXPORT.name: export_session,
+    LIST_CHECKPOINTS.name: list_points,
+    RESTORE.name: restore,
+}

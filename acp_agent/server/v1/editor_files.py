@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acp_agent.errors import NoEditorFileError, NoEditorMethodError, WorkspaceError
 from acp_agent.ids import SessionId
-from acp_agent.server.client import ClientProfile
+from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.session_requests import Requester, reason_of
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError
 from protocol.v1 import types as acp

@@ -1,14 +1,11 @@
-"""The calls of children that the user is asked about, for clients without child sessions.
-
-Such a client sees a child's work in the card of the call that asked for it. A question needs a card
-of its own: the call has one among the parent's, from the question on.
-"""
+"""Child sessions for clients of version 1 that advertise `subagents`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from acp_agent.config.message_catalog import ENGLISH, Words
@@ -16,6 +13,8 @@ from acp_agent.events import (
     AnyEvent,
     ChildWorked,
     PermissionAsked,
+    SessionMessageSent,
+    SessionMessageText,
     SubagentChanged,
     ToolCalled,
     ToolEnded,
@@ -25,13 +24,111 @@ from acp_agent.events import (
     TurnInterrupted,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.place import Place, in_child
-from acp_agent.server.showing import OfParent
+from acp_agent.server.child_sessions import ChildSessions
+from acp_agent.server.errors import turn_error
+from acp_agent.server.session_tree import OfParent, Place, in_child
+from acp_agent.server.v1.conversion import to_acp
 from acp_agent.session.telling import told
-from protocol.v1 import types as acp
+from protocol.v1 import types as acp, unstable_types as unstable
 
 if TYPE_CHECKING:
     from acp_agent.server.v1.projection import Projector
+
+
+class Children(ChildSessions[acp.SessionUpdate]):
+    """The children of a session.
+
+    Args:
+        projector: makes what shows the events of one child.
+        words: what is said to the user, in the user's language.
+    """
+
+    def __init__(self, projector: Callable[[], Projector], words: Words = ENGLISH) -> None:
+        super().__init__(words)
+        self._make = projector
+        self._projectors: dict[SessionId, Projector] = {}
+
+    def _tell(self, event: OfParent) -> Sequence[acp.SessionUpdate]:
+        return shown(event)
+
+    def _session(self, child: SessionId) -> Projector:
+        projector = self._projectors.get(child)
+        if projector is None:
+            projector = self._projectors[child] = self._make()
+        return projector
+
+
+def shown(
+    event: SubagentChanged | SessionMessageSent | SessionMessageText,
+) -> Sequence[acp.SessionUpdate]:
+    """What shows an event."""
+    match event:
+        case SubagentChanged():
+            return subagent_update(event)
+        case SessionMessageSent():
+            return session_message(event)
+        case SessionMessageText():
+            return session_message_chunk(event)
+
+
+def subagent_update(event: SubagentChanged) -> Sequence[acp.SessionUpdate]:
+    """A child of the session. What the event leaves as it was is left out."""
+    return [
+        acp.SubagentUpdate(
+            session_id=event.session,
+            title=UNSET if event.title is None else event.title or None,
+            description=UNSET if event.description is None else event.description or None,
+            capabilities=UNSET if event.can_cancel is None else _capabilities(event.can_cancel),
+            state=UNSET if event.state is None else _state(event),
+            cwd=UNSET if event.cwd is None else event.cwd or None,
+            additional_directories=UNSET if event.directories is None else list(event.directories),
+        )
+    ]
+
+
+def session_message(event: SessionMessageSent) -> Sequence[acp.SessionUpdate]:
+    """A message that this session sent or received: which of the two, its participants say."""
+    return [
+        acp.SessionMessage(
+            message_id=event.message,
+            sender_session_id=UNSET if event.sender is None else event.sender,
+            recipient_session_id=UNSET if event.recipient is None else event.recipient,
+            sender_message_id=UNSET if event.sender_message is None else event.sender_message,
+            recipient_message_id=(
+                UNSET if event.recipient_message is None else event.recipient_message
+            ),
+            content=UNSET if event.content is None else [to_acp(one) for one in event.content],
+        )
+    ]
+
+
+def session_message_chunk(event: SessionMessageText) -> Sequence[acp.SessionUpdate]:
+    """A piece of such a message."""
+    return [
+        acp.SessionMessageChunk(message_id=event.message, content=acp.TextContent(text=event.text))
+    ]
+
+
+def _capabilities(can_cancel: bool) -> acp.SubagentSessionCapabilities | None:
+    if not can_cancel:
+        return None
+    return acp.SubagentSessionCapabilities(cancel=acp.SessionCancelCapabilities())
+
+
+def _state(event: SubagentChanged) -> acp.StateUpdate:
+    match event.state:
+        case "running":
+            return unstable.RunningStateUpdate()
+        case "requires_action":
+            return unstable.RequiresActionStateUpdate()
+        case "idle" if event.error:
+            error = turn_error(event.error, event.error_kind)
+            return unstable.ErrorIdleStateUpdate(error=error)
+        case "idle":
+            return unstable.IdleStateUpdate(stop_reason=event.stop_reason)
+        case _:
+            return unstable.UnknownStateUpdate()
+
 
 TITLE = 60  # characters of a child's title in front of its call's
 _QUESTION = "ask_user"  # the tool that asks the user by itself

@@ -28,8 +28,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.place import Place
-from acp_agent.server.showing import OfParent, ShowsSession
+from acp_agent.server.session_tree import OfParent, Place, ShowsSession
 
 UpdateT = TypeVar("UpdateT")
 
