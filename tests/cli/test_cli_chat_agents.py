@@ -199,7 +199,7 @@ async def test_forms_pages_and_options_are_answered_by_keys(home: Path, tmp_path
         await person.see("https://example.com/login?a=1", "I open it myself")
         person.type("myself" + ENTER)
         await person.see("page accept", "Done: Log in there")
-        person.type(":options fast on" + ENTER)
+        person.type("/options fast on" + ENTER)
         await person.miss("Working")
         await quit_chat(person)
 
@@ -330,7 +330,7 @@ async def test_an_agent_that_is_started_again_twice_at_once_is_there_once(
     )
     async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
         await person.see(READY)
-        person.type(":restart" + ENTER + ":restart" + ENTER)
+        person.type("/restart" + ENTER + "/restart" + ENTER)
         await person.count("started again, with a new session", 2)
         agents = [line for line in person.processes().values() if "--agent" not in line]
         assert len(agents) == 1
@@ -361,8 +361,8 @@ async def test_an_agent_that_crashes_again_and_again_is_left_alone_until_asked_f
             await person.count("I fall.", times)
             if times < 4:
                 await person.count("The agent was started again; the session goes on.", times)
-        await person.see("out of luck", "It ended too often; :restart starts it again.")
-        person.type(":restart" + ENTER)
+        await person.see("out of luck", "It ended too often; /restart starts it again.")
+        person.type("/restart" + ENTER)
         await person.count("The agent was started again; the session goes on.", 4)
         assert "shown before" not in person.text
         await quit_chat(person)
@@ -383,13 +383,13 @@ async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
     )
     async with terminal(home, tmp_path, "chat", "--agent", agent, rows=30) as person:
         await person.see(READY)
-        person.type(":help" + ENTER)
-        await person.see(":rename give this session a title", ":quit end the chat")
-        assert not re.search(":fork|:delete", person.text)
-        person.type(":delete s-1" + ENTER)
-        await person.see("This agent has nothing for :delete.")
+        person.type("/help" + ENTER)
+        await person.see("/rename give this session a title", "/quit end the chat")
+        assert not re.search("/fork|/delete", person.text)
         person.type("/fork it" + ENTER)  # the agent may know what that is
         await person.see("heard /fork it")
+        person.type(" /quit it" + ENTER)  # the space sends the chat's own commands, too
+        await person.see("heard /quit it")
         await quit_chat(person)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.cli.chat_person import READY, quit_chat
 from tests.support.scripted_agent import scripted_agent
@@ -184,3 +189,52 @@ async def test_a_permission_can_be_answered_in_eight_rows_of_twenty_columns(
         person.type("n")
         await person.see("said reject_once")
         await quit_chat(person)
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [({"TERM": "xterm"}, True), ({"TERM": "xterm-256color"}, True), ({"NO_COLOR": "1"}, False)],
+)
+async def test_code_and_changes_have_colours_where_they_are_wanted_and_only_ours(
+    home: Path, tmp_path: Path, variables: dict[str, str], coloured: bool
+) -> None:
+    agent = scripted_agent(
+        tmp_path,
+        f"EVIL, FOLDER = {EVIL!r}, {str(tmp_path)!r}\n"
+        """
+def turn(say):
+    say.speak("Before.\\n\\n```python\\nimport this  # " + EVIL + "\\n```\\n")
+    diff = {"type": "diff", "path": FOLDER + "/a.py", "oldText": "x = 1\\n",
+        "newText": "class Fine:  # " + EVIL + "\\n"}
+    say.update({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Edit", "kind": "edit",
+        "status": "completed", "content": [diff]})
+    return "end_turn"
+""",
+    )
+    async with terminal(home, tmp_path, "chat", "--agent", agent, environ=variables) as person:
+        await person.see(READY)
+        person.type("go" + ENTER)
+        await person.see("import this", "class Fine:", "\\u202egnp.exe")
+        await person.miss("Working")
+        await quit_chat(person)
+    for word in (b"import", b"class"):
+        assert (b"\x1b[35m" + word in person.raw) == coloured
+    assert not re.search(rb"\x1b\[[0-9;]*[34]8;", person.raw)  # the terminal's own palette
+    assert not re.search(rb"\x1b[\]]|\x1b\[2J|\x08", person.raw)
+
+
+def test_nothing_that_colours_code_is_imported_before_there_is_an_answer() -> None:
+    code = """
+import sys
+from acp_agent.cli.chat import terminal
+from acp_agent.cli.chat.rendering import Renderer
+late = ("pygments", "rich.markdown", "markdown_it", "pygments.lexers.python")
+shown = [[name in sys.modules for name in late]]
+for text in ("words", "```python\\nimport this\\n```"):
+    Renderer("standard").markdown(text, 80)
+    shown.append([name in sys.modules for name in late])
+print(shown)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    no, yes = False, True
+    assert done.stdout.strip() == str([[no] * 4, [yes, yes, yes, no], [yes] * 4])

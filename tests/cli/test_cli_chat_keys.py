@@ -39,9 +39,10 @@ async def test_shift_tab_enters_the_mode_that_it_stops_at_and_no_other(
         person.type(SHIFT_TAB * 2)
         await person.see("Mode: Plan")
         await person.see("Plan |")
-        person.type(":mode" + ENTER)
-        await person.see("> Plan *")
+        person.type("/mode" + ENTER)  # the agent has one, too
+        await person.see("> Plan *", "arrows move")
         person.type(ESCAPE)
+        await person.miss("arrows move")
         await quit_chat(person)
     assert person.raw.count(b"Accept edits |") == 0
 
@@ -176,7 +177,7 @@ async def test_long_output_opens_in_the_pager(home: Path, workspace_repo: Path) 
         person.type("read long.txt" + ENTER)
         await person.see("Done.")
         await person.miss("Working")
-        person.type(":output" + ENTER)
+        person.type("/output" + ENTER)
         await person.see("PAGED True")
         person.type(ENTER)
         await person.see_row(">")

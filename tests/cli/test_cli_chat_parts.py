@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from prompt_toolkit.output import ColorDepth
 from rich.console import RenderableType
 
-from acp_agent.cli.chat import desk, terminal
+from acp_agent.cli.chat import questions, terminal
 from acp_agent.cli.chat.calls import Calls, ShownCall, last_of_rewritten, unfenced
 from acp_agent.cli.chat.frames import FrameOutput
 from acp_agent.cli.chat.front import Answer
@@ -344,26 +344,26 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(desk, "time", clock)
+    monkeypatch.setattr(questions, "time", clock)
     wishes = Wishes(command=["none"], cwd=tmp_path)
     chat = terminal.TerminalChat(wishes, PromptHistory(None, str), io.StringIO())
     option = acp.PermissionOption(option_id="o", name="Sure", kind="allow_once")
-    chat.desk.pressed()
+    chat.questions.key_pressed()
     asked = asyncio.create_task(chat.front.ask(ShownCall("c"), [option], ""))
     await asyncio.sleep(0)
     for _ in range(3):
         clock.now += 0.4
         chat.choose("y")
-        chat.desk.pressed()
-        chat.desk.sync()
+        chat.questions.key_pressed()
+        chat.questions.update()
         await asyncio.sleep(0)
         assert not asked.done()
     clock.now += 0.6
-    chat.desk.sync()
+    chat.questions.update()
     chat.choose("z")
     assert not asked.done()
     chat.choose("y")
-    assert chat.desk.asked is None  # the next key is for the prompt already
+    assert chat.questions.active is None  # the next key is for the prompt already
     assert await asked == Answer(option)
 
 

@@ -46,21 +46,21 @@ async def test_a_line_behind_an_exclamation_mark_runs_in_the_users_shell(
         home, tmp_path / "work", "chat", "--agent", scripted_agent(tmp_path, ECHO)
     ) as person:
         await person.see(READY)
-        person.type("!test -t 0 && pwd && stty size; printf 'no end'; exit 3" + ENTER)
-        await person.see(f"{tmp_path}/work 24 80 no end exit status 3;")
+        person.type("!!test -t 0 && pwd && stty size; printf 'no end'; exit 3" + ENTER)
+        await person.see(f"{tmp_path}/work 24 80 no end exit status 3")
         person.type("hello" + ENTER)
         await person.see("[heard hello]")  # and nothing of what was printed
         await person.miss("Working")
         assert "no end]" not in person.text
-        person.type("!kill -9 $$" + ENTER)
+        person.type("!!kill -9 $$" + ENTER)
         await person.see("signal SIGKILL")
         person.type("\x1b[A")
-        await person.see_row("> !kill -9 $$")
+        await person.see_row("> !!kill -9 $$")
         person.type(CTRL_C)
         await quit_chat(person)
 
 
-async def test_what_a_command_printed_goes_along_only_when_the_user_says_so_and_without_keys(
+async def test_a_command_is_sent_with_the_next_prompt_without_keys_unless_the_user_says_no(
     home: Path, tmp_path: Path
 ) -> None:
     key = "sk-ant-api03-" + "a1B2" * 24
@@ -68,19 +68,13 @@ async def test_what_a_command_printed_goes_along_only_when_the_user_says_so_and_
         home, tmp_path, "chat", "--agent", scripted_agent(tmp_path, ECHO), rows=40
     ) as person:
         await person.see(READY)
-        person.type(":share" + ENTER)
-        await person.see("You have run no command yet")
-        person.type(f"!printf '\\033[31mred\\033[0m 10%%\\r20%% {key}'" + ENTER)
-        await person.see("exit status 0; :share")
-        person.type(":share" + ENTER)
-        await person.see("Goes along with your next prompt: what printf")
-        person.type(":share" + ENTER)
-        await person.see("printed stays here.")
-        await person.miss("Goes along")
+        person.type("!echo first" + ENTER)
+        await person.see("exit status 0 Sent with your next prompt: output of echo first")
+        person.type("/unshare" + ENTER)
+        await person.see("The agent will not see your commands.")
+        await person.miss("Sent with")
         person.type("!false" + ENTER)
-        await person.see("exit status 1")
-        person.type(":share" + ENTER)
-        await person.see("Goes along with your next prompt: what false printed.")
+        await person.see("exit status 1 Sent with your next prompt: output of false")
         person.type("/slash" + ENTER)
         await person.see("[heard /slash]")
         await person.miss("Working")
@@ -88,13 +82,14 @@ async def test_what_a_command_printed_goes_along_only_when_the_user_says_so_and_
         person.type("what now" + ENTER)
         await person.see("(with what your own commands printed)", "[heard what now]")
         await person.see("[heard I ran a command myself,", "It ended with status 1", "$ false")
-        await person.miss("Goes along")
-        person.type(f"!echo 20% {key}" + ENTER)
-        await person.count("exit status 0", 2)
-        person.type(":share" + ENTER)
-        await person.see("Goes along with your next prompt: what echo")
+        await person.miss("Sent with")
+        person.type(f"!printf '\\033[31mred\\033[0m 10%%\\r20%% {key}'" + ENTER)
+        await person.see("output of printf")
+        person.type("!date +%%" + ENTER)
+        await person.see("output of date +%%, printf")
         person.type("and this" + ENTER)
-        await person.see("[heard and this]", "$ echo 20% [secret] 20% [secret]")
+        await person.see("[heard and this]", "20% [secret]", "$ date +%% %")
+        assert "first" not in person.text.split("will not see")[1]
         await quit_chat(person)
 
 
@@ -112,8 +107,8 @@ async def test_ctrl_x_turns_to_the_shell_and_back(home: Path, tmp_path: Path) ->
         await person.see("its text exit status 0")
         person.type("/bin/echo by path" + ENTER)
         await person.see("$ /bin/echo by path by path exit status 0")
-        person.type(":share" + ENTER)  # the chat's own commands go on working
-        await person.see("Goes along")
+        person.type("/unshare" + ENTER)  # the chat's own commands go on working
+        await person.see("will not see your commands")
         for end in (CTRL_X, CTRL_D, CTRL_C, "exit" + ENTER):
             await person.see("Your own shell")
             person.type(end)
@@ -218,9 +213,8 @@ async def test_a_dumb_terminal_runs_commands_and_keeps_them_as_history(
         person.type('!read name; echo "<$name>"\n')
         await its_process(person, ".*bash -c read name; .*")
         person.type("bob\n")
-        await person.see("<bob> exit status 0; :share")
-        person.type(":share\n!\n")
-        await person.see("Goes along with your next prompt: what read name")
+        await person.see("<bob> exit status 0 Sent with your next prompt: output of read name")
+        person.type("!\n")
         person.type("sleep 619; echo never\n")
         await its_process(person, "sleep 619")
         person.type(CTRL_C)

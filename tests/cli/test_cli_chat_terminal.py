@@ -18,6 +18,7 @@ from tests.support.terminal_screen import (
     terminal,
 )
 
+DOWN, UP = f"{ESCAPE}[B", f"{ESCAPE}[A"
 DEMO = ("chat", "--model", "demo/demo")
 
 
@@ -42,7 +43,7 @@ async def test_a_turn_is_shown_with_its_calls_and_the_session_goes_on_later(
         await quit_chat(person)
 
 
-async def test_a_permission_is_given_by_its_letter_and_by_no_other_key(
+async def test_a_permission_is_given_by_its_letter_and_by_no_other_single_key(
     home: Path, workspace_repo: Path
 ) -> None:
     async with terminal(home, workspace_repo, *DEMO) as person:
@@ -55,6 +56,36 @@ async def test_a_permission_is_given_by_its_letter_and_by_no_other_key(
         person.type("y")
         await person.see("-> Allow once", '+    return f"Goodbye {name}"')
         await person.miss("[y] Allow once")
+        await person.miss("Working")
+        assert "Goodbye" in (workspace_repo / "greeting.py").read_text()
+        await quit_chat(person)
+
+
+async def test_a_permission_is_given_by_arrow_keys_and_enter(
+    home: Path, workspace_repo: Path
+) -> None:
+    async with terminal(home, workspace_repo, *DEMO, rows=40) as person:
+        await person.see(READY)
+        person.type("replace Hello with Goodbye in greeting.py" + ENTER)
+        await person.see("  [y] Allow once", "  [n] Reject")
+        person.type(UP)
+        await person.see("[?] details > [i] reject and say what to do instead")
+        person.type(DOWN)
+        await person.see("> [y] Allow once")
+        person.type(UP * 3)
+        await person.see("> [n] Reject")
+        assert "Hello" in (workspace_repo / "greeting.py").read_text()
+        person.type(ENTER)
+        await person.see("-> Reject")
+        await person.miss("Working")
+        assert "Hello" in (workspace_repo / "greeting.py").read_text()
+        person.type("replace Hello with Goodbye in greeting.py" + ENTER)
+        await person.count("[y] Allow once", 1)
+        await person.see("  [y] Allow once")
+        person.type(DOWN)
+        await person.see("> [y] Allow once")
+        person.type(ENTER)
+        await person.see("-> Allow once")
         await person.miss("Working")
         assert "Goodbye" in (workspace_repo / "greeting.py").read_text()
         await quit_chat(person)
@@ -132,17 +163,15 @@ async def test_commands_and_files_are_completed_and_earlier_sessions_opened(
         person.type(TAB + ENTER + ENTER)
         await person.see("> /status", "Session sess_")
         person.type("/help" + ENTER)
-        await person.see("/compact")  # the agent's own, which the chat does not cover
-        assert ":quit" not in person.text
-        person.type(":help" + ENTER)
-        await person.see(":quit end the chat")
-        person.type(":new" + ENTER)
+        await person.see("/quit end the chat", "/compact", "Esc or Ctrl-C cancels")
+        assert person.text.count("  /mode  ") == 1  # the agent has one as well
+        person.type("/new" + ENTER)
         await person.see("A new session begins.")
-        person.type(":sessions" + ENTER)
+        person.type("/sessions" + ENTER)
         await person.see("Sessions of this folder", "arrows move")
         person.type(ENTER)
         await person.miss("Sessions of this folder")
-        await person.see("A new session begins. > :sessions > look at @greeting.py")
+        await person.see("A new session begins. > /sessions > look at @greeting.py")
         await quit_chat(person)
 
 
@@ -170,29 +199,29 @@ async def test_a_session_is_forked_renamed_and_deleted_for_good(
         await person.see(READY)
         person.type("read README.md" + ENTER)
         await person.see("Done.")
-        person.type(":fork" + ENTER)
-        await person.see("A copy of the session goes on; :sessions sess_")
+        person.type("/fork" + ENTER)
+        await person.see("A copy of the session goes on; /sessions sess_")
         person.type("read greeting.py" + ENTER)
         await person.count("Done.", 2)
-        person.type(":rename  The other way " + ENTER)
+        person.type("/rename  The other way " + ENTER)
         await person.see("The session is named: The other way", "Demo (offline) | The other way")
-        person.type(":sessions" + ENTER)
+        person.type("/sessions" + ENTER)
         await person.see("> The other way *", "  read README.md ")
         person.type(ESCAPE)
         await person.miss("arrows move")
-        person.type(":delete" + ENTER)
+        person.type("/delete" + ENTER)
         await person.see("> The other way *")
         person.type(ENTER)
         await person.see("Delete this session? (the open one)", "> Keep it *")
         person.type(ENTER)  # what is under the cursor deletes nothing
         await person.miss("Keep it")
-        person.type(":delete" + ENTER)
+        person.type("/delete" + ENTER)
         await person.see("> The other way *")
         person.type(ENTER)
         await person.see("Keep it")
         person.type("delete" + ENTER)
         await person.see("The session is deleted.", "A new session begins.")
-        person.type(":sessions" + ENTER)
+        person.type("/sessions" + ENTER)
         await person.see_row("? Sessions of this folder")
         assert "The other way *" not in "\n".join(person.screen)
         person.type("README" + ENTER)

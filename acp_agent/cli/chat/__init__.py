@@ -125,7 +125,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent chat",
         description="Talk to the agent in the terminal.",
-        epilog="Inside, :help lists the commands and keys. Exit status: 0 done, 1 an error, "
+        epilog="Inside, /help lists the commands and keys. Exit status: 0 done, 1 an error, "
         "2 wrong use, 130 left while a turn ran.",
     )
     parser.add_argument("prompt", nargs="*", help="what to say first")

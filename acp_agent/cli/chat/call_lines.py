@@ -53,9 +53,15 @@ class CallLines:
     def diff(self, diff: acp.Diff, width: int, limit: int = 60) -> list[str]:
         """The lines of a change."""
         lines: list[str] = []
+        hunk: list[tuple[str, str]] = []
         for line, style in diff_lines(diff, self._cwd, limit=limit):
+            if line[:1] in {"+", "-", " "}:
+                hunk.append((line, style))
+                continue
+            lines += self._renderer.changes(hunk, diff.path, width)
+            hunk = []
             lines += self._renderer.spans([(f"  {line}", style)], width)
-        return lines
+        return lines + self._renderer.changes(hunk, diff.path, width)
 
     def output(self, call: ShownCall, width: int) -> list[str]:
         """The beginning and the end of what a call gave."""
@@ -63,7 +69,7 @@ class CallLines:
         style = "bad" if call.status == "failed" else "dim"
         cut = len(lines) - _HEAD - _TAIL
         if cut > 1:
-            more = words("... {count} more lines, :output shows them", count=cut)
+            more = words("... {count} more lines, /output shows them", count=cut)
             lines = [*lines[:_HEAD], more, *lines[-_TAIL:]]
         if call.status == "failed":  # why it failed is read to its end
             return [

@@ -19,7 +19,7 @@ class ChatCommand(Struct, frozen=True, kw_only=True):
     """One command.
 
     Attributes:
-        name: what is typed behind the colon.
+        name: what is typed after the slash.
         description: what it does, in a few words.
         run: does it.
         idle: whether it waits until no turn runs.

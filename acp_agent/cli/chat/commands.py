@@ -1,13 +1,12 @@
-"""The chat's own commands.
+"""The chat's own commands, in one list with those of the agent.
 
-`:name` is always the chat's. `/name` is, too, unless the agent has a command of that name: what the
-agent advertises is never shadowed.
+Where both have a command of one name, it is the chat's: `/quit` ends the chat whatever the agent
+announces. A space before the slash sends the line to the agent.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from shlex import split
 from shutil import get_terminal_size
@@ -53,31 +52,25 @@ class Commands:
         self._all = {command.name: command for command in self._commands()}
 
     def find(self, text: str) -> tuple[ChatCommand, str] | None:
-        """The command that a text is, and what follows its name; None for words to the agent."""
-        if text[:1] not in {":", "/"} or "\n" in text.strip():
+        """The chat's command in a line, and its argument; None for a line to the agent."""
+        if not text.startswith("/") or "\n" in text.strip():
             return None
-        name, _, rest = text[1:].strip().partition(" ")
+        name, _, argument = text[1:].strip().partition(" ")
         command = self._all.get(_OTHER_NAMES.get(name, name))
-        if command is None:
+        if command is None or not command.there():
             return None
-        if text[0] == "/" and (name in self._of_agent() or not command.there()):
-            return None
-        return command, rest.strip()
+        return command, argument.strip()
 
-    def mistyped(self, text: str) -> bool:
-        """Whether a text looks like a command of the chat's, and is none."""
-        return re.fullmatch(r":[a-z]{2,}( .*)?", text.strip()) is not None
-
-    def offered(self, mark: str) -> list[tuple[str, str]]:
-        """Names and descriptions of what may follow `:` or `/`; the agent's first."""
-        found: list[tuple[str, str]] = []
-        if mark == "/":
-            found = [(one.name, one.description) for one in self._conversation.state.commands]
-        taken = self._of_agent() if mark == "/" else set()
-        return found + [
-            (command.name, command.description)
-            for command in self._there()
-            if command.name not in taken
+    def all(self) -> list[tuple[str, str]]:
+        """Names and descriptions of the chat's commands, then of the agent's."""
+        own = {command.name: command.description for command in self._there()}
+        return [
+            *own.items(),
+            *(
+                (command.name, command.description)
+                for command in self._conversation.state.commands
+                if command.name not in own
+            ),
         ]
 
     async def run(self, command: ChatCommand, rest: str) -> None:
@@ -85,30 +78,24 @@ class Commands:
         if command.idle and self._conversation.turns.busy:
             self._front.say(words("A turn runs; Ctrl-C cancels it."), "warning")
             return
-        if not command.there():
-            text = words("This agent has nothing for :{command}.", command=command.name)
-            self._front.say(text, "warning")
-            return
         await command.run(rest)
 
     def _there(self) -> list[ChatCommand]:
         return [command for command in self._all.values() if command.there()]
 
-    def _of_agent(self) -> set[str]:
-        return {command.name for command in self._conversation.state.commands}
-
     # --- what they do
 
     async def help(self, _: str) -> None:
         """List the commands and the keys."""
-        agent = self._conversation.state.commands
         lines = [
-            *(f"  /{one.name}  {one.description}" for one in agent),
-            *(f"  :{one.name}  {one.description}" for one in self._there()),
+            *(f"  /{name}  {description}" for name, description in self.all()),
             "",
             words("  Enter sends, Alt-Enter or Ctrl-J begins a new line, @ names a file."),
             *(
-                [words("  !command runs in your own shell, Ctrl-X turns to it and back.")]
+                [
+                    words("  !command runs in your own shell; the agent sees what it printed."),
+                    words("  !!command keeps that from the agent. Ctrl-X: your shell, and back."),
+                ]
                 if self._shell.usable
                 else []
             ),
@@ -173,9 +160,9 @@ class Commands:
         else:
             self._front.say(words("Taken back: {text}", text=text))
 
-    async def share(self, _: str) -> None:
-        """Let what the user's last command printed go along with the next prompt, or not."""
-        self._shell.share()
+    async def unshare(self, _: str) -> None:
+        """Keep from the agent what the user's commands printed."""
+        self._shell.unshare()
 
     async def quit(self, _: str) -> None:
         """End the chat."""
@@ -193,9 +180,9 @@ class Commands:
             command("output", words("the last tool call in full"), self.output),
             command("plan", words("the plan in full"), self.plan),
             ChatCommand(
-                name="share",
-                description=words("let the agent have what your last command printed, or not"),
-                run=self.share,
+                name="unshare",
+                description=words("keep what your commands printed from the agent"),
+                run=self.unshare,
                 there=lambda: self._shell.usable,
             ),
             command("unqueue", words("take back what waits"), self.unqueue),
@@ -203,8 +190,3 @@ class Commands:
             command("restart", words("start the agent again"), self.restart),
             command("quit", words("end the chat"), self.quit),
         ]
-
-
-def no_command(text: str) -> str:
-    """That the chat has no such command."""
-    return words("There is no {command}; see :help.", command=text.split(maxsplit=1)[0])

@@ -22,20 +22,20 @@ class ChatCompleter(Completer):
     """Completes commands at the beginning of a prompt, and mentions of files anywhere.
 
     Args:
-        offered: names and descriptions of the commands behind `/` or `:`.
+        commands: names and descriptions of the commands.
         cwd: the folder that paths are relative to.
-        command_in: the command of the user's shell that a text is; None where it is none.
+        is_command: whether a text is a command for the user's shell.
     """
 
     def __init__(
         self,
-        offered: Callable[[str], list[tuple[str, str]]],
+        commands: Callable[[], list[tuple[str, str]]],
         cwd: Path,
-        command_in: Callable[[str], str | None],
+        is_command: Callable[[str], bool],
     ) -> None:
-        self._offered = offered
+        self._commands = commands
         self._cwd = cwd
-        self._command_in = command_in
+        self._is_command = is_command
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -43,14 +43,14 @@ class ChatCompleter(Completer):
         """The commands alone, which need no look at the disk."""
         del complete_event
         text = document.text_before_cursor
-        if text[:1] in {"/", ":"} and not re.search(r"\s", text):
+        if text.startswith("/") and not re.search(r"\s", text):
             typed = text[1:].lower()
-            for name, description in self._offered(text[0]):
+            for name, description in self._commands():
                 if name.lower().startswith(typed) and name.isprintable():
                     yield Completion(
-                        f"{text[0]}{name} ",
+                        f"/{name} ",
                         start_position=-len(text),
-                        display=f"{text[0]}{one_line(name, 40)}",
+                        display=f"/{one_line(name, 40)}",
                         display_meta=one_line(description, 120),
                     )
 
@@ -58,7 +58,7 @@ class ChatCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
         """Commands, or the files and folders that a path may become."""
-        if self._command_in(document.text):
+        if self._is_command(document.text):
             if complete_event.completion_requested:  # by Tab alone, as shells do
                 async for path in self._paths(document.get_word_before_cursor(WORD=True)):
                     yield path

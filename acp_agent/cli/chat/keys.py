@@ -9,7 +9,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from acp_agent.cli.chat.mentions import dropped_files, mention
-from acp_agent.cli.chat.questions import Entering, Permission, Picking
+from acp_agent.cli.chat.questions import ListQuestion, PermissionQuestion, TextQuestion
 from acp_agent.cli.words import words
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ _PASTED = 2_000_000  # characters of one paste that are taken
 def key_bindings(chat: TerminalChat) -> KeyBindings:
     """The keys of the chat, beside those of editing that everybody's fingers know."""
     keys = KeyBindings()
-    asking = Condition(lambda: isinstance(chat.desk.asked, Permission))
-    picking = Condition(lambda: isinstance(chat.desk.asked, Picking))
-    entering = Condition(lambda: isinstance(chat.desk.asked, Picking | Entering))
-    typing = Condition(lambda: chat.desk.asked is None) & ~is_searching
+    asking = Condition(lambda: isinstance(chat.questions.active, PermissionQuestion))
+    picking = Condition(lambda: isinstance(chat.questions.active, ListQuestion))
+    entering = Condition(lambda: isinstance(chat.questions.active, ListQuestion | TextQuestion))
+    typing = Condition(lambda: chat.questions.active is None) & ~is_searching
 
     @keys.add("c-c", filter=~is_searching)
     @keys.add("<sigint>")
@@ -91,29 +91,24 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
         if len(event.key_sequence) == 1:
             chat.choose(event.key_sequence[0].data)
 
-    @keys.add("enter", filter=asking)
-    @keys.add("c-j", filter=asking)
-    def _nothing(_: KeyPressEvent) -> None:
-        """There is no default."""
+    # --- all questions
 
-    # --- lists and texts
-
-    @keys.add("enter", filter=entering)
-    @keys.add("c-j", filter=entering)
+    @keys.add("enter", filter=~typing)
+    @keys.add("c-j", filter=~typing)
     def _accept(_: KeyPressEvent) -> None:
-        chat.desk.accept(chat.answer.text)
+        chat.questions.accept(chat.answer.text)
 
     @keys.add("escape", filter=entering, eager=True)
     def _refuse(_: KeyPressEvent) -> None:
-        chat.desk.decline(chat.desk.asked)
+        chat.questions.decline(chat.questions.active)
 
     for name, by in (
         ("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1), ("tab", 1), ("s-tab", -1),
         ("pageup", -_PAGE), ("pagedown", _PAGE),
     ):  # fmt: skip
 
-        @keys.add(name, filter=picking)
+        @keys.add(name, filter=picking if name == "s-tab" else picking | asking)
         def _move(_: KeyPressEvent, by: int = by) -> None:
-            chat.desk.move(by, chat.answer.text)
+            chat.questions.move(by, chat.answer.text)
 
     return keys

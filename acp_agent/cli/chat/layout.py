@@ -22,7 +22,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from acp_agent.cli.chat.questions import Entering, Permission, Picking, Question
+from acp_agent.cli.chat.questions import ListQuestion, PermissionQuestion, Question, TextQuestion
 from acp_agent.cli.chat.toolbar import toolbar
 from acp_agent.cli.chat.unmasking import Unmasking
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT
@@ -77,12 +77,12 @@ class Panes:
 
     def asked(self) -> Question | None:
         """The question that has the keys."""
-        return self._chat.desk.asked
+        return self._chat.questions.active
 
     def focus(self, layout: Layout) -> None:
         """Let keys go to the question, or to the prompt where none is asked."""
-        match self._chat.desk.asked:
-            case Permission():
+        match self._chat.questions.active:
+            case PermissionQuestion():
                 layout.focus(self.letters)
             case None:
                 layout.focus(self.prompt)
@@ -96,29 +96,29 @@ class Panes:
         self.question_lines = self._question()
 
     def _live(self) -> list[str]:
-        question = self._chat.desk.waiting
+        question = self._chat.questions.waiting
         rows = self._rows() - 6
         if question is not None:
             rows = _BESIDE_QUESTION if self._rows() >= _TALL else 0
-        asked = question.call.id if isinstance(question, Permission) else ""
+        asked = question.call.id if isinstance(question, PermissionQuestion) else ""
         return self._chat.transcript.live(rows, without=asked)
 
     def _question(self) -> list[str]:
         chat = self._chat
         columns, rows = chat.size
         rows = max(rows - len(self.live_lines) - 4, 4)
-        question = chat.desk.waiting
+        question = chat.questions.waiting
         match question:
-            case Permission():
+            case PermissionQuestion():
                 lines = question.lines(chat.renderer, chat.transcript.calls, columns, rows)
-            case Picking():
-                typed = chat.answer.text if question is chat.desk.asked else ""
+            case ListQuestion():
+                typed = chat.answer.text if question is chat.questions.active else ""
                 lines = question.lines(chat.renderer, typed, columns, rows)
-            case Entering():
+            case TextQuestion():
                 lines = question.lines(chat.renderer, columns)
             case _:
                 return []
-        if question is not chat.desk.asked:
+        if question is not chat.questions.active:
             wait = words("(takes keys once you stop typing)")
             return [lines[0], chat.renderer.cut(f"  {wait}", columns, "dim")]
         return lines
@@ -126,7 +126,7 @@ class Panes:
     def _status(self) -> list[str]:
         chat = self._chat
         columns, _ = chat.size
-        shown = [self._activity(), chat.shell.along]
+        shown = [self._activity(), chat.shell.shared]
         if chat.quitting:
             shown.append(words("Press Ctrl-C again to quit."))
         if chat.chosen_mode:
@@ -139,9 +139,9 @@ class Panes:
         """What goes on; empty where nothing does."""
         chat = self._chat
         if not chat.ready:
-            return "" if chat.desk.waiting else words("Starting the agent ...")
+            return "" if chat.questions.waiting else words("Starting the agent ...")
         if chat.conversation.agent is None:
-            return words("There is no agent; :restart starts it again.")
+            return words("There is no agent; /restart starts it again.")
         if chat.conversation.turns.cancelling:
             return words("Cancelling the turn; Ctrl-C once more quits.")
         if chat.front.began is not None:
@@ -170,7 +170,7 @@ class Panes:
 def make_layout(panes: Panes) -> Layout:
     """From top to bottom: what goes on, what is asked, the prompt, its completions, the toolbar."""
     asked = Condition(lambda: panes.asked() is not None)
-    entering = Condition(lambda: isinstance(panes.asked(), Picking | Entering))
+    entering = Condition(lambda: isinstance(panes.asked(), ListQuestion | TextQuestion))
     return Layout(
         HSplit(
             [

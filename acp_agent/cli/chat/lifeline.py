@@ -119,7 +119,7 @@ class Lifeline:
         often = len(self._crashes) == _CRASHES and now - self._crashes[0] < _CRASH_SECONDS
         self._crashes.append(now)
         if often:
-            self._front.say(words("It ended too often; :restart starts it again."), "warning")
+            self._front.say(words("It ended too often; /restart starts it again."), "warning")
             self._front.changed()
             return
         async with self._starting:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import Any, TextIO
 
-from acp_agent.cli.chat.commands import Commands, no_command
+from acp_agent.cli.chat.commands import Commands
 from acp_agent.cli.chat.conversation import Conversation
 from acp_agent.cli.chat.front import How
 from acp_agent.cli.chat.history import PromptHistory
@@ -19,7 +19,7 @@ from acp_agent.cli.chat.line_output import until_unread
 from acp_agent.cli.chat.line_questions import LineQuestions
 from acp_agent.cli.chat.turns import how_said
 from acp_agent.cli.chat.user_command import Ran
-from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
+from acp_agent.cli.chat.user_shell import SHELL_PROMPT, UserShell
 from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain, inert, one_line
 from acp_agent.cli.screen import Screen, Style, block_text, painter
@@ -43,7 +43,7 @@ class LineChat:
     def __init__(self, wishes: Wishes, history: PromptHistory, out: TextIO) -> None:
         self.person = sys.stdin is not None and sys.stdin.isatty()
         self._shell = UserShell(self, wishes.cwd, history.scrub, usable=self.person)
-        self.conversation = Conversation(wishes, self, self._shell.take)
+        self.conversation = Conversation(wishes, self, self._shell.take_shared)
         self._history = history
         self._paint = until_unread(painter(out), out, self._unread)
         self._cwd = wishes.cwd
@@ -116,19 +116,16 @@ class LineChat:
         if not text:
             self._prompt()
             return
-        found = self._commands.find(text) if text[0] != "/" or not self._shell.on else None
+        found = self._commands.find(line)
         command = self._shell.command_in(text) if found is None else None
-        self._history.append(f"{MARK}{command}" if command else line.rstrip("\r\n"))
-        if command:
+        self._history.append(command.line if command else line.rstrip("\r\n"))
+        if command is not None and command.text:
             self._beside(lambda: self._shell.run(command))
         elif command is not None:
             self._shell.toggle()
             self._prompt()
         elif found is not None:
             self._beside(lambda: self._commands.run(*found))
-        elif self._commands.mistyped(text):
-            self.say(no_command(text), "warning")
-            self._prompt()
         else:
             self.conversation.turns.submit(text)
 
@@ -178,8 +175,8 @@ class LineChat:
     def _prompt(self) -> None:
         if self.person and not self.conversation.turns.busy:
             self._screen.close_line()
-            if self._shell.along:
-                self.say(self._shell.along, "dim")
+            if self._shell.shared:
+                self.say(self._shell.shared, "dim")
             self._paint(SHELL_PROMPT if self._shell.on else "> ", "")
 
     # --- what the conversation wants of its front

@@ -81,14 +81,9 @@ class OptionCommands:
         if not picked:
             return
         named = next((item for item in items if picked in {item.value, item.name}), None)
-        if named is None:
-            known = ", ".join(item.value for item in items[:20])
-            self._front.say(
-                words("There is no {value}; there are: {known}", value=picked, known=known), "bad"
-            )
-            return
-        await self._conversation.set_option(name, named.value)
-        self._front.say(f"{title}: {named.name}", "good")
+        # The agent judges a value that it does not list, such as another model.
+        await self._conversation.set_option(name, named.value if named else picked)
+        self._front.say(f"{title}: {named.name if named else picked}", "good")
 
     async def _switch(self, option: acp.SessionConfigBoolean, value: str) -> None:
         items = [

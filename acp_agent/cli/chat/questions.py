@@ -1,13 +1,14 @@
-"""What the user is asked, one after the other: by a letter, from a list, or for a text."""
+"""Questions to the user, one after the other: a permission, a list, a text."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from acp_agent.cli.chat.call_lines import CallLines, kind_name
 from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.front import Answer, Field, Item
+from acp_agent.cli.chat.front import Field, Item
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.output import one_line
 from acp_agent.cli.words import words
@@ -15,29 +16,43 @@ from protocol.v1 import types as acp
 
 DETAILS = "?"
 INSTEAD = "i"  # rejects the call and asks what to do instead
-TO_ENTER = "\0"  # what to do instead is still to be entered
 _LETTERS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
 _SPARE = "123456789bcefghjklmopqrstuvwxz"
 _OPTIONS = 20
 _NAME_ROWS = 4  # of an option's name
+_TYPING_SECONDS = 0.5  # without a key before a question takes keys: none answers by accident
 
 
-class Permission:
-    """Whether a call may run: a letter answers, and no other key does."""
+class PermissionQuestion:
+    """Whether a tool call may run; the answer is a letter.
+
+    The letter's key answers, or the arrow keys and Enter. Nothing is selected at first: Enter alone
+    allows nothing.
+    """
 
     def __init__(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
     ) -> None:
         self.call = call
         self.warning = warning
-        self.answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        self.answers = {key: Answer(option) for key, option in letters(options).items()}
-        refusal = refusal_of(options)
-        if refusal is not None:
-            self.answers[INSTEAD] = Answer(refusal, TO_ENTER)
+        self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.options = letters(options)
+        self.letters = list(self.options)
+        if refusal_of(options) is not None:
+            self.letters.append(INSTEAD)
+        self.selected = ""
+
+    def move(self, by: int) -> None:
+        """Select the next or previous answer."""
+        count = len(self.letters)
+        if self.selected:
+            at = (self.letters.index(self.selected) + by) % count
+        else:
+            at = 0 if by > 0 else count - 1
+        self.selected = self.letters[at] if count else ""
 
     def lines(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
-        """The question, as much of what it is about as there is room for, and the letters."""
+        """The question, as much about the call as there is room for, and the answers."""
         kind = kind_name(self.call.kind)
         head = renderer.marked(
             ("? ", "warning"),
@@ -50,14 +65,9 @@ class Permission:
         )
         if self.warning:
             head += renderer.text(f"  ! {self.warning}", width, "bad")
-        # In full, as far as any name is meant to be read: it says what is allowed.
         answers = self._answers(renderer, width, _NAME_ROWS)
-        if len(answers) + 2 > rows:
-            answers = self._answers(renderer, width, 1)  # rather that than none to be seen
-        more = f"  [{DETAILS}] {words('details')}"
-        if INSTEAD in self.answers:
-            more += f"  [{INSTEAD}] {words('reject and say what to do instead')}"
-        answers.append(renderer.cut(more, width, "dim"))
+        if len(answers) + 1 > rows:
+            answers = self._answers(renderer, width, 1)  # cut names rather than hide an answer
         room = max(rows - len(head) - len(answers), 0)
         return [
             *head[: max(rows - len(answers), 1)],
@@ -67,12 +77,16 @@ class Permission:
 
     def _answers(self, renderer: Renderer, width: int, rows: int) -> list[str]:
         lines: list[str] = []
-        for letter, answer in self.answers.items():
-            if letter == INSTEAD:
-                continue  # it shares a line with the details
-            name = [(one_line(answer.option.name), "bold")]
-            lines += renderer.marked((f"  [{letter}] ", "bold"), name, width)[:rows]
-        return lines
+        for letter, option in self.options.items():
+            mark = (f"{'>' if letter == self.selected else ' '} [{letter}] ", "bold")
+            lines += renderer.marked(mark, [(one_line(option.name), "bold")], width)[:rows]
+        last = [(f"  [{DETAILS}] {words('details')} ", "dim")]
+        if INSTEAD in self.letters:
+            selected = self.selected == INSTEAD
+            name = words("reject and say what to do instead")
+            text = f"{'>' if selected else ' '} [{INSTEAD}] {name}"
+            last.append((text, "bold" if selected else "dim"))
+        return lines + renderer.spans(last, width)[:rows]
 
     def _about(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
         lines: list[str] = []
@@ -86,8 +100,8 @@ class Permission:
         return lines
 
 
-class Picking:
-    """One of several: arrows move, typing filters, Enter picks, Esc leaves."""
+class ListQuestion:
+    """One of several; the answer is its value. Typing filters the list."""
 
     def __init__(self, title: str, items: Sequence[Item], description: str) -> None:
         self.title = title
@@ -97,7 +111,7 @@ class Picking:
         self.index = next((i for i, item in enumerate(items) if item.current), 0)
 
     def matching(self, typed: str) -> list[Item]:
-        """The items with all the words that were typed."""
+        """The items that contain every word that was typed."""
         wanted = typed.lower().split()
         return [
             item
@@ -110,7 +124,7 @@ class Picking:
         count = len(self.matching(typed))
         self.index = (self.index + by) % count if count else 0
 
-    def picked(self, typed: str) -> Item | None:
+    def selected(self, typed: str) -> Item | None:
         """The item under the cursor."""
         found = self.matching(typed)
         return found[min(self.index, len(found) - 1)] if found else None
@@ -139,15 +153,15 @@ class Picking:
         return [*lines, renderer.cut(f"  {keys}", width, "dim")]
 
 
-class Entering:
-    """A text: Enter takes it, Esc leaves."""
+class TextQuestion:
+    """A text to be entered; the answer is the text."""
 
     def __init__(self, field: Field) -> None:
         self.field = field
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def lines(self, renderer: Renderer, width: int) -> list[str]:
-        """What is to be entered, and what was wrong."""
+        """What is to be entered, and what was wrong with the last try."""
         lines = renderer.text(f"? {one_line(self.field.title)}", width, "warning")
         if self.field.description:
             lines += renderer.text(f"  {one_line(self.field.description, 500)}", width)
@@ -157,7 +171,113 @@ class Entering:
         return [*lines, renderer.cut(f"  {keys}", width, "dim")]
 
 
-Question = Permission | Picking | Entering
+Question = PermissionQuestion | ListQuestion | TextQuestion
+
+
+class QuestionQueue:
+    """Questions that wait for the user, asked one after the other.
+
+    Args:
+        on_change: called when another question, or none, takes the keys.
+
+    Attributes:
+        active: the question that takes the keys.
+    """
+
+    def __init__(self, on_change: Callable[[Question | None], None]) -> None:
+        self.active: Question | None = None
+        self._on_change = on_change
+        self._questions: list[Question] = []
+        self._pressed_at = 0.0  # when a key was pressed last
+        self._typed_at = 0.0  # when something was typed into the prompt
+
+    @property
+    def waiting(self) -> Question | None:
+        """The question on the screen, whether or not it takes keys yet."""
+        return self._questions[0] if self._questions else None
+
+    def key_pressed(self) -> None:
+        """Delay the next question: a key was pressed."""
+        self._pressed_at = time.monotonic()
+        if self.active is None:
+            self._typed_at = self._pressed_at
+
+    def skip_delay(self) -> None:
+        """Let the next question take keys at once: the user gave a command that asks it."""
+        self._pressed_at = self._typed_at = 0.0
+
+    async def ask(self, question: Question, *, first: bool = False) -> str | None:
+        """Ask, before other questions if `first`; return None where there is no answer."""
+        self._questions.insert(0 if first else len(self._questions), question)
+        self.update()
+        try:
+            return await question.answer
+        finally:
+            self._remove(question)
+
+    def press_letter(self, letter: str) -> None:
+        """Answer a permission request by its letter; any other key answers nothing."""
+        if isinstance(self.active, PermissionQuestion) and letter.lower() in self.active.letters:
+            self._answer(self.active, letter.lower())
+
+    def accept(self, typed: str) -> None:
+        """Answer with what is selected, or was typed."""
+        match self.active:
+            case PermissionQuestion() as question:
+                self.press_letter(question.selected)
+            case ListQuestion() as question:
+                item = question.selected(typed)
+                if item is not None:
+                    self._answer(question, item.value)
+            case TextQuestion() as question:
+                self._answer(question, typed)
+
+    def decline(self, question: Question | None) -> None:
+        """Leave a list or a text without an answer."""
+        if isinstance(question, ListQuestion | TextQuestion):
+            self._answer(question, None)
+
+    def move(self, by: int, typed: str) -> None:
+        """Go up or down."""
+        match self.active:
+            case PermissionQuestion() as question:
+                question.move(by)
+            case ListQuestion() as question:
+                question.move(by, typed)
+            case _:
+                pass
+
+    def cancel_permissions(self) -> None:
+        """Leave every permission request without an answer."""
+        for question in list(self._questions):
+            if isinstance(question, PermissionQuestion):
+                self._answer(question, None)
+
+    def update(self) -> None:
+        """Give the keys to the first question, once the user stopped typing."""
+        question = self.waiting
+        if question is not None and question is not self.active:
+            # A permission waits after any key; a list or a text takes no harm from a key that was
+            # meant for the list or text before it.
+            is_permission = isinstance(question, PermissionQuestion)
+            last = self._pressed_at if is_permission else self._typed_at
+            left = _TYPING_SECONDS - (time.monotonic() - last)
+            if left > 0:
+                asyncio.get_running_loop().call_later(left, self.update)
+                question = None
+        if question is not self.active:
+            self.active = question
+            self._on_change(question)
+
+    def _answer(self, question: Question, value: str | None) -> None:
+        if not question.answer.done():
+            question.answer.set_result(value)
+        self._remove(question)  # the next key is for what comes after it
+
+    def _remove(self, question: Question) -> None:
+        if question in self._questions:
+            self._questions.remove(question)
+        self.update()
 
 
 def refusal_of(options: Sequence[acp.PermissionOption]) -> acp.PermissionOption | None:

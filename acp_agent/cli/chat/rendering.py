@@ -5,14 +5,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
-from rich.padding import Padding
-from rich.syntax import Syntax
+from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
@@ -62,58 +57,9 @@ _THEME = Theme(
 )
 
 
-class _Heading(Heading):
-    """A heading that begins on the left, with its level where there are no colours to tell it."""
-
-    LEVEL_ALIGN: ClassVar = dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "left")
-
-
-class _CodeBlock(CodeBlock):
-    """Code, set in by two columns, on the terminal's own background."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        code = Syntax(
-            str(self.text).rstrip("\n"),
-            self.lexer_name,
-            theme=self.theme,
-            word_wrap=True,
-            background_color="default",
-        )
-        yield Padding(code, (0, 0, 0, 2))
-
-
-class _Markdown(Markdown):
-    """Markdown in which HTML is text, and pictures are links."""
-
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "heading_open": _Heading,
-        "fence": _CodeBlock,
-        "code_block": _CodeBlock,
-    }
-
-    def __init__(self, text: str) -> None:
-        super().__init__("", code_theme="ansi_dark", hyperlinks=False)
-        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-        self.markup = text
-        self.parsed = parser.disable("image").parse(text)
-        _unmask(self.parsed)
-
-
 def _even(text: str) -> str:
     """`text` made inert, and as wide in every terminal as it is counted."""
     return _JOINED.sub("", inert(text)).translate(_LETTERS)
-
-
-def _unmask(tokens: Sequence[Token]) -> None:
-    """Write out what entities (`&#x202e;`) put into a text that had nothing hidden."""
-    for token in tokens:
-        token.content = _even(token.content)
-        token.attrs = {
-            name: _even(value) if isinstance(value, str) else value
-            for name, value in token.attrs.items()
-        }
-        _unmask(token.children or ())
 
 
 class Renderer:
@@ -130,6 +76,7 @@ class Renderer:
     ) -> None:
         self._colours = colours
         self._monochrome = monochrome
+        self._coloured = colours is not None and not monochrome
         self.unicode = unicode
         self._made: Console | None = None
         self._made_for = 0
@@ -138,8 +85,10 @@ class Renderer:
         """The lines of a piece of Markdown; of a large one, its text as it is."""
         if len(text) > LARGE:
             return self.text(text, width)
+        from acp_agent.cli.chat.markup import SafeMarkdown  # noqa: PLC0415 - with the first answer
+
         try:
-            return _without_margins(self._render(_Markdown(_even(text)), width))
+            return _without_margins(self._render(SafeMarkdown(text, _even), width))
         except Exception:  # noqa: BLE001 - what cannot be laid out is shown as it was written
             return self.text(text, width)
 
@@ -163,6 +112,25 @@ class Renderer:
         [head] = self.spans([(mark[0].rstrip(), mark[1])], width)
         gap = " " * (len(mark[0]) - len(mark[0].rstrip()))
         return [f"{head}{gap}{first}", *(f"{margin}{line}" for line in rest)]
+
+    def changes(self, lines: Sequence[tuple[str, str]], path: str, width: int) -> list[str]:
+        """The lines of one hunk of a change of a file, and the style of each.
+
+        Where colours are wanted, the code has those of its language.
+        """
+        code = [_even(line) for line, _ in lines]
+        shown = [Text(line[1:]) for line in code]
+        if self._coloured and sum(map(len, code)) <= LARGE:
+            for side in (" +", " -"):  # the file after the change, and before
+                numbers = [number for number, line in enumerate(code) if line[:1] in side]
+                part = _highlighted([code[number][1:] for number in numbers], path)
+                for number, line in zip(numbers, part, strict=False):
+                    shown[number] = line
+        return [
+            row
+            for line, text, (_, style) in zip(code, shown, lines, strict=True)
+            for row in self._render(Text(f"  {line[:1]}", style).append_text(text), width)
+        ]
 
     def cut(self, text: str, width: int, style: str = "") -> str:
         """One line of a text, cut at the width."""
@@ -195,6 +163,16 @@ class Renderer:
         with console.capture() as capture:
             console.print(what)
         return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
+
+
+def _highlighted(lines: Sequence[str], path: str) -> list[Text]:
+    """Lines with the colours of their language; none where they cannot be coloured."""
+    from acp_agent.cli.chat.markup import highlighted  # noqa: PLC0415 - with the first change
+
+    try:
+        return highlighted("\n".join(lines), path)
+    except Exception:  # noqa: BLE001 - lexers have faults
+        return []
 
 
 def _without_margins(lines: list[str]) -> list[str]:

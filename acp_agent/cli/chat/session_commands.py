@@ -72,7 +72,7 @@ class SessionCommands:
         """Go on in a copy; what was said so far is in both."""
         before = self._conversation.state.id
         await self._conversation.fork()
-        text = words("A copy of the session goes on; :sessions {before} goes back.", before=before)
+        text = words("A copy of the session goes on; /sessions {before} goes back.", before=before)
         self._front.say(text, "good")
 
     async def rename(self, rest: str) -> None:

@@ -16,21 +16,27 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_input
 
 from acp_agent.cli.chat.colours import colour_depth, colours_of
-from acp_agent.cli.chat.commands import Commands, no_command
+from acp_agent.cli.chat.commands import Commands
 from acp_agent.cli.chat.completion import ChatCompleter
 from acp_agent.cli.chat.conversation import Conversation
-from acp_agent.cli.chat.desk import Desk
 from acp_agent.cli.chat.frames import FrameOutput
 from acp_agent.cli.chat.history import PromptHistory
 from acp_agent.cli.chat.keys import key_bindings
 from acp_agent.cli.chat.layout import Panes, make_layout, make_style
 from acp_agent.cli.chat.lending import Lending
-from acp_agent.cli.chat.questions import DETAILS, Entering, Permission, Picking, Question
+from acp_agent.cli.chat.questions import (
+    DETAILS,
+    ListQuestion,
+    PermissionQuestion,
+    Question,
+    QuestionQueue,
+    TextQuestion,
+)
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.state import Choice
 from acp_agent.cli.chat.terminal_front import TerminalFront
 from acp_agent.cli.chat.transcript import Transcript
-from acp_agent.cli.chat.user_shell import MARK, SHELL_PROMPT, UserShell
+from acp_agent.cli.chat.user_shell import SHELL_PROMPT, ShellLine, UserShell
 from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
 from acp_agent.cli.signals import ending_signals
@@ -60,7 +66,7 @@ class TerminalChat:
         self._quit_until = 0.0  # when a second Ctrl-C no longer quits
         self._next_mode: Choice | None = None
         self._mode_timer: asyncio.TimerHandle | None = None
-        self.desk = Desk(self._turned)
+        self.questions = QuestionQueue(self._turned)
         self._output = FrameOutput(
             out,
             term=os.environ.get("TERM", ""),
@@ -74,12 +80,12 @@ class TerminalChat:
             cwd=wishes.cwd,
         )
         self._lending = Lending(self._free, wishes.cwd, screen=out)
-        self.front = TerminalFront(self.transcript, self.desk, self._lending, self._redraw)
+        self.front = TerminalFront(self.transcript, self.questions, self._lending, self._redraw)
         self.shell = UserShell(self.front, wishes.cwd, history.scrub, usable=True)
-        self.conversation = Conversation(wishes, self.front, self.shell.take)
+        self.conversation = Conversation(wishes, self.front, self.shell.take_shared)
         self.commands = Commands(self.conversation, self.front, self.shell, self.leave)
         self.input = Buffer(
-            completer=ChatCompleter(self.commands.offered, wishes.cwd, self.shell.command_in),
+            completer=ChatCompleter(self.commands.all, wishes.cwd, self.shell.is_command),
             complete_while_typing=True,
             history=InMemoryHistory(history.load()),
             multiline=True,
@@ -102,7 +108,7 @@ class TerminalChat:
         )
         self._app.ttimeoutlen = 0.1
         self._app.timeoutlen = 0.3
-        self._app.key_processor.before_key_press += lambda _: self.desk.pressed()
+        self._app.key_processor.before_key_press += lambda _: self.questions.key_pressed()
 
     async def run(self) -> int:
         """Chat until the user leaves; the exit status."""
@@ -145,27 +151,25 @@ class TerminalChat:
         text = self.input.text.strip("\n")
         if not text.strip():
             return
-        found = self.commands.find(text) if text[0] != "/" or not self.shell.on else None
+        found = self.commands.find(text)
         command = self.shell.command_in(text) if found is None else None
-        if command:
+        if command is not None and command.text:
             space = " " if text[0].isspace() else ""  # which keeps it out of the history
-            self.input.text = text = f"{space}{MARK}{command}"  # the arrow keys bring it back so
+            self.input.text = text = f"{space}{command.line}"  # the arrow keys bring it back so
         self._history.append(text)
         self.input.reset(append_to_history=True)
         if command is not None:
-            self._to_shell(command)
+            self._run_in_shell(command)
         elif found is not None:
             self.transcript.user(text.strip())
-            self.desk.expect()
+            self.questions.skip_delay()
             self.conversation.run(lambda: self.commands.run(*found))
-        elif self.commands.mistyped(text):
-            self.front.say(no_command(text), "warning")
         else:
             self.conversation.turns.submit(text.strip())
 
-    def _to_shell(self, command: str) -> None:
-        if command:
-            self.transcript.user(command, prompt=SHELL_PROMPT)
+    def _run_in_shell(self, command: ShellLine) -> None:
+        if command.text:
+            self.transcript.user(command.text, prompt=SHELL_PROMPT)
             self.conversation.run(lambda: self.shell.run(command))
         else:
             self.shell.toggle()
@@ -175,11 +179,11 @@ class TerminalChat:
 
         With nothing to cancel or to empty, the first Ctrl-C warns and a second one quits.
         """
-        question = self.desk.waiting
+        question = self.questions.waiting
         if self._lending.lent:
             return  # it is for the program that has the terminal
-        if isinstance(question, Picking | Entering):
-            self.desk.decline(question)
+        if isinstance(question, ListQuestion | TextQuestion):
+            self.questions.decline(question)
         elif self.cancel():
             pass
         elif self.conversation.turns.busy or not self._ready:
@@ -199,7 +203,7 @@ class TerminalChat:
         """Cancel the turn, and what it asks permission for; return whether there was one."""
         if not self.conversation.turns.cancel():
             return False
-        self.desk.refuse_permissions()
+        self.questions.cancel_permissions()
         return True
 
     def next_mode(self) -> None:
@@ -230,12 +234,12 @@ class TerminalChat:
 
     def choose(self, letter: str) -> None:
         """Answer a permission request by its letter, or show all that is known of the call."""
-        question = self.desk.asked
-        if letter == DETAILS and isinstance(question, Permission):
+        question = self.questions.active
+        if letter == DETAILS and isinstance(question, PermissionQuestion):
             self.transcript.details(question.call)
             self._app.invalidate()
         else:
-            self.desk.choose(letter)
+            self.questions.press_letter(letter)
 
     # --- what the panes show
 
@@ -291,7 +295,7 @@ class TerminalChat:
         name = agent.name if agent is not None else ""
         self.transcript.say(
             words(
-                "{agent} in {folder}; :help lists commands and keys.",
+                "{agent} in {folder}; /help lists commands and keys.",
                 agent=name or "acp-agent",
                 folder=self.conversation.wishes.cwd,
             ),
@@ -301,15 +305,15 @@ class TerminalChat:
 
     def _turned(self, question: Question | None) -> None:
         """Another question, or none, has the keys."""
-        default = question.field.default if isinstance(question, Entering) else ""
+        default = question.field.default if isinstance(question, TextQuestion) else ""
         self.answer.text = default
         self.answer.cursor_position = len(default)
         self.panes.focus(self._app.layout)
         self._app.invalidate()
 
     def _filtered(self) -> None:
-        question = self.desk.waiting
-        if isinstance(question, Picking) and self.answer.text:
+        question = self.questions.waiting
+        if isinstance(question, ListQuestion) and self.answer.text:
             question.index = 0
 
     def _commit(self, lines: Sequence[str]) -> None:

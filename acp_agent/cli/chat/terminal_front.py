@@ -6,10 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.desk import Desk
 from acp_agent.cli.chat.front import Answer, Field, How, Item
 from acp_agent.cli.chat.lending import Lending
-from acp_agent.cli.chat.questions import TO_ENTER, Entering, Permission, Picking
+from acp_agent.cli.chat.questions import (
+    INSTEAD,
+    ListQuestion,
+    PermissionQuestion,
+    QuestionQueue,
+    TextQuestion,
+    refusal_of,
+)
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.turns import how_said, stop_reason
 from acp_agent.cli.chat.user_command import Ran
@@ -23,7 +29,7 @@ class TerminalFront:
 
     Args:
         transcript: what is on the screen.
-        desk: what the user is asked.
+        questions: what the user is asked.
         lending: has the terminal for other programs.
         redraw: has the parts that change drawn anew, soon.
 
@@ -33,12 +39,16 @@ class TerminalFront:
     """
 
     def __init__(
-        self, transcript: Transcript, desk: Desk, lending: Lending, redraw: Callable[[], None]
+        self,
+        transcript: Transcript,
+        questions: QuestionQueue,
+        lending: Lending,
+        redraw: Callable[[], None],
     ) -> None:
         self.began: float | None = None
         self.person = True
         self._transcript = transcript
-        self._desk = desk
+        self._questions = questions
         self._lending = lending
         self._redraw = redraw
 
@@ -86,22 +96,24 @@ class TerminalFront:
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
     ) -> Answer | None:
         """Ask whether a call may run, and where the user rejects it so, what to do instead."""
-        answer = await self._desk.ask(Permission(call, options, warning))
-        while answer is not None and answer.instead == TO_ENTER:
+        question = PermissionQuestion(call, options, warning)
+        letter = await self._questions.ask(question)
+        while letter == INSTEAD and (refusal := refusal_of(options)) is not None:
             field = Field(title=words("What should the agent do instead?"))
-            text = (await self._desk.ask(Entering(field), first=True) or "").strip()
+            text = (await self._questions.ask(TextQuestion(field), first=True) or "").strip()
             if text:
-                return Answer(answer.option, text)
-            answer = await self._desk.ask(Permission(call, options, warning), first=True)
-        return answer
+                return Answer(refusal, text)
+            question = PermissionQuestion(call, options, warning)
+            letter = await self._questions.ask(question, first=True)
+        return None if letter is None else Answer(question.options[letter])
 
     async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
         """Let the user pick one of several."""
-        return await self._desk.ask(Picking(title, items, description))
+        return await self._questions.ask(ListQuestion(title, items, description))
 
     async def enter(self, field: Field) -> str | None:
         """Let the user enter a text."""
-        return await self._desk.ask(Entering(field))
+        return await self._questions.ask(TextQuestion(field))
 
     async def outside(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
         """Run a program that has the terminal for itself."""

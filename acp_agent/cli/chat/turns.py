@@ -128,7 +128,7 @@ class Turns:
         except RpcError as error:
             self._front.say(told(error.message), "bad")
             if error.code == AUTH_REQUIRED and self._agent() is not None:
-                self._front.say(words(":login chooses a way to log in."), "warning")
+                self._front.say(words("/login chooses a way to log in."), "warning")
         except ConnectionError:
             self._front.say(words("The turn ended with the agent."), "warning")
         finally:

@@ -1,13 +1,15 @@
-"""The user's own shell in the chat: which lines are its commands, and what the agent hears of them.
+"""The user's own shell in the chat: which lines are commands, and what the agent sees of them.
 
-What a command printed is the user's. It goes along with a prompt only where the user says so, and
-then without what is known to be a secret or looks like one.
+A command and its output are sent with the next prompt, without anything that is known to be a
+secret or looks like one. `!!command` keeps them from the agent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from msgspec import Struct
 
 from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.user_command import Ran
@@ -17,21 +19,38 @@ from acp_agent.platform import posix
 from acp_agent.tools.quoting import fenced
 
 _SHOWN = 60  # characters of a command in a line about it
-MARK = "!"
+_SENT = 64_000  # characters of output that go with one prompt; the oldest command is left out first
 SHELL_PROMPT = "$ "
 
 
+class ShellLine(Struct, frozen=True):
+    """A line for the user's shell.
+
+    Attributes:
+        text: the command; empty to switch between the shell and the agent.
+        shared: whether the agent sees the command and its output.
+    """
+
+    text: str
+    shared: bool = True
+
+    @property
+    def line(self) -> str:
+        """The line as it is typed at the agent's prompt."""
+        return f"{'!' if self.shared else '!!'}{self.text}"
+
+
 class UserShell:
-    """Commands of the user's own.
+    """Runs the user's commands.
 
     Args:
         front: has the terminal that they run in.
         cwd: the folder that they run in.
-        scrub: takes secrets out of a text.
-        usable: whether a person is there; what comes through a pipe is never a command.
+        scrub: removes secrets from a text.
+        usable: whether a person types; lines from a pipe are never commands.
 
     Attributes:
-        on: whether every line is a command, until it is turned off again.
+        on: whether every line is a command.
     """
 
     def __init__(
@@ -42,33 +61,37 @@ class UserShell:
         self._front = front
         self._cwd = cwd
         self._scrub = scrub
-        self._last: Ran | None = None
-        self._along: list[Ran] = []
+        self._shared: list[Ran] = []
 
-    def command_in(self, text: str) -> str | None:
-        """The command that a text is: empty for one that turns the shell on or off, None for words.
+    def command_in(self, text: str) -> ShellLine | None:
+        """The line for the shell that a text is; None for a prompt.
 
-        Outside of the shell a command is one line behind `!`. A pasted text of several lines, and
-        a picture in Markdown, are words.
+        At the agent's prompt a command is one line behind `!`. Several pasted lines, and a picture
+        in Markdown, are a prompt.
         """
+        text = text.strip()
         if not self.usable:
             return None
-        text = text.strip()
-        if self.on and not text.startswith(MARK):
-            return "" if text == "exit" else text
-        if not text.startswith(MARK) or text.startswith(f"{MARK}["):
+        if self.on and not text.startswith("!"):
+            return ShellLine("" if text == "exit" else text)
+        if not text.startswith("!") or text.startswith("![") or ("\n" in text and not self.on):
             return None
-        return None if "\n" in text and not self.on else text.removeprefix(MARK).strip()
+        return ShellLine(text.lstrip("!").strip(), not text.startswith("!!"))
+
+    def is_command(self, text: str) -> bool:
+        """Whether a text is a command for the shell."""
+        found = self.command_in(text)
+        return found is not None and bool(found.text)
 
     def toggle(self) -> None:
-        """Turn to the shell, or back to the agent."""
+        """Switch to the shell, or back to the agent."""
         self.on = self.usable and not self.on
         self._front.changed()
 
-    async def run(self, command: str) -> None:
-        """Run a command in the terminal, and say how it ended."""
+    async def run(self, command: ShellLine) -> None:
+        """Run a command in the terminal, and show how it ended."""
         try:
-            ran = await self._front.run_command(command)
+            ran = await self._front.run_command(command.text)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             self._front.say(words("The command could not be run: {why}", why=reason), "bad")
@@ -78,45 +101,35 @@ class UserShell:
             if ran.status < 0
             else words("exit status {status}", status=ran.status)
         )
-        self._last = ran
-        if ran.output:
-            how = words("{how}; :share lets the agent have what it printed", how=how)
+        if command.shared:
+            self._shared.append(ran)
+            while sum(len(one.output) for one in self._shared) > _SENT:
+                self._shared.pop(0)
         self._front.say(how, "dim")
 
-    def share(self) -> None:
-        """Let what the last command printed go along with the next prompt, or take that back."""
-        last = self._last
-        if last is None:
-            self._front.say(words("You have run no command yet; !command runs one."), "warning")
-        elif last in self._along:
-            self._along.remove(last)
-            text = words("What {command} printed stays here.", command=_short(last))
-            self._front.say(text)
-        else:
-            self._along.append(last)
+    def unshare(self) -> None:
+        """Send nothing of the commands that ran so far."""
+        self._shared.clear()
+        self._front.say(words("The agent will not see your commands."))
         self._front.changed()
 
     @property
-    def along(self) -> str:
-        """What goes along with the next prompt, in a line for the user; empty for nothing."""
-        if not self._along:
+    def shared(self) -> str:
+        """What the next prompt takes along, in a line for the user; empty for nothing."""
+        if not self._shared:
             return ""
-        names = words(", ").join(_short(ran) for ran in self._along)
-        return words("Goes along with your next prompt: what {commands} printed.", commands=names)
+        names = words(", ").join(one_line(ran.command, _SHOWN) for ran in reversed(self._shared))
+        return words("Sent with your next prompt: output of {commands}", commands=names)
 
-    def take(self) -> Sequence[str]:
-        """What goes along with a prompt that leaves now, as texts for the model."""
-        texts = [self._told(ran) for ran in self._along]
-        self._along = []
+    def take_shared(self) -> Sequence[str]:
+        """Texts for the model that go with a prompt that is sent now."""
+        texts = [self._as_text(ran) for ran in self._shared]
+        self._shared = []
         return texts
 
-    def _told(self, ran: Ran) -> str:
-        """What the model is told, in English like all that it is."""
+    def _as_text(self, ran: Ran) -> str:
+        """A command for the model, in English like all that it reads."""
         end = f"status {ran.status}" if ran.status >= 0 else posix.signal_name(-ran.status)
         part = "the end of what it printed" if ran.cut else "what it printed"
         printed = fenced(self._scrub(f"$ {ran.command}\n{ran.output}"), "console")
         return f"I ran a command myself, in {self._cwd}. It ended with {end}; {part}:\n\n{printed}"
-
-
-def _short(ran: Ran) -> str:
-    return one_line(ran.command, _SHOWN)
