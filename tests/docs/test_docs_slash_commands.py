@@ -24,7 +24,10 @@ def test_the_most_rounds_of_a_loop_are_told() -> None:
 
 
 def test_a_slash_command_that_a_page_mentions_exists() -> None:
-    known = {command.name for command in COMMANDS}
+    rows = re.findall(r"^\| (`/.*?) \|", (DOCS / "chat.md").read_text("utf-8"), re.MULTILINE)
+    in_chat = set(re.findall(r"`/([a-z]+)", " ".join(rows)))
+    assert {"help", "quit"} <= in_chat
+    known = {command.name for command in COMMANDS} | in_chat
     for page in sorted([*DOCS.glob("*.md"), DOCS.parent / "README.md"]):
         named = set(re.findall(r"`/([a-z]+)(?:`| [^`]*`)", page.read_text("utf-8")))
         assert named <= known | NOT_COMMANDS, page.name
