@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from acp_agent.agent.context import Context
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.config.types import ContextConfig
 from acp_agent.content import CallContent, Location
 from acp_agent.events import AnyEvent, ToolKind, Usage
@@ -73,7 +73,7 @@ class TurnHost(Protocol):
         ...
 
     @property
-    def words(self) -> Words:
+    def translate(self) -> Translator:
         """What is said to the user, in the user's language."""
         ...
 

@@ -37,30 +37,30 @@ async def heed_loops(host: TurnHost) -> StopReason | None:
 
 async def _end(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason:
     why = f"{_described(loop)} The turn was ended for that. Say how to go on."
-    await host.emit(noticed, *spoken(host.words.told(why)))
+    await host.emit(noticed, *spoken(host.translate.rendered(why)))
     return "max_turn_requests"
 
 
 async def _ask(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason | None:
-    words = host.words
-    text = words.told(f"{_described(loop)} Is it to go on?")
-    go_on, stop = words(GO_ON), words(STOP)
+    translate = host.translate
+    text = translate.rendered(f"{_described(loop)} Is it to go on?")
+    go_on, stop = translate(GO_ON), translate(STOP)
     question = Question(
         text=text,
         options=(
-            (go_on, words("It may lead somewhere yet")),
-            (stop, words("End the turn")),
+            (go_on, translate("It may lead somewhere yet")),
+            (stop, translate("End the turn")),
         ),
     )
     answer = await host.ask_question(loop.call, question)
     if answer is None and not host.is_prompted:
         return await _end(host, loop, noticed)
     if answer is None:  # this editor shows no forms
-        how = words("Say so, or say what to do instead.")
+        how = translate("Say so, or say what to do instead.")
         await host.emit(noticed, *spoken(f"{text} {how}"))
         return "end_turn"
     if answer.declined or answer.text == stop:
-        await host.emit(_with(noticed, decision="stop"), *spoken(words(STOPPED)))
+        await host.emit(_with(noticed, decision="stop"), *spoken(translate(STOPPED)))
         return "end_turn" if host.is_prompted else "max_turn_requests"
     if answer.text == go_on:
         await host.emit(_with(noticed, decision="go_on"))

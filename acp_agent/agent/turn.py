@@ -69,8 +69,8 @@ async def run_turn(host: TurnHost) -> StopReason:
         await host.warn_of_budget()
         if answer.stop == "refusal":
             if answer.why:
-                why = host.words.told(scrub(answer.why, host.secrets))
-                told = host.words("The provider stopped the answer: {reason}", reason=why)
+                why = host.translate.rendered(scrub(answer.why, host.secrets))
+                told = host.translate("The provider stopped the answer: {reason}", reason=why)
                 await host.emit(*aside(told))
             return "refusal"
         waits_for_user = await CallRunner(host).run(answer.calls)
@@ -84,7 +84,7 @@ async def run_turn(host: TurnHost) -> StopReason:
             ending = await heed_loops(host)
             if ending is not None:
                 return ending
-    told = host.words(
+    told = host.translate(
         "The turn ends here: it made {count} requests to the model, as many as it may. Say "
         "“go on” to have it continued.",
         count=host.limits.model_requests,
@@ -106,9 +106,11 @@ async def _answer(host: TurnHost) -> Answer | None:
         except BudgetSpentError as error:
             refused = str(error)
     host.over_budget = True
-    told = host.words.told(refused)
+    told = host.translate.rendered(refused)
     if not host.context.turn_was_answered:
-        dropped = host.words("Your prompt was not sent; send it again when the budget has room.")
+        dropped = host.translate(
+            "Your prompt was not sent; send it again when the budget has room."
+        )
         told = f"{told} {dropped}"
     await host.emit(*spoken(told))
     return None

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 from msgspec import Struct
 
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, guarded, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import load_user_config
-from acp_agent.cli.words import words
 from acp_agent.config.types import VARIABLES
 
 HIDDEN = "[hidden]"
@@ -62,7 +62,7 @@ def _show(*, as_json: bool) -> int:
         return 0
     exists = setup.paths.config_file.is_file()
     sources = {keys: name for name, keys in VARIABLES.items() if setup.environ.get(name)}
-    absent = "" if exists else words(" (not there: what names no source is a default)")
+    absent = "" if exists else translate(" (not there: what names no source is a default)")
     say(f"# {setup.paths.config_file}{absent}")
     say(_toml(settings, sources).rstrip())
     return 0
@@ -108,7 +108,7 @@ def _toml(settings: dict[str, Any], sources: Mapping[tuple[str, ...], str]) -> s
         # Whatever stands behind the header of a table is the table's.
         for key, value in sorted(values.items(), key=lambda item: isinstance(item[1], dict)):
             if value is None:
-                table.add(tomlkit.comment(words("{key} is not set", key=key)))
+                table.add(tomlkit.comment(translate("{key} is not set", key=key)))
             elif isinstance(value, dict):
                 inner = tomlkit.table()
                 fill(inner, value, (*above, key))
@@ -116,7 +116,7 @@ def _toml(settings: dict[str, Any], sources: Mapping[tuple[str, ...], str]) -> s
             else:
                 item = tomlkit.item(value)
                 if (*above, key) in sources:
-                    item.comment(words("from {variable}", variable=sources[(*above, key)]))
+                    item.comment(translate("from {variable}", variable=sources[(*above, key)]))
                 table.add(key, item)
 
     document = tomlkit.document()

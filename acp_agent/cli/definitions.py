@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 from msgspec import structs
 
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, complain, guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.words import told, words
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import Config, DefinitionConfig
@@ -57,7 +57,7 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     """List what a session in a folder would find; an exit status."""
     if not cwd.is_dir():
-        complain(words("{folder} is no folder; --cwd takes one", folder=cwd))
+        complain(translate("{folder} is no folder; --cwd takes one", folder=cwd))
         return USAGE
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
@@ -78,7 +78,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         return 0
     if every:
         rows = [_row(one, enabled=one.path in enabled) for one in every]
-        headings = [words("NAME"), words("SOURCE"), words("MODEL"), words("PATH")]
+        headings = [translate("NAME"), translate("SOURCE"), translate("MODEL"), translate("PATH")]
         say_table(headings, rows)
     else:
         say(_how_to_add(kind))
@@ -93,12 +93,12 @@ def _how_to_add(kind: Kind) -> str:
     """What is said where there is nothing to list."""
     user = find_paths(os.environ).config_file.parent / kind
     if kind == "skills":
-        return words(
+        return translate(
             "There are no skills. Add one as .agents/skills/NAME/SKILL.md in the project, or as "
             "{folder}/NAME/SKILL.md for every project.",
             folder=user,
         )
-    return words(
+    return translate(
         "There are no agents. Add one as .agents/agents/NAME.md in the project, or as "
         "{folder}/NAME.md for every project.",
         folder=user,
@@ -118,7 +118,7 @@ def only(kind: Kind, places: Places) -> Places:
 
 def problem_line(problem: Problem) -> str:
     """A problem in the user's language."""
-    return f"{problem.path}: {told(problem.why)}"
+    return f"{problem.path}: {translate_rendered(problem.why)}"
 
 
 def _of(kind: Kind, found: Found) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
@@ -135,9 +135,9 @@ def _enabled(tables: dict[str, DefinitionConfig]) -> dict[str, DefinitionConfig]
 
 
 def _row(one: Skill | AgentSpec, *, enabled: bool) -> list[str]:
-    model = one.uses.model or words("the session's")
-    source = words("user") if one.source == "user" else words("project")
-    return [one.name, source, model if enabled else words("switched off"), str(one.path)]
+    model = one.uses.model or translate("the session's")
+    source = translate("user") if one.source == "user" else translate("project")
+    return [one.name, source, model if enabled else translate("switched off"), str(one.path)]
 
 
 def _as_json(one: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.doctor_models import check_definitions, check_model, check_providers, check_roles
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, guarded, on_terminal, say, say_json, visible
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 
 PARTS = (
@@ -71,15 +71,15 @@ def _examine(*, offline: bool, as_json: bool) -> int:
     else:
         say()
         say(
-            words("{count} broken: see '!!' above.", count=broken)
+            translate("{count} broken: see '!!' above.", count=broken)
             if broken
-            else words("Nothing is broken.")
+            else translate("Nothing is broken.")
         )
     return FAILED if broken else 0
 
 
 def _print(title: str, findings: Sequence[Finding]) -> None:
-    say(words(title))
+    say(translate(title))
     for finding in findings:
         line = f"  {_MARKS[finding.state]} {finding.what}"
         remedy = f"     -> {finding.remedy}" if finding.remedy else ""

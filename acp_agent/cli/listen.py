@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import guarded
 from acp_agent.cli.parser import Parser, number, seconds
 from acp_agent.cli.server_process import run_server
-from acp_agent.cli.words import words
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 from acp_agent.platform.open_files import raise_limit
@@ -52,9 +52,9 @@ def _listen(options: argparse.Namespace) -> NoReturn:
 
 
 def _announce(url: str, token: str | None) -> None:
-    lines = f"acp-agent: {words('listening on {url}', url=url)}\n"
+    lines = f"acp-agent: {translate('listening on {url}', url=url)}\n"
     if token is not None:
-        lines += f"acp-agent: {words('the token of this run is {token}', token=token)}\n"
+        lines += f"acp-agent: {translate('the token of this run is {token}', token=token)}\n"
     sys.stderr.write(lines)
     sys.stderr.flush()
 

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
-from acp_agent.cli.words import told, words
 from acp_agent.config.load import placed
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets, check_key
@@ -53,12 +53,14 @@ def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) ->
     providers = {name: provider for name, provider in loaded.items() if provider.api != "demo"}
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if not terminal and not (name and from_stdin):
-        complain(words("there is no terminal to ask in; use --provider NAME --key-stdin"))
+        complain(translate("there is no terminal to ask in; use --provider NAME --key-stdin"))
         return USAGE
     provider = _find(name, providers) if name else _ask_provider(providers)
     if not provider.key_required:
         say(
-            words("{name} at {address} needs no key.", name=provider.name, address=provider.address)
+            translate(
+                "{name} at {address} needs no key.", name=provider.name, address=provider.address
+            )
         )
     key = check_key(sys.stdin.readline() if from_stdin else _ask_key(provider))
     if check and not _try(provider, key):
@@ -84,11 +86,11 @@ def _find(name: str, providers: Mapping[str, Provider]) -> Provider:
 def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
     offered = list(providers.values())
     for number, provider in enumerate(offered, 1):
-        mark = words(" (has a key)") if provider.key else ""
+        mark = translate(" (has a key)") if provider.key else ""
         say(f"{number:3}  {provider.id:<12} {provider.name}{mark}")
     while True:
         try:
-            said = input(words("Provider (number or name): ")).strip()
+            said = input(translate("Provider (number or name): ")).strip()
         except EOFError:
             raise AuthRequiredError("no provider was chosen; nothing is changed") from None
         if said.isdecimal() and 1 <= int(said) <= len(offered):
@@ -96,14 +98,14 @@ def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
         try:
             return _find(said, providers)
         except InvalidInputError as error:
-            complain(told(str(error)))
+            complain(translate_rendered(str(error)))
 
 
 def _ask_key(provider: Provider) -> str:
     from getpass import getpass  # noqa: PLC0415 - only where there is a terminal
 
     try:
-        return getpass(words("Key of {name} (not shown): ", name=provider.name))
+        return getpass(translate("Key of {name} (not shown): ", name=provider.name))
     except EOFError:
         raise AuthRequiredError("no key was given; nothing is changed") from None
 
@@ -115,22 +117,26 @@ def _try(provider: Provider, key: str) -> bool:
     answer = check_provider(provider, key, timeout=CHECK_SECONDS)
     if answer.verdict == "refused":
         complain(
-            words(
+            translate(
                 "{name} {answer}; nothing is changed. Copy the key again, or keep it untried with "
                 "--no-check",
                 name=provider.name,
-                answer=told(answer.detail),
+                answer=translate_rendered(answer.detail),
             )
         )
         return False
     if answer.verdict == "ok":
-        say(words("{name} {answer}.", name=provider.name, answer=told(answer.detail)))
+        say(
+            translate(
+                "{name} {answer}.", name=provider.name, answer=translate_rendered(answer.detail)
+            )
+        )
     else:
         say(
-            words(
+            translate(
                 "The key could not be tried: {address} {answer}. It is kept anyway.",
                 address=provider.address,
-                answer=told(answer.detail),
+                answer=translate_rendered(answer.detail),
             )
         )
     return True
@@ -138,12 +144,16 @@ def _try(provider: Provider, key: str) -> bool:
 
 def _tell(setup: UserConfig, provider: Provider, *, keyring: bool) -> None:
     file = setup.paths.secrets_file
-    place = words("the system's keyring") if keyring else words("{file}, for you alone", file=file)
-    say(words("The key of {name} is kept in {place}.", name=provider.name, place=place))
+    place = (
+        translate("the system's keyring")
+        if keyring
+        else translate("{file}, for you alone", file=file)
+    )
+    say(translate("The key of {name} is kept in {place}.", name=provider.name, place=place))
     ahead = [name for name in provider.key_env if setup.environ.get(name, "").strip()]
     if ahead:
-        say(words("Note: the variable {name} is set and goes before it.", name=ahead[0]))
-    say(words("Next: start a session in your editor, or see 'acp-agent models'."))
+        say(translate("Note: the variable {name} is set and goes before it.", name=ahead[0]))
+    say(translate("Next: start a session in your editor, or see 'acp-agent models'."))
 
 
 def run_logout(argv: list[str]) -> int:
@@ -162,7 +172,7 @@ def _logout(provider: str | None, *, every: bool) -> int:
     secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
     stored = secrets.stored()
     if not stored:
-        say(words("No keys are kept."))
+        say(translate("No keys are kept."))
         return 0
     if every:
         chosen = stored
@@ -172,7 +182,7 @@ def _logout(provider: str | None, *, every: bool) -> int:
         chosen = stored
     else:
         complain(
-            words(
+            translate(
                 "say which: acp-agent logout PROVIDER, one of {names}, or --all",
                 names=", ".join(stored),
             )
@@ -181,12 +191,12 @@ def _logout(provider: str | None, *, every: bool) -> int:
     for name in chosen:
         if not secrets.delete(name):
             complain(
-                words(
+                translate(
                     "no key of {name} is kept; kept are those of {names}",
                     name=name,
                     names=", ".join(stored),
                 )
             )
             return FAILED
-        say(words("The key of {name} is forgotten.", name=name))
+        say(translate("The key of {name} is forgotten.", name=name))
     return 0

@@ -81,9 +81,9 @@ def _main(argv: list[str]) -> int:
     if first in {"-V", "--version"}:
         return _run("version", [])
     if first and not first.startswith("-") and first != "acp":
-        from acp_agent.cli.words import words  # noqa: PLC0415 - only where something is said
+        from acp_agent.cli.localization import translate  # noqa: PLC0415 - only where something is said
 
-        said = words("there is no command {command}; see acp-agent --help", command=repr(first))
+        said = translate("there is no command {command}; see acp-agent --help", command=repr(first))
         sys.stderr.write(f"acp-agent: {said}\n")
         return 2
     from acp_agent.cli.serve import serve  # noqa: PLC0415 - only what the command needs
@@ -103,9 +103,9 @@ def _run(command: str, argv: list[str]) -> int:
     except FileNotFoundError:
         if _has_folder():
             raise
-        from acp_agent.cli.words import words  # noqa: PLC0415 - only where something is said
+        from acp_agent.cli.localization import translate  # noqa: PLC0415 - only where something is said
 
-        said = words("the folder that you are in is there no more; go to another one")
+        said = translate("the folder that you are in is there no more; go to another one")
         sys.stderr.write(f"acp-agent: {said}\n")
         return 1
     return status
@@ -147,25 +147,25 @@ def run_version(argv: list[str]) -> int:
 def _help() -> int:
     from shutil import get_terminal_size  # noqa: PLC0415 - only where something is said
 
+    from acp_agent.cli.localization import translate  # noqa: PLC0415 - likewise
     from acp_agent.cli.output import wrap  # noqa: PLC0415 - likewise
-    from acp_agent.cli.words import words  # noqa: PLC0415 - likewise
 
     columns = max(20, get_terminal_size().columns - _MARGIN)
     lines = [
-        words("acp-agent: a coding agent for editors that speak the Agent Client Protocol."),
+        translate("acp-agent: a coding agent for editors that speak the Agent Client Protocol."),
         "",
         "acp-agent [--model PROVIDER/NAME] [--trace FILE]",
-        f"    {words('Serve the protocol on stdin and stdout; an editor starts it so.')}",
+        f"    {translate('Serve the protocol on stdin and stdout; an editor starts it so.')}",
         "",
         "acp-agent -p PROMPT",
-        f"    {words('The same as acp-agent run PROMPT, with the flags of run.')}",
+        f"    {translate('The same as acp-agent run PROMPT, with the flags of run.')}",
         "",
         *(
-            f"acp-agent {name:<10} " + f"\n{'':{_MARGIN}}".join(wrap(words(what), columns))
+            f"acp-agent {name:<10} " + f"\n{'':{_MARGIN}}".join(wrap(translate(what), columns))
             for name, what in COMMANDS.items()
         ),
         "",
-        words("Each command has its own --help."),
+        translate("Each command has its own --help."),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

@@ -6,10 +6,10 @@ import asyncio
 
 from msgspec import Struct
 
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
-from acp_agent.cli.words import told, words
 from acp_agent.config.load import placed
 from acp_agent.errors import AcpAgentError
 from acp_agent.models.base import ModelInfo
@@ -46,22 +46,22 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
     try:
         model = await models.choose(flag, None)
     except AcpAgentError as error:
-        return Choice(model=None, why=told(str(error)))
+        return Choice(model=None, why=translate_rendered(str(error)))
     if flag:
-        return Choice(model=model, why=words("the variable ACP_AGENT_MODEL names it"))
+        return Choice(model=model, why=translate("the variable ACP_AGENT_MODEL names it"))
     if setup.config.model:
-        named = words("{file} names it", file=setup.paths.config_file)
+        named = translate("{file} names it", file=setup.paths.config_file)
         return Choice(model=model, why=named)
     provider = providers.get(model.provider)
     origin = None
     if provider is not None:
         origin = await asyncio.to_thread(setup.secrets.origin, provider.id, provider.key_env)
     if origin is not None:
-        first = words("the first provider that has a key ({place})", place=origin.name)
+        first = translate("the first provider that has a key ({place})", place=origin.name)
         return Choice(model=model, why=first)
     if model.provider != LOCAL:
-        return Choice(model=model, why=words("a provider that needs no key is configured"))
-    return Choice(model=model, why=words("no provider has a key, and this server answers"))
+        return Choice(model=model, why=translate("a provider that needs no key is configured"))
+    return Choice(model=model, why=translate("no provider has a key, and this server answers"))
 
 
 def unlisted(providers: dict[str, Provider]) -> list[Provider]:
@@ -117,14 +117,14 @@ async def _list(*, every: bool, as_json: bool) -> int:
         return 0
     if shown:
         rows = [_row(model, chosen=model.ref == chosen) for model in shown]
-        sizes = [words("WINDOW"), words("OUTPUT"), words("IN $"), words("OUT $")]
-        say_table(["", words("MODEL"), *sizes], rows, numbers=4)
+        sizes = [translate("WINDOW"), translate("OUTPUT"), translate("IN $"), translate("OUT $")]
+        say_table(["", translate("MODEL"), *sizes], rows, numbers=4)
         say()
     if chosen is not None:
-        say(words("* {model} is what a new session uses: {why}.", model=chosen, why=choice.why))
+        say(translate("* {model} is what a new session uses: {why}.", model=chosen, why=choice.why))
     elif served and not (setup.config.model or setup.environ.get("ACP_AGENT_MODEL")):
         say(
-            words(
+            translate(
                 "Say which one is to be used, as in --model {model}, with the variable "
                 "ACP_AGENT_MODEL, or with `model` in the configuration.",
                 model=served[0].ref,

@@ -33,9 +33,9 @@ def guarded(work: Callable[[], int]) -> int:
         status = work()
         sys.stdout.flush()
     except AcpAgentError as error:
-        from acp_agent.cli.words import told  # noqa: PLC0415 - only where something is said
+        from acp_agent.cli.localization import translate_rendered  # noqa: PLC0415 - only where something is said
 
-        complain(told(str(error)))
+        complain(translate_rendered(str(error)))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

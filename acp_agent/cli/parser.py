@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, width, wrap
-from acp_agent.cli.words import told, words
 
 if TYPE_CHECKING:
     _Base = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - see below
@@ -58,7 +58,7 @@ class _Help(argparse.HelpFormatter):
     """Help in the user's language, whose characters may be two columns wide."""
 
     def start_section(self, heading: str | None) -> None:
-        super().start_section(heading and words(heading))
+        super().start_section(heading and translate(heading))
 
     def add_usage(
         self,
@@ -67,20 +67,22 @@ class _Help(argparse.HelpFormatter):
         groups: Iterable[argparse._MutuallyExclusiveGroup],
         prefix: str | None = None,
     ) -> None:
-        super().add_usage(usage, actions, groups, words("usage: ") if prefix is None else prefix)
+        super().add_usage(
+            usage, actions, groups, translate("usage: ") if prefix is None else prefix
+        )
 
     def add_text(self, text: str | None) -> None:
-        super().add_text(words(text) if isinstance(text, str) else text)
+        super().add_text(translate(text) if isinstance(text, str) else text)
 
     def format_help(self) -> str:
         usage, gap, rest = super().format_help().partition("\n\n")
-        first = words("usage: ")
+        first = translate("usage: ")
         if usage.startswith(first):  # what follows its first line stands below the arguments
             usage = usage.replace("\n ", "\n " + " " * (width(first) - len(first)))
-        return usage + gap + rest.replace(":\n", words(":\n"))
+        return usage + gap + rest.replace(":\n", translate(":\n"))
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        return action.help and words(action.help)
+        return action.help and translate(action.help)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrap(text, width)
@@ -122,5 +124,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the arguments, and end with status 2."""
         self.print_usage(sys.stderr)
-        said = words("{program}: error: {message}", program=self.prog, message=told(message))
+        said = translate(
+            "{program}: error: {message}", program=self.prog, message=translate_rendered(message)
+        )
         self.exit(USAGE, f"{said}\n")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from acp_agent.cli.agent_client import Asked
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 from protocol.v1 import types as acp
 
 Allowed = Literal["all", "edits", "none", "ask"]
@@ -43,13 +43,13 @@ class Given(Struct, frozen=True, kw_only=True):
         """The answer, and who gave it."""
         match self.by:
             case "nobody":
-                return words("Refused: nobody to ask")
+                return translate("Refused: nobody to ask")
             case "user":
-                return words("No answer; it is refused.")
+                return translate("No answer; it is refused.")
             case "flag" if self.allowed:
-                return words("Allowed by {who}", who=self.name)
+                return translate("Allowed by {who}", who=self.name)
             case "flag":
-                return words("Refused by {who}", who=self.name)
+                return translate("Refused by {who}", who=self.name)
 
 
 Answered = Callable[[Asked, Given], None]  # the request and its answer, to be shown

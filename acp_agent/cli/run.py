@@ -12,12 +12,12 @@ from typing import TextIO
 from msgspec import Struct
 
 from acp_agent.cli.agent_client import EXIT_SECONDS, AgentClient, Asked, OnUpdate
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.permission_answers import Allowed, Answered, Answers, Given, flag_for
 from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
-from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from protocol.codec import typed_json
 from protocol.jsonrpc.errors import RpcError
@@ -73,10 +73,10 @@ def run(argv: list[str]) -> int:
     """Run one turn; the exit status says how it ended."""
     flags = _flags(argv)
     if flags is None:
-        complain(words("the prompt is empty; see acp-agent run --help"))
+        complain(translate("the prompt is empty; see acp-agent run --help"))
         return USAGE
     if not flags.cwd.is_dir():
-        complain(words("{folder} is no folder; --cwd takes one", folder=flags.cwd))
+        complain(translate("{folder} is no folder; --cwd takes one", folder=flags.cwd))
         return USAGE
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
     if flags.json:
@@ -148,7 +148,7 @@ async def turn(flags: Flags, view: View) -> int:
     except BrokenPipeError:  # not the agent, but the reader of our own output is gone
         raise
     except (ConnectionError, TimeoutError):
-        view.failed(words("the agent ended unexpectedly; acp-agent doctor may say why"))
+        view.failed(translate("the agent ended unexpectedly; acp-agent doctor may say why"))
         return FAILED
     finally:
         if client is not None:
@@ -219,7 +219,7 @@ def text_view(
         ended=ended,
         failed=failed,
         cancelling=lambda: screen.say(
-            words("Cancelling the turn; Ctrl-C once more quits at once."), "warning"
+            translate("Cancelling the turn; Ctrl-C once more quits at once."), "warning"
         ),
         ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
     )
@@ -228,8 +228,8 @@ def text_view(
 def _refusals(refused: Sequence[Asked]) -> str:
     """Say what was refused, and which flag allows it."""
     flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
-    titles = words(", ").join(dict.fromkeys(asked.title for asked in refused))
-    return words(
+    titles = translate(", ").join(dict.fromkeys(asked.title for asked in refused))
+    return translate(
         "refused, as nobody could be asked: {titles}. To allow it, add {flag}.",
         titles=titles,
         flag=flag,

@@ -13,10 +13,10 @@ from typing import Literal, TextIO
 from msgspec import UNSET, UnsetType
 
 from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import lines_of, unmasked, visible
-from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
-from acp_agent.config.message_catalog import with_more
+from acp_agent.config.localization import join_sentences
 from acp_agent.platform.programs import find_program
 from protocol.v1 import types as acp
 
@@ -99,7 +99,7 @@ class Screen:
                 self._usage = update
             case acp.Notice():
                 self._begin("notice")
-                said = with_more(update.title, update.description or "")
+                said = join_sentences(update.title, update.description or "")
                 self._line(f"! {said}", "warning")
             case _:
                 pass
@@ -120,7 +120,7 @@ class Screen:
         self.permission(asked)
         for number, option in enumerate(asked.options, 1):
             self._line(f"    {number}) {option.name}", "warning")
-        self._paint(f"  {words('Your choice: ')}", "bold")
+        self._paint(f"  {translate('Your choice: ')}", "bold")
 
     def answered(self, asked: Asked, answer: str) -> None:
         """Show a permission request and the answer that it got."""
@@ -130,23 +130,23 @@ class Screen:
     def ended(self, stop_reason: str, session: str | None = None) -> None:
         """Show how the turn ended, what it used, and how to continue with the session."""
         self._begin("end")
-        parts = [words("stop reason: {reason}", reason=stop_reason)]
+        parts = [translate("stop reason: {reason}", reason=stop_reason)]
         if self._usage is not None:
             usage = self._usage
             used, size = f"{usage.used:,}", f"{usage.size:,}"
-            parts.append(words("context: {used} of {size} tokens", used=used, size=size))
+            parts.append(translate("context: {used} of {size} tokens", used=used, size=size))
             if usage.cost is not None:
                 cost = f"{decimal(usage.cost.amount)} {usage.cost.currency}"
-                parts.append(words("cost: {cost}", cost=cost))
+                parts.append(translate("cost: {cost}", cost=cost))
         self._line(" | ".join(parts), "dim")
         if session is not None:
             again = f"{own_command()} run --resume {session} ..."
-            self._line(words("Continue with: {command}", command=again), "dim")
+            self._line(translate("Continue with: {command}", command=again), "dim")
 
     def permission(self, asked: Asked) -> None:
         """Show a permission request, without the answers to it."""
         self._begin("permission")
-        self._line(words("? Permission: {title}", title=asked.title), "warning")
+        self._line(translate("? Permission: {title}", title=asked.title), "warning")
         content = asked.request.tool_call.content
         self._content(asked.request.tool_call.tool_call_id, content)
         for part in () if content is UNSET or content is None else content:
@@ -165,16 +165,16 @@ class Screen:
             self._output(call, output["data"])
         self._content(call, update.content)
         if update.status == "completed":
-            self._result(call, words("done"), "good")
+            self._result(call, translate("done"), "good")
         elif update.status == "failed":
-            self._result(call, words("failed"), "bad")
+            self._result(call, translate("failed"), "bad")
             for line in _texts(update.content)[:_FAILURE_LINES]:
                 self._line(f"    {line}", "bad")
 
     def _result(self, call: str, word: str, style: Style) -> None:
         self._begin("call")
         title = self._titles.get(call, call)
-        self._line(f"  {words('{title}: {result}', title=title, result=word)}", style)
+        self._line(f"  {translate('{title}: {result}', title=title, result=word)}", style)
 
     def _content(
         self, call: str, content: Sequence[acp.ToolCallContent] | UnsetType | None
@@ -260,12 +260,15 @@ def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tup
         cwd: the folder that the session works in.
         limit: how many lines are shown; then a line says how many more there are.
     """
-    yield f"{shown_path(part.path, cwd)}{words(' (new)') if part.old_text is None else ''}", "bold"
+    yield (
+        f"{shown_path(part.path, cwd)}{translate(' (new)') if part.old_text is None else ''}",
+        "bold",
+    )
     lines = _changes(lines_of(part.old_text or ""), lines_of(part.new_text))
     for line in lines[:limit]:
         yield line, "added" if line[:1] == "+" else "removed" if line[:1] == "-" else "dim"
     if len(lines) > limit:
-        yield words("... {count} more lines", count=len(lines) - limit), "dim"
+        yield translate("... {count} more lines", count=len(lines) - limit), "dim"
 
 
 def _changes(old: list[str], new: list[str]) -> list[str]:

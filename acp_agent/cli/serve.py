@@ -44,11 +44,11 @@ def serve(argv: list[str]) -> int:
         return listen(argv)
     flags = read_flags(argv)
     if sys.stdin is not None and sys.stdin.isatty():
-        from acp_agent.cli.words import words  # noqa: PLC0415 - no editor starts it so
+        from acp_agent.cli.localization import translate  # noqa: PLC0415 - no editor starts it so
 
         if flags.unknown:
             return _refuse(flags.unknown[0])
-        said = words(
+        said = translate(
             "acp-agent waits here for an editor, which sends it messages of the Agent Client "
             "Protocol. To talk to it in the terminal: acp-agent chat"
         )
@@ -84,18 +84,18 @@ def _refuse(word: str) -> int:
     """Say that a word on the command line means nothing, and what was perhaps meant."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is said
 
+    from acp_agent.cli.localization import translate  # noqa: PLC0415 - likewise
     from acp_agent.cli.output import USAGE, complain  # noqa: PLC0415 - likewise
-    from acp_agent.cli.words import words  # noqa: PLC0415 - likewise
 
     name = word.partition("=")[0]
     near = get_close_matches(name, KNOWN_FLAGS, n=1)
     if near:
-        said = words("unknown argument {word}; did you mean {near}?", word=name, near=near[0])
+        said = translate("unknown argument {word}; did you mean {near}?", word=name, near=near[0])
     else:
-        said = words("unknown argument {word}", word=name)
+        said = translate("unknown argument {word}", word=name)
     complain(said)
     usage = f"acp-agent [{'] ['.join(USAGES)}]"
-    sys.stderr.write(f"{words('usage: ')}{usage}\n{words('More: acp-agent --help')}\n")
+    sys.stderr.write(f"{translate('usage: ')}{usage}\n{translate('More: acp-agent --help')}\n")
     return USAGE
 
 

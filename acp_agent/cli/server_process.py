@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from acp_agent.cli.localization import translate_rendered
 from acp_agent.cli.logs import set_up_logging
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import Paths, find_paths
@@ -56,9 +57,7 @@ def run_server(
                 trace=recorder,
             )
     except AcpAgentError as error:
-        from acp_agent.cli.words import told  # noqa: PLC0415 - only for an error
-
-        _end(1, f"acp-agent: {told(str(error))}\n")
+        _end(1, f"acp-agent: {translate_rendered(str(error))}\n")
     except BaseException as error:  # noqa: BLE001 - there is no caller who could handle it
         _end(1, f"acp-agent: internal error ({type(error).__name__}: {error})\n")
     _end(0)

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from acp_agent.cli.doctor_checks import check_store
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, say, say_json
-from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import (
     InvalidInputError,
@@ -63,13 +63,17 @@ def repair(options: argparse.Namespace) -> int:
         return 0
     missing = is_missing(file) and has_log(file, "-wal")
     if not missing and not file.exists():
-        say(words("There are no sessions. `acp-agent chat` begins one, and so does your editor."))
+        say(
+            translate(
+                "There are no sessions. `acp-agent chat` begins one, and so does your editor."
+            )
+        )
         return 0
     if not missing and asyncio.run(_is_sound(file)):
         if asyncio.run(_accept_loss(file)):
-            say(words("{file} is sound; what it lacks is no longer reported", file=file))
+            say(translate("{file} is sound; what it lacks is no longer reported", file=file))
         else:
-            say(words("{file} is sound; there is nothing to repair", file=file))
+            say(translate("{file} is sound; there is nothing to repair", file=file))
         return 0
     if any_held(file.parent / "locks"):
         raise SessionBusyError(
@@ -89,9 +93,9 @@ def repair(options: argparse.Namespace) -> int:
             fresh.with_name(fresh.name + end).unlink(missing_ok=True)
     _tell(rescued, file)
     if missing:
-        say(words("The log is saved as {file}.", file=f"{aside}-wal"))
+        say(translate("The log is saved as {file}.", file=f"{aside}-wal"))
     else:
-        say(words("The damaged journal is saved as {file}.", file=aside))
+        say(translate("The damaged journal is saved as {file}.", file=aside))
     return 0
 
 
@@ -183,7 +187,7 @@ def _put_aside(file: Path) -> Path:
 
 def _tell(rescued: Rescued, file: Path) -> None:
     say(
-        words(
+        translate(
             "{sessions} sessions with {events} events were taken out of {file}.",
             sessions=rescued.sessions,
             events=rescued.events,
@@ -191,4 +195,4 @@ def _tell(rescued: Rescued, file: Path) -> None:
         )
     )
     if rescued.known:
-        say(words("{count} sessions were there already.", count=rescued.known))
+        say(translate("{count} sessions were there already.", count=rescued.known))

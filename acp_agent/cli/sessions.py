@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from acp_agent.cli.localization import language, translate, user_translator
 from acp_agent.cli.output import (
     FAILED,
     USAGE,
@@ -27,7 +28,6 @@ from acp_agent.cli.output import (
 )
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.session_lookup import find_session, open_store
-from acp_agent.cli.words import language, language_words, words
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
@@ -132,13 +132,17 @@ async def _list(options: argparse.Namespace) -> int:
     if options.json:
         say_json([_as_json(record) for record in found])
     elif not found:
-        say(words("There are no sessions. `acp-agent chat` begins one, and so does your editor."))
+        say(
+            translate(
+                "There are no sessions. `acp-agent chat` begins one, and so does your editor."
+            )
+        )
     else:
         rows = [
             [record.id, _local_time(record.updated_at), str(record.turns), _about(record)]
             for record in found
         ]
-        headings = [words("ID"), words("LAST USED"), words("TURNS"), words("TITLE")]
+        headings = [translate("ID"), translate("LAST USED"), translate("TURNS"), translate("TITLE")]
         say_table(headings, rows)
     return 0
 
@@ -156,10 +160,10 @@ async def _show(options: argparse.Namespace) -> int:
             line = msgspec.json.encode({"seq": item.seq, "at": _iso(item.at), **told})
             sys.stdout.write(line.decode() + "\n")
         return 0
-    say(record.title or words("Untitled"))
+    say(record.title or translate("Untitled"))
     say(f"{record.id}, {record.cwd}, {_local_time(record.updated_at)}")
     passages = transcript(
-        readable_events(stored), thoughts=options.thoughts, words=language_words()
+        readable_events(stored), thoughts=options.thoughts, translate=user_translator()
     )
     _print_passages(list(passages))
     return 0
@@ -177,7 +181,7 @@ async def _export(options: argparse.Namespace) -> int:
             sys.stdout.write(visible(piece) if options.format == "md" else piece)
         return 0
     write_new(options.output, pieces)
-    say(words("{session} is in {file}.", session=record.id, file=options.output))
+    say(translate("{session} is in {file}.", session=record.id, file=options.output))
     return 0
 
 
@@ -195,7 +199,7 @@ def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[st
     from acp_agent.view.reader import read_page  # noqa: PLC0415 - likewise
 
     page = read_page(
-        record, readable_events(stored), secrets=known_secrets(), words=language_words()
+        record, readable_events(stored), secrets=known_secrets(), translate=user_translator()
     )
     return render(page, language=language())
 
@@ -233,7 +237,7 @@ async def _delete(options: argparse.Namespace) -> int:
         for name in options.id:
             record = await find_session(store, name)
             if not options.yes and not _agreed(record):
-                complain(words("{session} is kept", session=record.id))
+                complain(translate("{session} is kept", session=record.id))
                 status = FAILED
                 continue
             lease = store.lease(record.id)  # refused while an agent writes it
@@ -242,17 +246,17 @@ async def _delete(options: argparse.Namespace) -> int:
                     await kept_files.forget(paths.checkpoints_dir, paths.outputs_dir, record.id)
             finally:
                 lease.release()
-            say(words("{session} is deleted.", session=record.id))
+            say(translate("{session} is deleted.", session=record.id))
     return status
 
 
 def _agreed(record: SessionRecord) -> bool:
     if not (sys.stdin is not None and sys.stdin.isatty()):
-        complain(words("there is no terminal to ask in; add --yes"))
+        complain(translate("there is no terminal to ask in; add --yes"))
         return False
     try:
         said = input(
-            words(
+            translate(
                 "Delete {session} ({turns} turns) for good? [y/N] ",
                 session=repr(_about(record)),
                 turns=record.turns,
@@ -286,7 +290,7 @@ def _print_styled(text: str, style: str) -> None:
 
 
 def _about(record: SessionRecord) -> str:
-    return record.title or words("(untitled, in {folder})", folder=record.cwd)
+    return record.title or translate("(untitled, in {folder})", folder=record.cwd)
 
 
 def _as_json(record: SessionRecord) -> dict[str, object]:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from acp_agent.cli.agent_client import AgentClient, Asked
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, complain, guarded
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.permission_answers import response
 from acp_agent.cli.run import Flags, text_view, turn
 from acp_agent.cli.screen import Screen, own_command, painter
-from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.git_environment import added_variables
@@ -53,29 +53,35 @@ async def _tour(prompt: str | None) -> int:
         demo = not await _has_model()
     except (RpcError, ConnectionError, TimeoutError) as error:
         complain(
-            words("the agent does not start: {error}; acp-agent doctor may say why", error=error)
+            translate(
+                "the agent does not start: {error}; acp-agent doctor may say why", error=error
+            )
         )
         return FAILED
     screen = Screen(painter(sys.stdout), cwd=Path.cwd())
     screen.say(
-        words("acp-agent serves the Agent Client Protocol in a child process; this is its editor.")
+        translate(
+            "acp-agent serves the Agent Client Protocol in a child process; this is its editor."
+        )
     )
     if demo:
         screen.say(
-            words("No model is configured, so the built-in demo model answers: a script, offline.")
+            translate(
+                "No model is configured, so the built-in demo model answers: a script, offline."
+            )
         )
     if prompt is not None and prompt.strip():
         status = await _one_turn(prompt, Path.cwd(), demo=demo, sample=False)
     else:
         with _project() as folder:
             screen.say(
-                words(
+                translate(
                     "The project is {folder}, made for this tour and deleted after it.",
                     folder=folder,
                 )
             )
             # A model answers in the language that it is asked in; the demo's script has but one.
-            asked = PROMPT if demo else words(PROMPT)
+            asked = PROMPT if demo else translate(PROMPT)
             status = await _one_turn(asked, folder, demo=demo, sample=True)
     _what_next(screen, demo=demo, status=status)
     return status
@@ -121,9 +127,9 @@ async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> i
     )
     screen = Screen(painter(sys.stdout), cwd=folder)
     if allow == "all":
-        screen.say(words("The tour allows its own edits and commands; you are not asked."))
+        screen.say(translate("The tour allows its own edits and commands; you are not asked."))
     elif allow == "edits":
-        screen.say(words("The tour allows edits in its project, and refuses commands."))
+        screen.say(translate("The tour allows edits in its project, and refuses commands."))
     screen.say(f"> {prompt}", "bold")
     sys.stdout.write("\n")
     return await turn(flags, view)
@@ -159,13 +165,15 @@ def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
     command = own_command()
     if status != 0:
         screen.say(
-            words("The turn did not end as it should. Next: {command} doctor", command=command),
+            translate("The turn did not end as it should. Next: {command} doctor", command=command),
             "warning",
         )
         return
     if demo:
-        real = words("Next: `{command} login` gives it a real model.", command=command)
+        real = translate("Next: `{command} login` gives it a real model.", command=command)
         screen.say(real, "bold")
-    turn_there = words('Next: {command} run "what to do", in a folder of yours.', command=command)
+    turn_there = translate(
+        'Next: {command} run "what to do", in a folder of yours.', command=command
+    )
     screen.say(turn_there, "bold")
-    screen.say(words("Next: README.md has the settings for your editor."), "bold")
+    screen.say(translate("Next: README.md has the settings for your editor."), "bold")

@@ -15,10 +15,10 @@ from xml.sax.saxutils import escape
 
 from msgspec import Struct
 
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import filled_left, guarded, on_terminal, say, say_json, say_table, width
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import UserConfig, load_user_config
-from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
@@ -94,7 +94,7 @@ async def _show(options: argparse.Namespace) -> int:
     totals = totals_by(options.by, rows, catalog)
     if options.plot is not None:
         _write_plot(options.plot, _bars(totals, options.by, today), options.by)
-        say(words("The plot is in {file}.", file=options.plot))
+        say(translate("The plot is in {file}.", file=options.plot))
         return 0
     if options.json:
         say_json(
@@ -108,7 +108,7 @@ async def _show(options: argparse.Namespace) -> int:
             }
         )
     elif not totals:
-        say(words("No requests were made since {day}.", day=first.isoformat()))
+        say(translate("No requests were made since {day}.", day=first.isoformat()))
     else:
         _say_totals(totals, options.by)
         say()
@@ -165,7 +165,7 @@ def _name(by: By, row: UsageRow) -> str:
             return (
                 f"~{row.project[len(home) :]}"
                 if inside
-                else row.project or words("(deleted sessions)")
+                else row.project or translate("(deleted sessions)")
             )
 
 
@@ -184,15 +184,15 @@ def _tokens(total: Total) -> int:
 
 
 def _say_totals(totals: Sequence[Total], by: By) -> None:
-    whole = _sum(words("all"), totals)
+    whole = _sum(translate("all"), totals)
     headings = [
-        {"day": words("DAY"), "model": words("MODEL"), "project": words("PROJECT")}[by],
-        words("REQUESTS"),
-        words("SENT"),
-        words("CACHED"),
-        words("ANSWERED"),
-        words("REASONING"),
-        words("COST (USD)"),
+        {"day": translate("DAY"), "model": translate("MODEL"), "project": translate("PROJECT")}[by],
+        translate("REQUESTS"),
+        translate("SENT"),
+        translate("CACHED"),
+        translate("ANSWERED"),
+        translate("REASONING"),
+        translate("COST (USD)"),
     ]
     table = [headings, *(_cells(total) for total in (*totals, whole))]
     shown = _fitting(table, _columns()) if on_terminal() else table
@@ -200,7 +200,7 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
     if whole.unpriced:
         say()
         say(
-            words(
+            translate(
                 "{mark}: there is no known price for {count} of the requests; `[models]` in the "
                 "configuration can name one.",
                 mark="+?" if whole.cost else "?",
@@ -259,7 +259,7 @@ def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
         Bar(
             total.name,
             total.cost if money else _tokens(total),
-            _dollars(total) if money else words("{count} tokens", count=f"{_tokens(total):,}"),
+            _dollars(total) if money else translate("{count} tokens", count=f"{_tokens(total):,}"),
         )
         for total in shown
     ]
@@ -279,11 +279,11 @@ def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
 def _title(by: By) -> str:
     match by:
         case "day":
-            return words("Usage by day")
+            return translate("Usage by day")
         case "model":
-            return words("Usage by model")
+            return translate("Usage by model")
         case _:
-            return words("Usage by project")
+            return translate("Usage by project")
 
 
 def _as_json(total: Total) -> dict[str, object]:

@@ -10,11 +10,11 @@ import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import complain, guarded, on_terminal, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import find_session, open_store
 from acp_agent.cli.sessions import page_pieces, write_new
-from acp_agent.cli.words import words
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.platform.posix import write_private
@@ -67,12 +67,12 @@ def _view(options: argparse.Namespace) -> int:
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise InvalidInputError(f"cannot write {path} ({why})", field="output") from None
-    say(words("{session} is in {file}.", session=record.id, file=path))
+    say(translate("{session} is in {file}.", session=record.id, file=path))
     wanted = options.open
     if wanted is None:
         wanted = on_terminal() and has_browser(os.environ, sys.platform)
     if wanted and not webbrowser.open(path.absolute().as_uri()):
-        complain(words("there was no browser that could be opened"))
+        complain(translate("there was no browser that could be opened"))
     return 0
 
 

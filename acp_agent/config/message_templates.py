@@ -2,7 +2,7 @@
 
 A template is a text with `{}` where values stand: `"cannot read {} ({}); check who may read it"`.
 Its translation has the same values, as `{}` in their order, or as `{1}`, `{0}` in another.
-`{:told}` is a value that is a text of ours in its turn, such as a reason. The space beside it is
+`{:text}` is a value that is a text of ours in its turn, such as a reason. The space beside it is
 left out between Chinese and Chinese. Values of others stay apart, so that nobody takes the name of
 a file for words of ours.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError, StoreError
 from acp_agent.ids import SessionId
@@ -185,7 +185,7 @@ async def auth_status(services: Services, secrets: Secrets) -> AuthStatus:
             refused = services.account.is_refused(active)
             state = "unauthenticated" if refused else "authenticated"
     accounts = [
-        KnownAccount(_label(provider, secrets, services.words), provider is active)
+        KnownAccount(_label(provider, secrets, services.translate), provider is active)
         for provider in services.models.configurable()
         if _has_credentials(provider) and not provider.disabled
     ]
@@ -197,27 +197,27 @@ def _has_credentials(provider: Provider) -> bool:
     return provider.key is not None or bool(given)
 
 
-def _label(provider: Provider, secrets: Secrets, words: Words) -> str:
+def _label(provider: Provider, secrets: Secrets, translate: Translator) -> str:
     """What the credentials are, and where they come from; never a part of them."""
     if provider.key is None or "authorization" in map(str.lower, provider.headers):
-        return words("{provider} through the editor's endpoint", provider=provider.name)
+        return translate("{provider} through the editor's endpoint", provider=provider.name)
     try:
         origin = secrets.origin(provider.id, provider.key_env)
     except ConfigError:
         origin = None
     match origin:
         case None:
-            return words("{provider} API key", provider=provider.name)
+            return translate("{provider} API key", provider=provider.name)
         case _ if origin.kind == "environment":
-            return words(
+            return translate(
                 "{provider} API key from {variable}",
                 provider=provider.name,
                 variable=origin.name,
             )
         case _ if origin.kind == "keyring":
-            return words("{provider} API key from the keyring", provider=provider.name)
+            return translate("{provider} API key from the keyring", provider=provider.name)
         case _:
-            return words("{provider} API key from a login", provider=provider.name)
+            return translate("{provider} API key from a login", provider=provider.name)
 
 
 async def configurable(core: Core) -> list[Provider]:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import (
     AnyEvent,
     ChildWorked,
@@ -37,11 +37,11 @@ class ChildSessions(ABC, Generic[UpdateT]):
     """What a client was told of a session's children. Feed it every event that is of them.
 
     Args:
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, words: Words = ENGLISH) -> None:
-        self._words = words
+    def __init__(self, translate: Translator = ENGLISH) -> None:
+        self._translate = translate
         self._told: dict[SessionId, SubagentChanged] = {}  # all that was told of each, in one
         self._calls: dict[CallId, SessionId] = {}  # whose the open calls are
         self._sent: dict[SessionId, SessionMessageSent] = {}  # to each, and not yet read by it
@@ -133,10 +133,10 @@ class ChildSessions(ABC, Generic[UpdateT]):
     def _of_parent(
         self, session: SessionId, event: OfParent
     ) -> Iterator[tuple[SessionId, UpdateT]]:
-        if self._words is not ENGLISH and isinstance(event, SubagentChanged):
+        if self._translate is not ENGLISH and isinstance(event, SubagentChanged):
             from acp_agent.session.telling import told  # noqa: PLC0415 - not in English
 
-            translated = told(event, self._words)
+            translated = told(event, self._translate)
             assert isinstance(translated, SubagentChanged)
             event = translated
         for update in self._tell(event):

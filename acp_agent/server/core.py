@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from acp_agent.config.load import load_config, placed
-from acp_agent.config.message_catalog import Words, words_in
+from acp_agent.config.localization import Translator, translator_for
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
@@ -132,13 +132,15 @@ class Core:
         return self._services is not None and self._services.config.editor.terminals
 
     @property
-    def words(self) -> Words:
+    def translate(self) -> Translator:
         """What is said to the user, by the configuration as soon as it is read."""
         if self._services is not None:
-            return self._services.words
-        from acp_agent.config.message_catalog import choose_language  # noqa: PLC0415 - for an error
+            return self._services.translate
+        from acp_agent.config.localization import choose_language  # noqa: PLC0415 - for an error
 
-        return words_in(choose_language(self._environ.get("ACP_AGENT_LANGUAGE"), self._environ))
+        return translator_for(
+            choose_language(self._environ.get("ACP_AGENT_LANGUAGE"), self._environ)
+        )
 
     def cancel(self, session: SessionId, editor: Editor) -> None:
         """Stop the turn of a session that this editor has. Silent when there is none."""
@@ -181,7 +183,7 @@ async def assemble(
 
     @cache
     def gate() -> Gate:
-        from acp_agent.config.message_catalog import choose_language  # noqa: PLC0415 - for prompts only
+        from acp_agent.config.localization import choose_language  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
 

@@ -187,7 +187,9 @@ class ClientEditor(ABC):
             return None
         from acp_agent.server.questions import answer_of, form_of  # noqa: PLC0415 - where forms are
 
-        response = await self.ask_form(session, form_of(question, self.link.core.words), call=call)
+        response = await self.ask_form(
+            session, form_of(question, self.link.core.translate), call=call
+        )
         return None if response is None else answer_of(question, response)
 
     @abstractmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import (
     AcpAgentError,
     AuthRequiredError,
@@ -44,16 +44,16 @@ def turn_error(message: str, kind: str) -> Error:
 
 
 def to_rpc_error(
-    error: AcpAgentError, auth_methods: list[dict[str, Any]], words: Words = ENGLISH
+    error: AcpAgentError, auth_methods: list[dict[str, Any]], translate: Translator = ENGLISH
 ) -> RpcError:
     """The JSON-RPC error that tells the client of `error`.
 
     Args:
         error: what was raised.
         auth_methods: the methods that this client can offer, for `auth required`.
-        words: of the user, who reads the message in the editor; `data` is the same for everyone.
+        translate: translates texts for the user.
     """
-    message = words.told(str(error))
+    message = translate.rendered(str(error))
     match error:
         case AuthRequiredError():
             return RpcError(AUTH_REQUIRED, message, {"authMethods": auth_methods})

@@ -167,14 +167,18 @@ def _in_language(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The methods as the user reads them. In English nothing is imported for that."""
     if not any(os.environ.get(name, "").lower().startswith("zh") for name in _LANGUAGE):
         return methods
-    from acp_agent.config.message_catalog import (  # noqa: PLC0415 - only where needed
+    from acp_agent.config.localization import (  # noqa: PLC0415 - only where needed
         choose_language,
-        words_in,
+        translator_for,
     )
 
-    words = words_in(choose_language(os.environ.get("ACP_AGENT_LANGUAGE"), os.environ))
+    translate = translator_for(choose_language(os.environ.get("ACP_AGENT_LANGUAGE"), os.environ))
     return [
-        {**method, "name": words(method["name"]), "description": words(method["description"])}
+        {
+            **method,
+            "name": translate(method["name"]),
+            "description": translate(method["description"]),
+        }
         for method in methods
     ]
 

@@ -89,7 +89,7 @@ class ClientLink:
             error = AcpAgentError(f"the system refuses this: {limited}")
         from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
 
-        found = to_rpc_error(error, self.handshake.auth_methods(), self.core.words)
+        found = to_rpc_error(error, self.handshake.auth_methods(), self.core.translate)
         return RpcError(found.code, scrub(found.message, self.core.secrets.values()), found.data)
 
     def _speak(self, version: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.events import BackgroundCommandChanged, NoticeShown, Rewound
 from acp_agent.ids import is_rewind_id
 
@@ -11,67 +11,67 @@ INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."
 CUT_CALL = "Cut off when the agent was stopped."
 
 
-def moved_note(words: Words) -> str:
+def moved_note(translate: Translator) -> str:
     """Return why a prompt ends at a client whose session another client opened."""
-    return words("Another client opened this session; its work goes on there.")
+    return translate("Another client opened this session; its work goes on there.")
 
 
-def interrupted_note(words: Words) -> tuple[str, str]:
+def interrupted_note(translate: Translator) -> tuple[str, str]:
     """A title, and what it means, in the user's language."""
-    return words(INTERRUPTED_TITLE), words(INTERRUPTED_TEXT)
+    return translate(INTERRUPTED_TITLE), translate(INTERRUPTED_TEXT)
 
 
-def rewound_note(event: Rewound, words: Words) -> tuple[str, str]:
+def rewound_note(event: Rewound, translate: Translator) -> tuple[str, str]:
     """A title, and what it means for what stands above it."""
-    where = _where(event, words)
+    where = _where(event, translate)
     if not event.conversation:
-        return words("The files went back to {where}.", where=where), _files(event, words)
-    title = words("The conversation went back to {where}.", where=where)
+        return translate("The files went back to {where}.", where=where), _files(event, translate)
+    title = translate("The conversation went back to {where}.", where=where)
     if is_rewind_id(event.to):
-        text = words(
+        text = translate(
             "What was taken back then is sent to the model again; what was said since is not."
         )
     else:
-        text = words("What was said from there up to here is not sent to the model any more.")
-    return title, f"{text} {_files(event, words)}".strip()
+        text = translate("What was said from there up to here is not sent to the model any more.")
+    return title, f"{text} {_files(event, translate)}".strip()
 
 
-def _where(event: Rewound, words: Words) -> str:
+def _where(event: Rewound, translate: Translator) -> str:
     if event.keeps_words:
-        return words("after “{title}”", title=event.title)
+        return translate("after “{title}”", title=event.title)
     if is_rewind_id(event.to):
-        return words("before the return to “{title}”", title=event.title)
-    return words("before “{title}”", title=event.title)
+        return translate("before the return to “{title}”", title=event.title)
+    return translate("before “{title}”", title=event.title)
 
 
-def _files(event: Rewound, words: Words) -> str:
+def _files(event: Rewound, translate: Translator) -> str:
     if not event.replaced:
         return ""
     if event.changed == 1:
-        return words("Restored 1 file; the previous version is saved.")
-    return words(
+        return translate("Restored 1 file; the previous version is saved.")
+    return translate(
         "Restored {count} files; the previous versions are saved.", count=f"{event.changed:,}"
     )
 
 
-def ended(event: BackgroundCommandChanged, words: Words) -> NoticeShown:
+def ended(event: BackgroundCommandChanged, translate: Translator) -> NoticeShown:
     """What the user is told when a background command ended while no turn ran."""
     name, command = event.name, event.command
     if event.status == "lost":
-        title = words(
+        title = translate(
             "Background command {name} ended with the agent: `{command}`",
             name=name,
             command=command,
         )
     elif event.signal is not None:
-        title = words(
+        title = translate(
             "Background command {name} ended by {signal}: `{command}`",
             name=name,
             signal=event.signal,
             command=command,
         )
     else:
-        title = words(
+        title = translate(
             "Background command {name} ended with exit code {code}: `{command}`",
             name=name,
             code=event.exit_code,

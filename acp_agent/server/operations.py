@@ -139,7 +139,7 @@ class Operations:
         from acp_agent.server.notices import moved_note  # noqa: PLC0415 - rare
         from acp_agent.session.interruption import moved_away  # noqa: PLC0415 - likewise
 
-        return moved_away(await session.history(), moved_note(self.core.words))
+        return moved_away(await session.history(), moved_note(self.core.translate))
 
     async def fork(
         self,

@@ -6,7 +6,7 @@ the user's own, beside options, are in `answer_other`.
 
 from __future__ import annotations
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Response
 from acp_agent.tools.base import Answer, Question
@@ -14,20 +14,20 @@ from acp_agent.tools.base import Answer, Question
 LONGEST_TITLE = 200  # characters of a question that is a field's title; more of it is described
 
 
-def form_of(question: Question, words: Words = ENGLISH) -> Form:
+def form_of(question: Question, translate: Translator = ENGLISH) -> Form:
     """The form that asks a question, and those that go with it."""
     asked = _by_field(question)
     properties: JsonObject = {}
     required: list[str] = []
     for name, one in asked.items():
-        properties[name] = _field(one, words, alone=len(asked) == 1)
+        properties[name] = _field(one, translate, alone=len(asked) == 1)
         if one.options:
-            properties[_own(name)] = {"type": "string", "title": words("Something else")}
+            properties[_own(name)] = {"type": "string", "title": translate("Something else")}
         elif not one.optional:
             required.append(name)
     message = question.text
     if len(asked) > 1:
-        message = words("{count} questions", count=len(asked))
+        message = translate("{count} questions", count=len(asked))
     schema: JsonObject = {"type": "object", "properties": properties}
     return Form(message=message, schema=schema | ({"required": required} if required else {}))
 
@@ -59,8 +59,8 @@ def _own(name: str) -> str:
     return f"{name}_other"
 
 
-def _field(question: Question, words: Words, *, alone: bool) -> JsonObject:
-    field: JsonObject = {"title": words("Answer") if alone else question.text[:LONGEST_TITLE]}
+def _field(question: Question, translate: Translator, *, alone: bool) -> JsonObject:
+    field: JsonObject = {"title": translate("Answer") if alone else question.text[:LONGEST_TITLE]}
     if not alone and len(question.text) > LONGEST_TITLE:
         field["description"] = question.text
     choices = [_choice(label, description) for label, description in question.options]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acp_agent.config.amounts import dollars, read_amount
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.events import ConfigChanged
 from acp_agent.session.budget import NO_PRICE, NONE, OPTION, SCOPES, UNITS, Unit
 
@@ -20,21 +20,21 @@ async def budget_command(session: Session, rest: str) -> str:
     Raises:
         StoreError: what was spent could not be read, or the change not be written.
     """
-    words = session.services.words
+    translate = session.services.translate
     scope, _, amount = rest.strip().partition(" ")
     if not scope:
         return await _shown(session)
     if scope not in SCOPES:
-        unknown = words(
+        unknown = translate(
             "There is no budget {name}; there are {names}.",
             name=repr(scope),
             names=", ".join(SCOPES),
         )
-        return f"{unknown} {_how(words)}"
+        return f"{unknown} {_how(translate)}"
     changes = _changes(amount.strip())
     if changes is None:
-        wrong = words("{amount} is no amount.", amount=repr(amount.strip()))
-        return f"{wrong} {_how(words)}"
+        wrong = translate("{amount} is no amount.", amount=repr(amount.strip()))
+        return f"{wrong} {_how(translate)}"
     await session.emit(
         *(
             ConfigChanged(option=f"{OPTION}{scope}_{unit}", value=value)
@@ -56,11 +56,11 @@ def _changes(amount: str) -> dict[Unit, str] | None:
 
 
 async def _shown(session: Session) -> str:
-    budget, words = session.workbench.budget, session.services.words
+    budget, translate = session.workbench.budget, session.services.translate
     names = {
-        "turn": words("The last turn"),
-        "session": words("This session"),
-        "day": words("Today, all sessions"),
+        "turn": translate("The last turn"),
+        "session": translate("This session"),
+        "day": translate("Today, all sessions"),
     }
     limits = {(limit.scope, limit.unit): limit for limit in budget.limits}
     lines: list[str] = []
@@ -70,16 +70,16 @@ async def _shown(session: Session) -> str:
         if scope == "turn" and not spent.tokens:  # of commands, which ask no model
             spent = session.state.spent_before
         unpriced = unpriced or bool(spent.unpriced)
-        parts = [words("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
+        parts = [translate("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
         for place, unit in enumerate(UNITS):
             limit = limits.get((scope, unit))
             if limit is not None:
-                most = words.told(limit.shown(limit.most))
-                parts[place] = words("{spent} of {most}", spent=parts[place], most=most)
-        lines.append(words("- {name}: {amounts}", name=names[scope], amounts=", ".join(parts)))
+                most = translate.rendered(limit.shown(limit.most))
+                parts[place] = translate("{spent} of {most}", spent=parts[place], most=most)
+        lines.append(translate("- {name}: {amounts}", name=names[scope], amounts=", ".join(parts)))
     if unpriced:
-        lines += ["", words.told(NO_PRICE)]
-    return "\n".join([*lines, "", _how(words)])
+        lines += ["", translate.rendered(NO_PRICE)]
+    return "\n".join([*lines, "", _how(translate)])
 
 
 def _money(spent: Spending) -> str:
@@ -89,8 +89,8 @@ def _money(spent: Spending) -> str:
     return f"{dollars(spent.cost)} +?" if spent.cost else "?"
 
 
-def _how(words: Words) -> str:
-    return words(
+def _how(translate: Translator) -> str:
+    return translate(
         "Say for instance `/budget turn $2`, `/budget session 500k` (tokens) or `/budget day "
         "none`; it holds for this session. What holds for all is in the configuration, under "
         "`[budget]`."

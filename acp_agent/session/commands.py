@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from msgspec import Struct
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError, ToolError
 
@@ -87,15 +87,15 @@ COMMANDS = (
 _AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget"}
 
 
-def commands_in(words: Words) -> Sequence[Command]:
+def commands_in(translate: Translator) -> Sequence[Command]:
     """The commands in the user's language."""
-    if words is ENGLISH:
+    if translate is ENGLISH:
         return COMMANDS
     return [
         Command(
             name=command.name,
-            description=words(command.description),
-            hint=None if command.hint is None else words(command.hint),
+            description=translate(command.description),
+            hint=None if command.hint is None else translate(command.hint),
         )
         for command in COMMANDS
     ]
@@ -172,9 +172,9 @@ async def _fetched(prompt: ServerPrompt, rest: str, cancelled: Callable[[], bool
         fetching.cancel()
 
     async def answer(session: Session) -> str:
-        words = session.services.words
-        told = words("it was cancelled") if why is None else why
-        return session.clean(words("The prompt could not be used: {why}.", why=told))
+        translate = session.services.translate
+        told = translate("it was cancelled") if why is None else why
+        return session.clean(translate("The prompt could not be used: {why}.", why=told))
 
     return FoundCommand(answer=answer)
 
@@ -220,49 +220,51 @@ async def _help(session: Session) -> str:
 async def _status(session: Session) -> str:
     from acp_agent.config.amounts import dollars  # noqa: PLC0415 - not at start
 
-    words = session.services.words
+    translate = session.services.translate
     options = ", ".join(
         f"{option.name.lower()} {option.current}" for option in session.settings.options()
     )
-    cost = words("unknown") if session.state.cost is None else dollars(session.state.cost)
+    cost = translate("unknown") if session.state.cost is None else dollars(session.state.cost)
     lines = [
-        words("- Session `{session}` in `{folder}`", session=session.session, folder=session.cwd),
-        words("- Now: {options}", options=options),
-        words("- Messages to the model so far: {count}", count=len(session.context.messages)),
-        words("- Cost so far: {cost}", cost=cost),
+        translate(
+            "- Session `{session}` in `{folder}`", session=session.session, folder=session.cwd
+        ),
+        translate("- Now: {options}", options=options),
+        translate("- Messages to the model so far: {count}", count=len(session.context.messages)),
+        translate("- Cost so far: {cost}", cost=cost),
     ]
     if session.queue.waiting:
-        lines.append(words("- Prompts that wait: {count}", count=session.queue.waiting))
+        lines.append(translate("- Prompts that wait: {count}", count=session.queue.waiting))
     return "\n".join(lines)
 
 
 async def _jobs(session: Session) -> str:
     from acp_agent.tools.quoting import code, one_line  # noqa: PLC0415 - not at start
 
-    words = session.services.words
+    translate = session.services.translate
     lines: list[str] = []
     for command in session.workbench.background or ():
         seconds = f"{command.seconds:.0f}"
         how = (
-            words("running for {seconds} s", seconds=seconds)
+            translate("running for {seconds} s", seconds=seconds)
             if command.runs
-            else words("ended after {seconds} s", seconds=seconds)
+            else translate("ended after {seconds} s", seconds=seconds)
         )
         lines.append(f"- {command.name}: {code(one_line(command.command, _SHOWN_COMMAND))}, {how}")
-    return session.clean("\n".join(lines)) or words("There are no background commands.")
+    return session.clean("\n".join(lines)) or translate("There are no background commands.")
 
 
 async def _compact(host: SessionHost, focus: str) -> str:
     from acp_agent.agent.room import compact_now  # noqa: PLC0415 - brings what only prompts need
 
-    words = host.words
+    translate = host.translate
     async with host.turn_slot():
         why = await compact_now(host, host.model, focus)
         await host.warn_of_budget()
     if why is not None:
-        why = words.told(why).rstrip(".。")
-        return words("The conversation was not summed up: {why}.", why=why)
-    return words("The conversation so far is summed up for the model. You still see all of it.")
+        why = translate.rendered(why).rstrip(".。")
+        return translate("The conversation was not summed up: {why}.", why=why)
+    return translate("The conversation so far is summed up for the model. You still see all of it.")
 
 
 def _rewind(rest: str) -> FoundCommand:
@@ -284,9 +286,9 @@ async def _option(session: Session, name: str, value: str) -> str:
         try:
             await session.set_option(name, value)
         except InvalidInputError as error:
-            return session.services.words.told(str(error))
+            return session.services.translate.rendered(str(error))
     option = next(option for option in session.settings.options() if option.id == name)
-    mark = session.services.words("(current)")
+    mark = session.services.translate("(current)")
     values = "\n".join(
         f"- `{known.id}`{' ' + mark if known.id == option.current else ''}"
         for known in option.values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
@@ -72,7 +72,7 @@ class Definitions:
             if new:
                 self._told |= {(one.path, one.why) for one in new}
                 # Not journaled: it is about the files as they are now.
-                await self._session.tell(_notice(new, self._session.services.words))
+                await self._session.tell(_notice(new, self._session.services.translate))
 
     def _find(self) -> Found:
         from acp_agent.extensions.definitions.discovery import (  # noqa: PLC0415 - in a thread
@@ -184,12 +184,12 @@ def _elsewhere(model: str, table: str) -> ConfigError:
     )
 
 
-def _notice(problems: Sequence[Problem], words: Words) -> NoticeShown:
+def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
     """What is wrong, what is left out before the rest."""
     sorted_ones = sorted(problems, key=lambda one: not one.left_out)
-    shown = [f"{one.path}: {words.told(one.why)}" for one in sorted_ones[:SHOWN]]
+    shown = [f"{one.path}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
     if len(problems) > SHOWN:
-        shown.append(words("`acp-agent doctor` tells the others."))
+        shown.append(translate("`acp-agent doctor` tells the others."))
     count = len(problems)
     return NoticeShown(
         severity="warning",

@@ -36,7 +36,7 @@ class Extensions:
     @property
     def commands(self) -> Sequence[Command]:
         """The slash commands as they are at the moment."""
-        own = commands_in(self._session.services.words)
+        own = commands_in(self._session.services.translate)
         servers = () if self.mcp is None else self.mcp.commands
         return (*own, *self.definitions.commands, *servers)
 

@@ -11,26 +11,26 @@ from collections.abc import Sequence
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.spoken import aside
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.events import AnyEvent, StopReason
 from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
 
 
-def last_word(stop: StopReason, context: Context, words: Words) -> Sequence[AnyEvent]:
+def last_word(stop: StopReason, context: Context, translate: Translator) -> Sequence[AnyEvent]:
     """The events that say why there is no answer, or no more of it; none where all is well.
 
     Args:
         stop: why the model stopped.
         context: the conversation, with all that it said.
-        words: the user's language.
+        translate: translates texts for the user.
     """
-    text = _told(stop, context, words)
+    text = _told(stop, context, translate)
     return () if text is None else aside(text)
 
 
-def _told(stop: StopReason, context: Context, words: Words) -> str | None:
+def _told(stop: StopReason, context: Context, translate: Translator) -> str | None:
     if stop == "refusal":
-        return words(
+        return translate(
             "This was refused, so what you asked and what came of it is not sent to the model any "
             "more. Ask in another way, or choose another model."
         )
@@ -38,12 +38,12 @@ def _told(stop: StopReason, context: Context, words: Words) -> str | None:
         return None
     match stop, _said_something(context):
         case "max_tokens", True:
-            return words(
+            return translate(
                 "The answer is cut off here: it reached the limit of tokens for one answer. Say "
                 "“go on” to have the rest."
             )
         case "max_tokens", False:
-            return words(
+            return translate(
                 "The model came to no answer: it reached the limit of tokens for one answer while "
                 "it thought, or wrote a call. Ask for less at once, or choose another model."
             )

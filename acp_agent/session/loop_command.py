@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.session.commands import COMMANDS, FoundCommand, command_line
 from acp_agent.session.repetition import Repetition
@@ -60,15 +60,17 @@ def parse_loop(rest: str) -> tuple[int, str] | None:
 
 async def usage(session: Session) -> str:
     """What the user is told where nothing can be repeated."""
-    return session.services.words(
+    return session.services.translate(
         "Say how often, and what: `/loop N prompt`, where N is a number from 1 to {most}.",
         most=MAX_ROUNDS,
     )
 
 
-def turn_runs(words: Words) -> str:
+def turn_runs(translate: Translator) -> str:
     """What the user is told where a turn runs already."""
-    return words("A loop begins a turn of its own; say it again when the turn that runs has ended.")
+    return translate(
+        "A loop begins a turn of its own; say it again when the turn that runs has ended."
+    )
 
 
 def _repeated(repetition: Repetition, found: FoundCommand | None = None) -> FoundCommand:
@@ -80,7 +82,7 @@ def _repeated(repetition: Repetition, found: FoundCommand | None = None) -> Foun
 
 def _not_repeated(name: str) -> FoundCommand:
     async def answer(session: Session) -> str:
-        return session.services.words(
+        return session.services.translate(
             "`/{name}` cannot be repeated. A loop repeats what you say to the model, a skill, or a "
             "prompt of an MCP server.",
             name=name,

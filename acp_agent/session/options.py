@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.errors import InvalidInputError
 from acp_agent.models.base import ModelInfo
 
@@ -58,22 +58,22 @@ MODES = (
 MODE_IDS = frozenset(mode.id for mode in MODES)
 
 
-def translated(option: Option, words: Words) -> Option:
+def translated(option: Option, translate: Translator) -> Option:
     """An option in the user's language; models keep their names."""
     values = option.values
     if option.id != "model":
         values = tuple(
             Value(
                 id=value.id,
-                name=words(value.name),
-                description=None if value.description is None else words(value.description),
+                name=translate(value.name),
+                description=None if value.description is None else translate(value.description),
             )
             for value in values
         )
     return Option(
         id=option.id,
-        name=words(option.name),
-        description=words(option.description),
+        name=translate(option.name),
+        description=translate(option.description),
         current=option.current,
         values=values,
     )

@@ -145,13 +145,13 @@ class Prompter:
 
     async def _reply(self, command: FoundCommand) -> str | None:
         """What the agent answers by itself, without the model; None: the model is to answer."""
-        words = self._session.services.words
+        translate = self._session.services.translate
         if command.refusal or command.is_wish:
-            return words(command.refusal or WISH_HEARD)
+            return translate(command.refusal or WISH_HEARD)
         if command.repetition is not None and self._session.turns.takes_words:
             from acp_agent.session.loop_command import turn_runs  # noqa: PLC0415 - rarely needed
 
-            return turn_runs(words)
+            return turn_runs(translate)
         return None if command.answer is None else await command.answer(self._session)
 
     def _check_images(self, content: Sequence[ContentBlock], model: ModelInfo) -> None:

@@ -56,12 +56,12 @@ class Repetition:
         """
         from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - brings what only prompts need
 
-        words = host.words
+        translate = host.translate
         stop: StopReason = "end_turn"
         for number in range(1, self._rounds + 1):
             if number > 1:
                 await host.emit(self._repeated(number, host))
-            title = words("Round {number} of {rounds}", number=number, rounds=self._rounds)
+            title = translate("Round {number} of {rounds}", number=number, rounds=self._rounds)
             await host.emit(*spoken(f"\n\n**{title}**\n\n"))
             if self._call is not None:
                 await make_call(host, *self._call)
@@ -69,9 +69,9 @@ class Repetition:
             if stop != "end_turn" or self.finished or host.context.awaits_answer:
                 return stop
         ending = (
-            words("The loop ended after one round.")
+            translate("The loop ended after one round.")
             if self._rounds == 1
-            else words("The loop ended after {rounds} rounds.", rounds=self._rounds)
+            else translate("The loop ended after {rounds} rounds.", rounds=self._rounds)
         )
         await host.emit(*aside(ending))
         return stop

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form
 from acp_agent.errors import AcpAgentError, InvalidInputError, WorkspaceError
@@ -49,37 +49,41 @@ def goes(rest: str) -> bool:
 
 async def told(session: Session, rest: str) -> str:
     """The points, or what going back to one would change."""
-    wish, words = _read(rest), session.services.words
+    wish, translate = _read(rest), session.services.translate
     rewinder = session.workbench.rewinder
     try:
         if not wish.point:
             points = await rewinder.points()
-            return session.clean(_list(points, await rewinder.not_saved(points), words))
+            return session.clean(_list(points, await rewinder.not_saved(points), translate))
         back = await rewinder.preview(wish.point, "both", force=wish.force)
     except (InvalidInputError, WorkspaceError) as error:
-        return session.clean(f"{_sentence(error, words)} {words('`/rewind` lists the points.')}")
-    return session.clean(_preview(back, words))
+        return session.clean(
+            f"{_sentence(error, translate)} {translate('`/rewind` lists the points.')}"
+        )
+    return session.clean(_preview(back, translate))
 
 
 async def picked(host: SessionHost) -> str:
     """Let the user pick a point in a form and go back to it; list the points without forms."""
-    words = host.words
+    translate = host.translate
     points = (await host.rewinder.points())[: -_LISTED - 1 : -1]  # the newest first
     response = None
     if points:
-        titles = {str(point.number): f"{point.number}: {_name(point, words)}" for point in points}
+        titles = {
+            str(point.number): f"{point.number}: {_name(point, translate)}" for point in points
+        }
         whats = {
-            "both": words("Conversation and files"),
-            "conversation": words("The conversation only"),
-            "files": words("The files only"),
+            "both": translate("Conversation and files"),
+            "conversation": translate("The conversation only"),
+            "files": translate("The files only"),
         }
         form = Form(
-            message=words("Go back to an earlier point of this conversation."),
+            message=translate("Go back to an earlier point of this conversation."),
             schema={
                 "type": "object",
                 "properties": {
-                    "point": _one_of(words("Go back to before"), titles),
-                    "what": _one_of(words("What goes back"), whats),
+                    "point": _one_of(translate("Go back to before"), titles),
+                    "what": _one_of(translate("What goes back"), whats),
                 },
                 "required": ["point", "what"],
             },
@@ -89,7 +93,7 @@ async def picked(host: SessionHost) -> str:
         return await told(host.owner, "")
     chosen = response.content or {}
     if response.action != "accept" or chosen.keys() < {"point", "what"}:
-        return words("Nothing was changed.")
+        return translate("Nothing was changed.")
     return await gone(host, f"{chosen['point']} {chosen['what']}")
 
 
@@ -113,12 +117,12 @@ async def gone(host: SessionHost, rest: str) -> str:
             preview = await host.rewinder.preview(wish.point, what)
             answer = await _ask_for_others(host, preview)
             if answer is None:
-                return host.words("Nothing was changed.")
+                return host.translate("Nothing was changed.")
             force = answer
         back = await host.rewinder.go(wish.point, what, force=force, in_turn=True)
     except (InvalidInputError, WorkspaceError) as error:
-        return host.clean(_sentence(error, host.words))
-    return host.clean(_result(back, host.words))
+        return host.clean(_sentence(error, host.translate))
+    return host.clean(_result(back, host.translate))
 
 
 async def _ask_for_others(host: SessionHost, preview: Back) -> bool | None:
@@ -126,14 +130,14 @@ async def _ask_for_others(host: SessionHost, preview: Back) -> bool | None:
 
     Where the client shows no forms they are left unchanged.
     """
-    others, words = preview.files.by_others, host.words
+    others, translate = preview.files.by_others, host.translate
     if not others:
         return False
     names = "\n".join(
-        f"- `{display_name(one.path)}`: {words.told(one.why)}" for one in others[:_SHOWN]
+        f"- `{display_name(one.path)}`: {translate.rendered(one.why)}" for one in others[:_SHOWN]
     )
-    asks = words("Going back leaves these files unchanged. Restore them, too?")
-    label = words("Restore them, too")
+    asks = translate("Going back leaves these files unchanged. Restore them, too?")
+    label = translate("Restore them, too")
     restore: JsonObject = {"type": "boolean", "title": label, "default": False}
     form = Form(
         message=host.clean(f"{asks}\n{names}"),
@@ -147,21 +151,21 @@ async def _ask_for_others(host: SessionHost, preview: Back) -> bool | None:
     return (response.content or {}).get("restore") is True
 
 
-def _sentence(error: AcpAgentError, words: Words) -> str:
-    text = words.told(str(error))
+def _sentence(error: AcpAgentError, translate: Translator) -> str:
+    text = translate.rendered(str(error))
     if isinstance(error, InvalidInputError) and error.field is not None:
         text = text.removeprefix(f"{error.field}: ")
-    return words("{sentence}.", sentence=f"{text[:1].upper()}{text[1:]}")
+    return translate("{sentence}.", sentence=f"{text[:1].upper()}{text[1:]}")
 
 
-def _list(points: list[Point], not_saved: NotSaved, words: Words) -> str:
+def _list(points: list[Point], not_saved: NotSaved, translate: Translator) -> str:
     if not points:
-        return words("There is nothing to go back to yet.")
-    lines = [_line(point, words) for point in points[-_LISTED:]]
+        return translate("There is nothing to go back to yet.")
+    lines = [_line(point, translate) for point in points[-_LISTED:]]
     if len(points) > _LISTED:
-        lines.insert(0, words("- … {count} earlier ones, from 1", count=len(points) - _LISTED))
-    lines += _not_saved(not_saved, words)
-    how = words(
+        lines.insert(0, translate("- … {count} earlier ones, from 1", count=len(points) - _LISTED))
+    lines += _not_saved(not_saved, translate)
+    how = translate(
         "`/rewind N` shows what going back to before N would change; `/rewind N files`, "
         "`/rewind N conversation` and `/rewind N both` do it."
     )
@@ -169,66 +173,66 @@ def _list(points: list[Point], not_saved: NotSaved, words: Words) -> str:
     return "\n".join(lines)
 
 
-def _line(point: Point, words: Words) -> str:
-    about = [] if point.current else [words("taken back")]
+def _line(point: Point, translate: Translator) -> str:
+    about = [] if point.current else [translate("taken back")]
     if point.files:
-        about.append(words("files are saved"))
-    more = words(" ({about})", about=words(", ").join(about)) if about else ""
-    return f"- **{point.number}** {_name(point, words)}{more}"
+        about.append(translate("files are saved"))
+    more = translate(" ({about})", about=translate(", ").join(about)) if about else ""
+    return f"- **{point.number}** {_name(point, translate)}{more}"
 
 
-def _name(point: Point, words: Words) -> str:
+def _name(point: Point, translate: Translator) -> str:
     names: dict[Kind, str] = {
-        "message": words("“{title}”", title=point.title),
-        "rewind": words("back to before “{title}”", title=point.title),
-        "restore": words("before {title}", title=point.title),
+        "message": translate("“{title}”", title=point.title),
+        "rewind": translate("back to before “{title}”", title=point.title),
+        "restore": translate("before {title}", title=point.title),
     }
     return names[point.kind]
 
 
-def _preview(back: Back, words: Words) -> str:
-    number, name = back.point.number, _name(back.point, words)
-    lines = [words("Going back to before {number}, {point}:", number=number, point=name)]
+def _preview(back: Back, translate: Translator) -> str:
+    number, name = back.point.number, _name(back.point, translate)
+    lines = [translate("Going back to before {number}, {point}:", number=number, point=name)]
     if not back.point.files:
-        lines.append(words("- no files are saved for this point: they stay unchanged"))
+        lines.append(translate("- no files are saved for this point: they stay unchanged"))
     elif not back.files.changes:
-        lines.append(words("- no file is changed"))
-    lines += _files(back.files, words)
-    lines += _not_saved(back.not_saved, words)
-    how = words(
+        lines.append(translate("- no file is changed"))
+    lines += _files(back.files, translate)
+    lines += _not_saved(back.not_saved, translate)
+    how = translate(
         "The present files are saved first. `/rewind {number} files`, "
         "`/rewind {number} conversation` or `/rewind {number} both` does it.",
         number=number,
     )
     lines.append(f"\n{how}")
-    lines += _forcing(back, words)
+    lines += _forcing(back, translate)
     return "\n".join(lines)
 
 
-def _files(files: FilesBack, words: Words) -> list[str]:
-    lines = [f"- `{line}`" for line in changed_lines(files, _SHOWN, words)]
+def _files(files: FilesBack, translate: Translator) -> list[str]:
+    lines = [f"- `{line}`" for line in changed_lines(files, _SHOWN, translate)]
     # First those that others changed: it is their work that is not lost.
     alone = sorted(files.left_alone, key=lambda one: not one.by_others)
     shown = max(_ALONE, min(_SHOWN, len(files.by_others)))
     lines += [
-        words(
+        translate(
             "- `{path}` is left unchanged: {why}",
             path=display_name(one.path),
-            why=words.told(one.why),
+            why=translate.rendered(one.why),
         )
         for one in alone[:shown]
     ]
     if len(alone) > shown:
-        lines.append(words("- {count} more are left unchanged", count=len(alone) - shown))
+        lines.append(translate("- {count} more are left unchanged", count=len(alone) - shown))
     return lines
 
 
-def _forcing(back: Back, words: Words) -> list[str]:
+def _forcing(back: Back, translate: Translator) -> list[str]:
     """A paragraph on how to restore what others changed; nothing where there is nothing."""
     if not back.files.by_others:
         return []
     what = "files" if back.rewind else back.what
-    how = words(
+    how = translate(
         "`/rewind {number} {what} --force` also restores the files that someone else changed.",
         number=back.point.number,
         what=what,
@@ -236,40 +240,42 @@ def _forcing(back: Back, words: Words) -> list[str]:
     return [f"\n{how}"]
 
 
-def _not_saved(not_saved: NotSaved, words: Words) -> list[str]:
+def _not_saved(not_saved: NotSaved, translate: Translator) -> list[str]:
     """A paragraph that names what can never go back; nothing where there is none."""
     if not not_saved.count:
         return []
-    shown = words(", ").join(
-        words("`{path}` ({why})", path=display_name(one.path), why=words.told(one.why))
+    shown = translate(", ").join(
+        translate("`{path}` ({why})", path=display_name(one.path), why=translate.rendered(one.why))
         for one in not_saved.named[:_ALONE]
     )
     more = not_saved.count - min(_ALONE, len(not_saved.named))
-    said = words("Not saved, and never changed: {files}", files=shown)
-    return [f"\n{said}" + (words(" and {count} more", count=f"{more:,}") if more else "")]
+    said = translate("Not saved, and never changed: {files}", files=shown)
+    return [f"\n{said}" + (translate(" and {count} more", count=f"{more:,}") if more else "")]
 
 
-def _result(back: Back, words: Words) -> str:
+def _result(back: Back, translate: Translator) -> str:
     lines = []
     if back.what != "files":
         lines.append(
-            words(
+            translate(
                 "The conversation is as it was before {number}, {point}. You still see all of it.",
                 number=back.point.number,
-                point=_name(back.point, words),
+                point=_name(back.point, translate),
             )
         )
     if back.files.replaced:
         count = len(back.files.changes)
-        many = words("Restored {count} files; the previous versions are saved:", count=f"{count:,}")
-        one = words("Restored a file; the previous version is saved:")
+        many = translate(
+            "Restored {count} files; the previous versions are saved:", count=f"{count:,}"
+        )
+        one = translate("Restored a file; the previous version is saved:")
         lines.append(many if count > 1 else one)
     elif back.what != "conversation":
-        nothing = words("The files stay unchanged: none are saved for this point.")
-        lines.append(words("No file was changed.") if back.point.files else nothing)
-    lines += _files(back.files, words)
-    lines += _not_saved(back.not_saved, words)
-    lines += _forcing(back, words)
-    undoes = words("`/rewind` lists this as a point, too: going back to it undoes it.")
+        nothing = translate("The files stay unchanged: none are saved for this point.")
+        lines.append(translate("No file was changed.") if back.point.files else nothing)
+    lines += _files(back.files, translate)
+    lines += _not_saved(back.not_saved, translate)
+    lines += _forcing(back, translate)
+    undoes = translate("`/rewind` lists this as a point, too: going back to it undoes it.")
     lines.append(f"\n{undoes}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.errors import InvalidInputError, ToolError, TurnRunsError
 from acp_agent.events import Rewound
 from acp_agent.ids import new_rewind_id
@@ -228,14 +228,14 @@ def wanted_what(text: str) -> What:
             )
 
 
-def changed_lines(files: FilesBack, limit: int, words: Words) -> Sequence[str]:
+def changed_lines(files: FilesBack, limit: int, translate: Translator) -> Sequence[str]:
     """A line for each change, `limit` at most."""
     signs = {"add": "+", "modify": "~", "delete": "-"}
     lines = [
         f"{signs[change.change]} {display_name(change.path)}"
-        + (words(" (changed by someone else)") if change.by_others else "")
+        + (translate(" (changed by someone else)") if change.by_others else "")
         for change in files.changes[:limit]
     ]
     if len(files.changes) > limit:
-        lines.append(words("… and {count} more", count=f"{len(files.changes) - limit:,}"))
+        lines.append(translate("… and {count} more", count=f"{len(files.changes) - limit:,}"))
     return lines

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from acp_agent.config.message_catalog import Words, choose_language, words_in
+from acp_agent.config.localization import Translator, choose_language, translator_for
 from acp_agent.config.types import Config
 from acp_agent.extensions.definitions.locations import Places, places
 from acp_agent.extensions.mcp.config import MARK
@@ -71,6 +71,6 @@ class Services(Struct, frozen=True, kw_only=True):
         return places(cwd, user=self.user_folder, home=self.home)
 
     @property
-    def words(self) -> Words:
+    def translate(self) -> Translator:
         """What is said to the user, in the user's language."""
-        return words_in(choose_language(self.config.language, self.environ))
+        return translator_for(choose_language(self.config.language, self.environ))

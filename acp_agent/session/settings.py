@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import cast
 
-from acp_agent.config.message_catalog import ENGLISH
+from acp_agent.config.localization import ENGLISH
 from acp_agent.errors import AuthRequiredError, InvalidInputError, SessionError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.models.base import ModelInfo, ThoughtLevel
@@ -89,8 +89,8 @@ class Settings:
             thought = thought_option(self._model, self._thought)
             if thought is not None:
                 options.append(thought)
-        words = self._services.words
-        return options if words is ENGLISH else [translated(one, words) for one in options]
+        translate = self._services.translate
+        return options if translate is ENGLISH else [translated(one, translate) for one in options]
 
     async def change(self, option: str, value: str) -> ConfigChanged:
         """The event that gives an option a value, once the value is known to be good.

@@ -39,14 +39,14 @@ async def skill_command(
         content: the prompt that has it. An agent sees nothing else of the conversation, so it is
             told of what the user attached.
     """
-    definitions, words = session.extensions.definitions, session.services.words
+    definitions, translate = session.extensions.definitions, session.services.translate
     if not name.startswith(PREFIX):
         return None
     name = name.removeprefix(PREFIX)
     await definitions.look()  # it may have been written just now
     skill = definitions.skill(name)
     if skill is None or not skill.by_user:
-        text = words("There is no skill {name!r}; /help lists those that there are.", name=name)
+        text = translate("There is no skill {name!r}; /help lists those that there are.", name=name)
         return _answered(text)
     if skill.apart:
         request = session.clean("\n\n".join([*filter(None, [rest]), *_attached(content)]))
@@ -64,8 +64,10 @@ async def skill_command(
             config=services.config,
         )
     except InvalidInputError as error:
-        why = words.told(str(error))
-        return _answered(words("The skill {name} cannot be used: {why}", name=skill.name, why=why))
+        why = translate.rendered(str(error))
+        return _answered(
+            translate("The skill {name} cannot be used: {why}", name=skill.name, why=why)
+        )
     return FoundCommand(ask=skill_text(skill, rest), chosen=chosen)
 
 

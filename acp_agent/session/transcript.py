@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent import events
-from acp_agent.config.message_catalog import ENGLISH, Words, with_more
+from acp_agent.config.localization import ENGLISH, Translator, join_sentences
 from acp_agent.content import ContentBlock, ContentPart, DiffPart, TextBlock
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
@@ -42,7 +42,7 @@ class Passage(Struct, frozen=True):
 
 
 def transcript(
-    stored: Iterable[StoredEvent], *, thoughts: bool, words: Words = ENGLISH
+    stored: Iterable[StoredEvent], *, thoughts: bool, translate: Translator = ENGLISH
 ) -> Iterator[Passage]:
     """The conversation in order: what was said, which tools ran, what was changed.
 
@@ -51,12 +51,12 @@ def transcript(
     Args:
         stored: all events of a session.
         thoughts: whether the model's reasoning is part of it.
-        words: of who reads it.
+        translate: translates texts for the reader.
     """
-    teller = _Teller(thoughts=thoughts, words=words)
+    teller = _Teller(thoughts=thoughts, translate=translate)
     for item in stored:
         event = item.event
-        yield from teller.take(event if isinstance(event, UnknownEvent) else told(event, words))
+        yield from teller.take(event if isinstance(event, UnknownEvent) else told(event, translate))
     yield from teller.rest()
 
 
@@ -73,9 +73,9 @@ class _Calls:
 class _Teller:
     """Tells one session, or what one child did."""
 
-    def __init__(self, *, thoughts: bool, words: Words) -> None:
+    def __init__(self, *, thoughts: bool, translate: Translator) -> None:
         self._thoughts = thoughts
-        self._words = words
+        self._translate = translate
         self._calls = _Calls()
         self._saying: list[str] = []
         self._voice: tuple[Kind, str] = ("agent", "")  # who speaks in which message
@@ -99,16 +99,16 @@ class _Teller:
             case events.ChildWorked():
                 self._child(event).take(event.did)
             case events.ToolEnded(call=call):
-                passages = list(_passages(event, self._calls, self._words))
+                passages = list(_passages(event, self._calls, self._translate))
                 work = list(self._work_for(call))
                 # What the call of a child shows is what the child did and said, in short.
                 yield from passages if event.failed or not work else passages[:1]
                 yield from work
             case events.TurnEnded() | events.TurnInterrupted():
                 yield from self._cut_off()
-                yield from _passages(event, self._calls, self._words)
+                yield from _passages(event, self._calls, self._translate)
             case _:
-                yield from _passages(event, self._calls, self._words)
+                yield from _passages(event, self._calls, self._translate)
 
     def rest(self) -> Iterator[Passage]:
         """The passages that are left when there is no further event."""
@@ -126,8 +126,8 @@ class _Teller:
         key = event.call, event.session
         if key not in self._children:
             title = self._titles.get(event.session) or event.session
-            head = Passage("child", self._words("Subagent: {title}", title=title))
-            teller = _Teller(thoughts=self._thoughts, words=self._words)
+            head = Passage("child", self._translate("Subagent: {title}", title=title))
+            teller = _Teller(thoughts=self._thoughts, translate=self._translate)
             self._children[key] = _Child(event.session, head, teller)
         return self._children[key]
 
@@ -163,7 +163,7 @@ class _Child:
             yield replace(passage, child=self._session)
 
 
-def _passages(event: object, calls: _Calls, words: Words) -> Iterator[Passage]:
+def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[Passage]:
     match event:
         case events.UserMessage(content=content):
             yield Passage("user", "\n".join(_block(block) for block in content))
@@ -179,49 +179,53 @@ def _passages(event: object, calls: _Calls, words: Words) -> Iterator[Passage]:
             if content is not None:
                 calls.content[call] = content
         case events.PermissionDecided(call=call):
-            calls.decided[call] = decided_by(event, words)
+            calls.decided[call] = decided_by(event, translate)
         case events.ToolEnded(call=call):
-            yield from _ended(event, calls, words)
+            yield from _ended(event, calls, translate)
         case events.PlanChanged(entries=entries):
             lines = [f"{_PLAN_MARKS[entry.status]} {entry.content}" for entry in entries]
-            yield Passage("note", "\n".join([words("Plan:"), *lines]))
+            yield Passage("note", "\n".join([translate("Plan:"), *lines]))
         case events.NoticeShown(severity=severity, title=title, description=description):
-            text = with_more(title, description)
+            text = join_sentences(title, description)
             yield Passage("error" if severity == "error" else "note", text)
         case events.TurnEnded(error=error) if error:
             yield Passage("error", error)
         case events.TurnEnded(stop_reason=reason) if reason not in {None, "end_turn"}:
-            yield Passage("note", words("(the turn ended: {reason})", reason=reason))
+            yield Passage("note", translate("(the turn ended: {reason})", reason=reason))
         case events.TurnInterrupted():
-            yield Passage("note", words("(the agent was interrupted here)"))
+            yield Passage("note", translate("(the agent was interrupted here)"))
         case UnknownEvent(tag=tag):
-            yield Passage("note", words("(something that a newer version wrote: {tag})", tag=tag))
+            yield Passage(
+                "note", translate("(something that a newer version wrote: {tag})", tag=tag)
+            )
 
 
-def decided_by(event: events.PermissionDecided, words: Words) -> str:
+def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
     """Say who allowed or refused a call, and why."""
     if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
-        return words("Refused: nobody to ask")
+        return translate("Refused: nobody to ask")
     whose = {
-        "user": words("you") if event.known else words("an answer of the client"),
-        "mode": words("mode {name}", name=event.name) if event.name else words("the mode"),
-        "grant": words("what you allowed or refused before"),
-        "rule": words("a rule"),
+        "user": translate("you") if event.known else translate("an answer of the client"),
+        "mode": translate("mode {name}", name=event.name) if event.name else translate("the mode"),
+        "grant": translate("what you allowed or refused before"),
+        "rule": translate("a rule"),
         "flag": event.name,
     }
     who = whose[event.by]
-    why = words(": {why}", why=event.why) if event.why else ""
+    why = translate(": {why}", why=event.why) if event.why else ""
     said = (
-        words("Allowed by {who}", who=who) if event.allowed else words("Refused by {who}", who=who)
+        translate("Allowed by {who}", who=who)
+        if event.allowed
+        else translate("Refused by {who}", who=who)
     )
     return f"{said}{why}"
 
 
-def _ended(event: events.ToolEnded, calls: _Calls, words: Words) -> Iterator[Passage]:
-    outcome = words(" - failed") if event.failed else ""
+def _ended(event: events.ToolEnded, calls: _Calls, translate: Translator) -> Iterator[Passage]:
+    outcome = translate(" - failed") if event.failed else ""
     if event.exit_code:
-        outcome = words(" - exit status {code}", code=event.exit_code)
-    yield Passage("tool", f"{calls.title.pop(event.call, '') or words('a tool')}{outcome}")
+        outcome = translate(" - exit status {code}", code=event.exit_code)
+    yield Passage("tool", f"{calls.title.pop(event.call, '') or translate('a tool')}{outcome}")
     if decision := calls.decided.pop(event.call, ""):
         yield Passage("note", decision)
     content = event.content if event.content is not None else calls.content.get(event.call, ())
@@ -230,10 +234,10 @@ def _ended(event: events.ToolEnded, calls: _Calls, words: Words) -> Iterator[Pas
             case DiffPart():
                 yield from _diff(part)
             case ContentPart(content=TextBlock(text=text)) if text.strip():
-                yield Passage("output", _first_lines(text, words))
+                yield Passage("output", _first_lines(text, translate))
     output = "".join(calls.output.get(event.call, ()))
     if output.strip():
-        yield Passage("output", _first_lines(output, words))
+        yield Passage("output", _first_lines(output, translate))
 
 
 def _diff(part: DiffPart) -> Iterator[Passage]:
@@ -243,12 +247,15 @@ def _diff(part: DiffPart) -> Iterator[Passage]:
         yield Passage(kind, line)
 
 
-def _first_lines(text: str, words: Words) -> str:
+def _first_lines(text: str, translate: Translator) -> str:
     lines = text.strip("\n").splitlines()
     if len(lines) <= OUTPUT_LINES:
         return "\n".join(lines)
     return "\n".join(
-        [*lines[:OUTPUT_LINES], words("... {count} more lines", count=len(lines) - OUTPUT_LINES)]
+        [
+            *lines[:OUTPUT_LINES],
+            translate("... {count} more lines", count=len(lines) - OUTPUT_LINES),
+        ]
     )
 
 

@@ -271,7 +271,7 @@ class Turn:
                 stop = await run_turn(host)
         await session.settled()
         if not host.over_budget:  # which was told already
-            await session.emit(*last_word(stop, session.context, host.words))
+            await session.emit(*last_word(stop, session.context, host.translate))
         return stop
 
     async def _has_unheard_words(self) -> bool:

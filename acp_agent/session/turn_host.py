@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.host import Asking, Limits
-from acp_agent.config.message_catalog import Words
+from acp_agent.config.localization import Translator
 from acp_agent.config.types import ContextConfig
 from acp_agent.content import escaped
 from acp_agent.events import AnyEvent, NoticeShown, SystemPromptGiven, SystemPromptWritten, Usage
@@ -124,9 +124,9 @@ class SessionHost:
         return self._tools.now()
 
     @property
-    def words(self) -> Words:
+    def translate(self) -> Translator:
         """What is said to the user, in the user's language."""
-        return self.owner.services.words
+        return self.owner.services.translate
 
     @property
     def gate(self) -> Gate:
@@ -319,7 +319,9 @@ class SessionHost:
         )
         await self.emit(SystemPromptWritten(text=text))
         if found.refused:
-            lines = [f"{path}: {session.services.words.told(why)}" for path, why in found.refused]
+            lines = [
+                f"{path}: {session.services.translate.rendered(why)}" for path, why in found.refused
+            ]
             title = "An AGENTS.md is not used."
             notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))
             await session.tell(notice)  # not journaled: it is about the files as they are now

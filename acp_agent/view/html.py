@@ -24,7 +24,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
 
 from acp_agent.config.amounts import decimal
-from acp_agent.config.message_catalog import Language
+from acp_agent.config.localization import Language
 from acp_agent.view import plot as plotting
 from acp_agent.view.page import Page, every_step
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from acp_agent import events
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.ids import is_rewind_id
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.session.telling import told
@@ -36,7 +36,7 @@ def read_page(
     stored: Sequence[StoredEvent],
     *,
     secrets: Sequence[str],
-    words: Words = ENGLISH,
+    translate: Translator = ENGLISH,
 ) -> Page:
     """The data of a session's page.
 
@@ -44,14 +44,14 @@ def read_page(
         record: the session.
         stored: all its events.
         secrets: values that must not be in the page.
-        words: of who reads it: what the journal has of our own texts is told in them.
+        translate: translates our own texts in the journal for the reader.
     """
     reader = _Reader(Cleaner(secrets), Anchors())
     for item in stored:
         if isinstance(item.event, UnknownEvent):
             reader.read(item)
         else:
-            reader.read(StoredEvent(item.seq, item.at, told(item.event, words)))
+            reader.read(StoredEvent(item.seq, item.at, told(item.event, translate)))
     return reader.page(record)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.config.load import SIZE_LIMIT, list_problems, load_config
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.errors import ConfigError
 from tests.support.ordinary_user import shared_folder, without_root
@@ -210,7 +210,7 @@ def test_the_line_of_a_mistake_is_told_once_also_where_we_have_no_words_for_it(
 def test_what_keeps_a_file_from_being_toml_is_told_in_chinese_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(write(tmp_path, "mode = plan\n"), {})
-    assert "有一个值无法读取（文本须加引号）" in words_in("zh").told(str(caught.value))
+    assert "有一个值无法读取（文本须加引号）" in translator_for("zh").rendered(str(caught.value))
 
 
 def test_a_key_in_its_variables_place_is_not_repeated(tmp_path: Path) -> None:

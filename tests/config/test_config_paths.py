@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from acp_agent.config.message_catalog import choose_language
+from acp_agent.config.localization import choose_language
 from acp_agent.config.paths import find_paths
 
 

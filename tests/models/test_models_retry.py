@@ -6,7 +6,7 @@ from types import AsyncGeneratorType
 
 import pytest
 
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.events import Usage
 from acp_agent.ids import CallId
 from acp_agent.models import exchange
@@ -245,7 +245,7 @@ def test_a_wait_that_was_too_long_is_told_with_the_setting_that_says_so(
 ) -> None:
     message = timed_out("openai", seconds, begun=begun).message
     assert f"{english}. Try again." in message
-    assert chinese in words_in("zh").told(message)
+    assert chinese in translator_for("zh").rendered(message)
 
 
 async def test_an_answer_that_pauses_too_long_is_given_up_and_asked_for_again(

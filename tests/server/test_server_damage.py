@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
@@ -56,7 +56,7 @@ def lost(*seqs: int) -> list[AnyEvent]:
 
 
 def test_the_note_is_a_message_in_its_place_where_a_client_shows_no_notices() -> None:
-    told = Projector(ClientProfile(), replay=True, words=words_in("zh"))
+    told = Projector(ClientProfile(), replay=True, translate=translator_for("zh"))
     updates = [update for event in lost(2) for update in told.project(event)]
     note = updates[0]
     assert isinstance(note, acp.AgentMessageChunk)

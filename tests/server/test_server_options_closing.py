@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from acp_agent.config.message_catalog import ENGLISH
+from acp_agent.config.localization import ENGLISH
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import ConfigChanged, TitleChanged
 from acp_agent.ids import SessionId
@@ -40,7 +40,7 @@ async def test_what_comes_behind_an_option_is_shown_though_the_session_is_being_
         return
 
     link = SimpleNamespace(
-        core=SimpleNamespace(opened=Closing(), words=ENGLISH),
+        core=SimpleNamespace(opened=Closing(), translate=ENGLISH),
         handshake=SimpleNamespace(client=ClientProfile()),
         connection=SimpleNamespace(
             notify=lambda _, params: told.append(params.update), drain=drain

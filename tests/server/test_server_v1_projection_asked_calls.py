@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.content import text_part
 from acp_agent.events import (
     NoticeShown,
@@ -96,7 +96,7 @@ def test_a_question_of_the_childs_own_has_a_card() -> None:
 
 
 def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:
-    family = family_of(PARENT, KNOWS_NOT, replay=False, words=words_in("zh"))
+    family = family_of(PARENT, KNOWS_NOT, replay=False, translate=translator_for("zh"))
     events = [
         *child_work.begun(),
         *child_work.announced(title="查找"),

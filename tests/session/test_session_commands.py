@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.content import TextBlock
 from acp_agent.events import AgentText, ConfigChanged, TitleChanged, TurnEnded, UserMessage
 from acp_agent.session.commands import COMMANDS, commands_in, find_command
@@ -145,7 +145,7 @@ async def test_compact_said_into_a_turn_is_done_before_its_next_request_with_wha
 
 
 def test_commands_in_another_language_have_hints_where_they_have_them_in_english() -> None:
-    for english, chinese in zip(COMMANDS, commands_in(words_in("zh")), strict=True):
+    for english, chinese in zip(COMMANDS, commands_in(translator_for("zh")), strict=True):
         assert (chinese.name, chinese.hint is None) == (english.name, english.hint is None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.config.message_catalog import ENGLISH, words_in
+from acp_agent.config.localization import ENGLISH, translator_for
 from acp_agent.content import text_part
 from acp_agent.events import (
     AnyEvent,
@@ -22,7 +22,7 @@ from acp_agent.server.v2.projection import Projector
 from acp_agent.session.telling import told
 
 CALL, MESSAGE, TURN = CallId("c"), MessageId("m"), TurnId("t")
-CHINESE = words_in("zh")
+CHINESE = translator_for("zh")
 
 
 def called(name: str, title: str) -> ToolCalled:

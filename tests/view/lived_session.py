@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.agent.host import Asking
-from acp_agent.config.message_catalog import Language, words_in
+from acp_agent.config.localization import Language, translator_for
 from acp_agent.content import TextBlock
 from acp_agent.errors import ModelError
 from acp_agent.events import Usage
@@ -291,7 +291,7 @@ def write(target: Path, record: SessionRecord, stored: Sequence[StoredEvent]) ->
     """Write the pages of a session."""
     names: dict[Language, str] = {"en": "session.html", "zh": "session.zh.html"}
     for language, name in names.items():
-        page = read_page(record, stored, secrets=[SECRET], words=words_in(language))
+        page = read_page(record, stored, secrets=[SECRET], translate=translator_for(language))
         (target / name).write_text("".join(render(page, language=language)), "utf-8")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from bs4 import BeautifulSoup
 from bs4.element import Tag
 
-from acp_agent.config.message_catalog import Language
+from acp_agent.config.localization import Language
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.events import (
     AgentText,

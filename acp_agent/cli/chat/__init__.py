@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, guarded
 from acp_agent.cli.parser import Parser, seconds
-from acp_agent.cli.words import words
 from acp_agent.platform.programs import own_process
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def run(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     cwd: Path = options.cwd.absolute()
     if not cwd.is_dir():
-        complain(words("{folder} is no folder; --cwd takes one", folder=cwd))
+        complain(translate("{folder} is no folder; --cwd takes one", folder=cwd))
         return USAGE
     command = _command(options.agent, options.model)
     if not command or not command[0]:
-        complain(words("--agent takes the command that starts an agent"))
+        complain(translate("--agent takes the command that starts an agent"))
         return USAGE
     return guarded(lambda: _chat(options, command, cwd))
 

@@ -11,7 +11,7 @@ from acp_agent.cli.agent_client import START_SECONDS, AgentChild
 from acp_agent.cli.chat.agent_sessions import AgentSessions
 from acp_agent.cli.chat.refusals import Refusals
 from acp_agent.cli.chat.remains import Garbage, how_it_ended, what_it_wrote
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 from acp_agent.errors import AcpAgentError
 from protocol.jsonrpc.call import Call, Handler
 from protocol.jsonrpc.errors import RpcError
@@ -110,7 +110,7 @@ class Agent:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise AgentFailedError(
-                words(
+                translate(
                     "{program} cannot be started ({reason}); --agent takes the command of an agent",
                     program=command[0],
                     reason=reason,
@@ -133,19 +133,19 @@ class Agent:
         except ConnectionError:
             await self.aclose(patience=0.5)
             raise AgentFailedError(
-                words("the agent ended at its start: {how}", how=self.how_it_ended())
+                translate("the agent ended at its start: {how}", how=self.how_it_ended())
             ) from None
         except TimeoutError:
             seconds = f"{timeout:g}"
-            message = words("the agent did not answer within {seconds} s", seconds=seconds)
+            message = translate("the agent did not answer within {seconds} s", seconds=seconds)
             raise AgentFailedError(f"{message}{what_it_wrote(self._child, self.garbage)}") from None
         except RpcError as error:
             raise AgentFailedError(
-                words("the agent refused the connection: {reason}", reason=error.message)
+                translate("the agent refused the connection: {reason}", reason=error.message)
             ) from None
         if said.protocol_version != VERSION:
             raise AgentFailedError(
-                words(
+                translate(
                     "the agent speaks version {theirs} of the protocol, the chat version {ours}",
                     theirs=said.protocol_version,
                     ours=VERSION,

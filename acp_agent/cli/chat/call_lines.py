@@ -7,9 +7,9 @@ from pathlib import Path
 
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import diff_lines, shown_path
-from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 _HEAD, _TAIL = 3, 7  # lines of a call's output that are shown at its end
@@ -69,7 +69,7 @@ class CallLines:
         style = "bad" if call.status == "failed" else "dim"
         cut = len(lines) - _HEAD - _TAIL
         if cut > 1:
-            more = words("... {count} more lines, /output shows them", count=cut)
+            more = translate("... {count} more lines, /output shows them", count=cut)
             lines = [*lines[:_HEAD], more, *lines[-_TAIL:]]
         if call.status == "failed":  # why it failed is read to its end
             return [
@@ -94,7 +94,7 @@ class CallLines:
             (f"{marks[0 if self._renderer.unicode else 1]} ", style),
             [
                 (one_line(call.title, 300), "call"),
-                (f"  {words(', ').join(fact for fact in facts if fact)}", "dim"),
+                (f"  {translate(', ').join(fact for fact in facts if fact)}", "dim"),
             ],
             width,
         )
@@ -107,27 +107,27 @@ class CallLines:
 def kind_name(kind: str) -> str:
     """A kind of tool calls, for people; empty where it says nothing."""
     return {
-        "read": words("read"),
-        "edit": words("edit"),
-        "delete": words("delete"),
-        "move": words("move"),
-        "search": words("search"),
-        "execute": words("command"),
-        "think": words("thinking"),
-        "fetch": words("fetch"),
-        "switch_mode": words("mode"),
+        "read": translate("read"),
+        "edit": translate("edit"),
+        "delete": translate("delete"),
+        "move": translate("move"),
+        "search": translate("search"),
+        "execute": translate("command"),
+        "think": translate("thinking"),
+        "fetch": translate("fetch"),
+        "switch_mode": translate("mode"),
     }.get(kind, "")
 
 
 def status_name(call: ShownCall) -> str:
     """How far a call is, for people."""
     if call.status == "failed" and call.exit_code:
-        return words("failed with exit code {code}", code=call.exit_code)
+        return translate("failed with exit code {code}", code=call.exit_code)
     return {
-        "pending": words("waits"),
-        "in_progress": words("runs"),
-        "completed": words("done"),
-        "failed": words("failed"),
+        "pending": translate("waits"),
+        "in_progress": translate("runs"),
+        "completed": translate("done"),
+        "failed": translate("failed"),
     }.get(call.status, call.status)
 
 
@@ -139,5 +139,5 @@ def details(title: str, raw_input: object, *, limit: int = 60) -> list[str]:
         shown = inert(text).split("\n")
         lines += [f"  {line}" for line in shown[:limit]]
         if len(shown) > limit:
-            lines.append(words("... {count} more lines", count=len(shown) - limit))
+            lines.append(translate("... {count} more lines", count=len(shown) - limit))
     return lines

@@ -20,8 +20,8 @@ from acp_agent.cli.chat.option_commands import OptionCommands
 from acp_agent.cli.chat.session_commands import SessionCommands
 from acp_agent.cli.chat.state import PLAN_MARKS
 from acp_agent.cli.chat.user_shell import UserShell
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert
-from acp_agent.cli.words import words
 from acp_agent.platform.programs import find_program
 
 _OUTPUT_LINES = 400
@@ -76,7 +76,7 @@ class Commands:
     async def run(self, command: ChatCommand, rest: str) -> None:
         """Run a command. Raises RpcError, ConnectionError, TimeoutError."""
         if command.idle and self._conversation.turns.busy:
-            self._front.say(words("A turn runs; Ctrl-C cancels it."), "warning")
+            self._front.say(translate("A turn runs; Ctrl-C cancels it."), "warning")
             return
         await command.run(rest)
 
@@ -90,17 +90,19 @@ class Commands:
         lines = [
             *(f"  /{name}  {description}" for name, description in self.all()),
             "",
-            words("  Enter sends, Alt-Enter or Ctrl-J begins a new line, @ names a file."),
+            translate("  Enter sends, Alt-Enter or Ctrl-J begins a new line, @ names a file."),
             *(
                 [
-                    words("  !command runs in your own shell; the agent sees what it printed."),
-                    words("  !!command keeps that from the agent. Ctrl-X: your shell, and back."),
+                    translate("  !command runs in your own shell; the agent sees what it printed."),
+                    translate(
+                        "  !!command keeps that from the agent. Ctrl-X: your shell, and back."
+                    ),
                 ]
                 if self._shell.usable
                 else []
             ),
-            words("  Shift-Tab changes the mode, Ctrl-R searches what was typed before."),
-            words("  Esc or Ctrl-C cancels the turn; Ctrl-C twice or Ctrl-D quits."),
+            translate("  Shift-Tab changes the mode, Ctrl-R searches what was typed before."),
+            translate("  Esc or Ctrl-C cancels the turn; Ctrl-C twice or Ctrl-D quits."),
         ]
         self._front.say("\n".join(lines))
 
@@ -112,7 +114,7 @@ class Commands:
         """Show the last call with all that is known of it."""
         call = self._conversation.calls.last
         if call is None:
-            self._front.say(words("There was no tool call yet."))
+            self._front.say(translate("There was no tool call yet."))
             return
         lines = call.output_lines()
         if self._shell.usable and len(lines) > get_terminal_size().lines:
@@ -120,9 +122,9 @@ class Commands:
             if await self._page("\n".join([*head, "", *lines])):
                 return
         cut = len(lines) - _OUTPUT_LINES
-        head = [words("... {count} lines before", count=cut)] if cut > 0 else []
+        head = [translate("... {count} lines before", count=cut)] if cut > 0 else []
         self._front.say("\n".join([*details(call.title, call.raw_input), *head]), "bold")
-        self._front.say("\n".join(lines[-_OUTPUT_LINES:]) or words("(no output)"), "dim")
+        self._front.say("\n".join(lines[-_OUTPUT_LINES:]) or translate("(no output)"), "dim")
 
     async def _page(self, text: str) -> bool:
         """Show a long text in the user's pager; return whether that worked."""
@@ -141,12 +143,12 @@ class Commands:
         if entries:
             self._front.say("\n".join(f"{PLAN_MARKS[one.status]} {one.content}" for one in entries))
         else:
-            self._front.say(words("There is no plan."))
+            self._front.say(translate("There is no plan."))
 
     async def login(self, _: str) -> None:
         """Log in, by a way that the agent has."""
         if await self._conversation.log_in():
-            self._front.say(words("You are logged in."), "good")
+            self._front.say(translate("You are logged in."), "good")
 
     async def restart(self, _: str) -> None:
         """Start the agent again."""
@@ -156,9 +158,9 @@ class Commands:
         """Take back the prompt that waits."""
         text = self._conversation.turns.unqueue()
         if text is None:
-            self._front.say(words("Nothing waits."))
+            self._front.say(translate("Nothing waits."))
         else:
-            self._front.say(words("Taken back: {text}", text=text))
+            self._front.say(translate("Taken back: {text}", text=text))
 
     async def unshare(self, _: str) -> None:
         """Keep from the agent what the user's commands printed."""
@@ -173,20 +175,20 @@ class Commands:
             return ChatCommand(name=name, description=description, run=run, idle=idle)
 
         return [
-            command("help", words("the commands and keys"), self.help),
+            command("help", translate("the commands and keys"), self.help),
             *SessionCommands(self._conversation, self._front).all(),
             *OptionCommands(self._conversation, self._front).all(),
-            command("thoughts", words("the last thoughts in full"), self.thoughts),
-            command("output", words("the last tool call in full"), self.output),
-            command("plan", words("the plan in full"), self.plan),
+            command("thoughts", translate("the last thoughts in full"), self.thoughts),
+            command("output", translate("the last tool call in full"), self.output),
+            command("plan", translate("the plan in full"), self.plan),
             ChatCommand(
                 name="unshare",
-                description=words("keep what your commands printed from the agent"),
+                description=translate("keep what your commands printed from the agent"),
                 run=self.unshare,
                 there=lambda: self._shell.usable,
             ),
-            command("unqueue", words("take back what waits"), self.unqueue),
-            command("login", words("log in"), self.login, idle=True),
-            command("restart", words("start the agent again"), self.restart),
-            command("quit", words("end the chat"), self.quit),
+            command("unqueue", translate("take back what waits"), self.unqueue),
+            command("login", translate("log in"), self.login, idle=True),
+            command("restart", translate("start the agent again"), self.restart),
+            command("quit", translate("end the chat"), self.quit),
         ]

@@ -18,7 +18,7 @@ from acp_agent.cli.chat.requests import Requests
 from acp_agent.cli.chat.state import SessionState
 from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.chat.wishes import ChatError, Wishes
-from acp_agent.cli.words import told, words
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
@@ -113,9 +113,9 @@ class Conversation:
         except FAILURES as error:
             raise ChatError(why_failed(error)) from None
         except InvalidInputError as error:
-            raise ChatError(told(str(error))) from None
+            raise ChatError(translate_rendered(str(error))) from None
         if not opened:
-            raise ChatError(words("no model can be used without a login"))
+            raise ChatError(translate("no model can be used without a login"))
 
     async def aclose(self, *, hurry: bool = False) -> None:
         """End everything, with the agent's processes; `hurry` where the user does not wait."""
@@ -177,7 +177,7 @@ class Conversation:
         """The sessions of the folder."""
         agent = self._need_agent()
         if not agent.sessions.lists:
-            raise RpcError(METHOD_NOT_FOUND, words("this agent does not list its sessions"))
+            raise RpcError(METHOD_NOT_FOUND, translate("this agent does not list its sessions"))
         return await agent.sessions.of_folder(self.wishes.cwd, limit=LISTED)
 
     async def set_option(self, name: str, value: str | bool) -> None:
@@ -192,7 +192,9 @@ class Conversation:
                 current_mode_id=value, available_modes=self.state.modes.available_modes
             )
         else:
-            raise RpcError(METHOD_NOT_FOUND, words("this agent has no option {name}", name=name))
+            raise RpcError(
+                METHOD_NOT_FOUND, translate("this agent has no option {name}", name=name)
+            )
         self._front.changed()
 
     async def meant(self, named: str) -> str:
@@ -213,7 +215,7 @@ class Conversation:
             return await self.meant(named)
         found = await self.earlier_sessions()
         if not found:
-            raise ChatError(words("this folder has no session yet"))
+            raise ChatError(translate("this folder has no session yet"))
         return found[0].session_id
 
     async def _set_wishes(self) -> None:
@@ -236,7 +238,7 @@ class Conversation:
         except FAILURES as error:
             self._front.say(why_failed(error), "bad")
         except AcpAgentError as error:
-            self._front.say(told(str(error)), "bad")
+            self._front.say(translate_rendered(str(error)), "bad")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -263,7 +265,7 @@ class Conversation:
         garbage = self.agent.garbage
         if garbage.count:
             self._garbage_told = True
-            message = words(
+            message = translate(
                 "The agent wrote what is not the protocol ({line}).", line=garbage.first
             )
             self._front.say(message, "warning")

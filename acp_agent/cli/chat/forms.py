@@ -16,7 +16,7 @@ from datetime import date, datetime
 from urllib.parse import urlsplit
 
 from acp_agent.cli.chat.front import Field, Front, Item
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 from protocol.v1 import types as acp
 
 _LONGEST = 10_000  # characters of an answer
@@ -41,13 +41,13 @@ async def answer_form(
             front.say(f"  {text}")
     given: dict[str, _Value] = {}
     if len(schema.properties) > _FIELDS:
-        front.say(words("The form has too many fields; it is declined."), "bad")
+        front.say(translate("The form has too many fields; it is declined."), "bad")
         return acp.ElicitationDeclineAction()
     for name, field in schema.properties.items():
         if isinstance(field, acp.OtherPropertySchema):
             if name in required:
                 front.say(
-                    words("The chat cannot ask for {field}; the form is declined.", field=name),
+                    translate("The chat cannot ask for {field}; the form is declined.", field=name),
                     "bad",
                 )
                 return acp.ElicitationDeclineAction()
@@ -66,19 +66,19 @@ async def visit(
     """Send the user to a page; it is never opened without being asked for."""
     openable = _scheme(page.url) in {"http", "https"} and _has_browser()
     items = [
-        *([Item(value="open", name=words("Open it in the browser"))] if openable else []),
-        Item(value="self", name=words("I open it myself")),
-        Item(value="no", name=words("Do not open it")),
+        *([Item(value="open", name=translate("Open it in the browser"))] if openable else []),
+        Item(value="self", name=translate("I open it myself")),
+        Item(value="no", name=translate("Do not open it")),
     ]
     front.say(f"? {page.message}\n  {page.url}", "warning")
-    picked = await front.pick(words("Open this page?"), items, page.url)
+    picked = await front.pick(translate("Open this page?"), items, page.url)
     if picked == "open" and not await asyncio.to_thread(_open, page.url):
-        front.say(words("There is no browser here; open the address yourself."), "warning")
+        front.say(translate("There is no browser here; open the address yourself."), "warning")
     if picked is None:
         return acp.ElicitationCancelAction()
     if picked == "no":
         return acp.ElicitationDeclineAction()
-    front.say(words("The agent waits until you are done there."), "dim")
+    front.say(translate("The agent waits until you are done there."), "dim")
     return acp.ElicitationAcceptAction()
 
 
@@ -110,8 +110,8 @@ async def _value(
     match field:
         case acp.BooleanPropertySchema():
             items = [
-                Item(value="yes", name=words("Yes"), current=field.default is True),
-                Item(value="no", name=words("No"), current=field.default is False),
+                Item(value="yes", name=translate("Yes"), current=field.default is True),
+                Item(value="no", name=translate("No"), current=field.default is False),
             ]
             picked = await _pick(front, name, field, items, required=required)
             return picked if picked is None or picked == "" else picked == "yes"
@@ -147,7 +147,7 @@ async def _pick(
     *,
     required: bool,
 ) -> str | None:
-    none = [] if required else [Item(value="", name=words("(leave it out)"))]
+    none = [] if required else [Item(value="", name=translate("(leave it out)"))]
     return await front.pick(field.title or name, [*items, *none], field.description or "")
 
 
@@ -201,7 +201,9 @@ async def _several(
             Item(value=value, name=f"[{'x' if value in chosen else ' '}] {title}")
             for value, title in options.items()
         ]
-        done = Item(value="", name=words("Done ({count} chosen)", count=len(chosen)), current=True)
+        done = Item(
+            value="", name=translate("Done ({count} chosen)", count=len(chosen)), current=True
+        )
         picked = await front.pick(
             field.title or name, [*items, done], complaint or field.description or ""
         )
@@ -213,7 +215,7 @@ async def _several(
         elif least <= len(chosen) <= most:
             return chosen
         else:
-            complaint = words("choose from {least} to {most} of them", least=least, most=most)
+            complaint = translate("choose from {least} to {most} of them", least=least, most=most)
 
 
 def _item(option: acp.EnumOption, default: str | None) -> Item:
@@ -227,12 +229,12 @@ def _item(option: acp.EnumOption, default: str | None) -> Item:
 
 def _text(text: str, field: acp.StringPropertySchema) -> str:
     if field.min_length is not None and len(text) < field.min_length:
-        raise _RefusedError(words("at least {count} characters", count=field.min_length))
+        raise _RefusedError(translate("at least {count} characters", count=field.min_length))
     if field.max_length is not None and len(text) > field.max_length:
-        raise _RefusedError(words("at most {count} characters", count=field.max_length))
+        raise _RefusedError(translate("at most {count} characters", count=field.max_length))
     # A pattern is left to the agent: a hostile one could hold up the terminal for ever.
     if field.format is not None and not _is(field.format, text):
-        raise _RefusedError(words("this is no {format}", format=field.format))
+        raise _RefusedError(translate("this is no {format}", format=field.format))
     return text
 
 
@@ -259,11 +261,11 @@ def _number(
     try:
         value = kind(text.strip())
     except ValueError:
-        raise _RefusedError(words("this is no number")) from None
+        raise _RefusedError(translate("this is no number")) from None
     if not math.isfinite(value):
-        raise _RefusedError(words("this is no number"))
+        raise _RefusedError(translate("this is no number"))
     if field.minimum is not None and value < field.minimum:
-        raise _RefusedError(words("at least {count}", count=field.minimum))
+        raise _RefusedError(translate("at least {count}", count=field.minimum))
     if field.maximum is not None and value > field.maximum:
-        raise _RefusedError(words("at most {count}", count=field.maximum))
+        raise _RefusedError(translate("at most {count}", count=field.maximum))
     return value

@@ -10,7 +10,7 @@ from prompt_toolkit.keys import Keys
 
 from acp_agent.cli.chat.mentions import dropped_files, mention
 from acp_agent.cli.chat.questions import ListQuestion, PermissionQuestion, TextQuestion
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.terminal import TerminalChat
@@ -79,7 +79,7 @@ def key_bindings(chat: TerminalChat) -> KeyBindings:
         pasted = event.data[:_PASTED].replace("\r\n", "\n").replace("\r", "\n")
         if len(event.data) > _PASTED:
             chat.front.say(
-                words("The paste is cut after {count} characters.", count=_PASTED), "bad"
+                translate("The paste is cut after {count} characters.", count=_PASTED), "bad"
             )
         files = dropped_files(pasted)
         chat.input.insert_text(" ".join(map(mention, files)) + " " if files else pasted)

@@ -26,7 +26,7 @@ from acp_agent.cli.chat.questions import ListQuestion, PermissionQuestion, Quest
 from acp_agent.cli.chat.toolbar import toolbar
 from acp_agent.cli.chat.unmasking import Unmasking
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.terminal import TerminalChat
@@ -119,7 +119,7 @@ class Panes:
             case _:
                 return []
         if question is not chat.questions.active:
-            wait = words("(takes keys once you stop typing)")
+            wait = translate("(takes keys once you stop typing)")
             return [lines[0], chat.renderer.cut(f"  {wait}", columns, "dim")]
         return lines
 
@@ -128,25 +128,25 @@ class Panes:
         columns, _ = chat.size
         shown = [self._activity(), chat.shell.shared]
         if chat.quitting:
-            shown.append(words("Press Ctrl-C again to quit."))
+            shown.append(translate("Press Ctrl-C again to quit."))
         if chat.chosen_mode:
-            shown.append(words("Mode: {mode}", mode=chat.chosen_mode))
+            shown.append(translate("Mode: {mode}", mode=chat.chosen_mode))
         if chat.shell.on:
-            shown.append(words("Your own shell; Ctrl-X goes back to the agent."))
+            shown.append(translate("Your own shell; Ctrl-X goes back to the agent."))
         return [chat.renderer.cut(text, columns, "dim") for text in shown if text]
 
     def _activity(self) -> str:
         """What goes on; empty where nothing does."""
         chat = self._chat
         if not chat.ready:
-            return "" if chat.questions.waiting else words("Starting the agent ...")
+            return "" if chat.questions.waiting else translate("Starting the agent ...")
         if chat.conversation.agent is None:
-            return words("There is no agent; /restart starts it again.")
+            return translate("There is no agent; /restart starts it again.")
         if chat.conversation.turns.cancelling:
-            return words("Cancelling the turn; Ctrl-C once more quits.")
+            return translate("Cancelling the turn; Ctrl-C once more quits.")
         if chat.front.began is not None:
             seconds = int(time.monotonic() - chat.front.began)
-            return words("Working, {seconds} s; Esc cancels.", seconds=seconds)
+            return translate("Working, {seconds} s; Esc cancels.", seconds=seconds)
         return ""
 
     def _mark(self) -> str:

@@ -13,7 +13,7 @@ from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.remains import why_failed
 from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.chat.wishes import Wishes
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 
 HURRY_SECONDS = 1.0  # for the agent to end when the user does not want to wait
 _CRASHES = 3  # within _CRASH_SECONDS, after which it is not started again by itself
@@ -95,14 +95,18 @@ class Lifeline:
             await self._start()
             reopened = await self._reopen()
         except AgentFailedError as error:
-            self._front.say(words("It cannot be started again: {why}", why=error), "bad")
+            self._front.say(translate("It cannot be started again: {why}", why=error), "bad")
         except FAILURES as error:
             self._front.say(why_failed(error), "bad")
         else:
             if reopened:
-                self._front.say(words("The agent was started again; the session goes on."), "good")
+                self._front.say(
+                    translate("The agent was started again; the session goes on."), "good"
+                )
             else:
-                self._front.say(words("The agent was started again, with a new session."), "good")
+                self._front.say(
+                    translate("The agent was started again, with a new session."), "good"
+                )
             self._turns.go_on()
         self._front.changed()
 
@@ -112,14 +116,14 @@ class Lifeline:
             return
         self.agent = None
         await agent.aclose(patience=HURRY_SECONDS)
-        message = words("The agent ended unexpectedly: {how}", how=agent.how_it_ended())
+        message = translate("The agent ended unexpectedly: {how}", how=agent.how_it_ended())
         self._front.say(message, "bad")
         await self._turns.settled()
         now = time.monotonic()
         often = len(self._crashes) == _CRASHES and now - self._crashes[0] < _CRASH_SECONDS
         self._crashes.append(now)
         if often:
-            self._front.say(words("It ended too often; /restart starts it again."), "warning")
+            self._front.say(translate("It ended too often; /restart starts it again."), "warning")
             self._front.changed()
             return
         async with self._starting:

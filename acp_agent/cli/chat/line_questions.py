@@ -10,9 +10,9 @@ from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.front import Answer, Field, Item
 from acp_agent.cli.chat.questions import DETAILS, letters, refusal_of
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import Paint, Screen, Style
-from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 _ATTEMPTS = 3
@@ -66,7 +66,7 @@ class LineQuestions:
             refusal = refusal_of(options)
             refused = None if refusal is None else Answer(refusal)
             if not self._person:
-                self._screen.answered(asked, words("Refused: nobody to ask"))
+                self._screen.answered(asked, translate("Refused: nobody to ask"))
                 return refused
             self._screen.permission(asked)
             if warning:
@@ -74,9 +74,11 @@ class LineQuestions:
             for _ in range(_ATTEMPTS):
                 for letter, option in by_letter.items():
                     self._say(f"  [{letter}] {one_line(option.name)}", "warning")
-                self._say(f"  [{DETAILS}] {words('details')}", "dim")
+                self._say(f"  [{DETAILS}] {translate('details')}", "dim")
                 if refusal is not None:
-                    self._say(f"  {words('A reason may follow the letter of a rejection.')}", "dim")
+                    self._say(
+                        f"  {translate('A reason may follow the letter of a rejection.')}", "dim"
+                    )
                 line = await self._next_line("  ? ")
                 if line is None:
                     return None
@@ -87,7 +89,7 @@ class LineQuestions:
                 letter, _, instead = line.partition(" ")
                 if refusal is not None and by_letter.get(letter.lower()) is refusal:
                     return Answer(refusal, instead.strip())
-            self._say(words("No answer; it is refused."), "warning")
+            self._say(translate("No answer; it is refused."), "warning")
             return refused
 
     async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
@@ -101,7 +103,7 @@ class LineQuestions:
                 mark = " *" if item.current else ""
                 self._say(f"  {number}) {one_line(item.name)}{mark}  {one_line(item.description)}")
             for _ in range(_ATTEMPTS):
-                typed = await self._next_line(words("  number: "))
+                typed = await self._next_line(translate("  number: "))
                 if not typed:
                     return None
                 if typed.isdecimal() and 1 <= int(typed) <= len(items):

@@ -21,10 +21,10 @@ from acp_agent.cli.chat.turns import how_said
 from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT, UserShell
 from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain, inert, one_line
 from acp_agent.cli.screen import Screen, Style, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
-from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 
@@ -146,7 +146,7 @@ class LineChat:
         if self._lending.lent:
             return  # it is for the program that has the terminal
         if self.conversation.turns.cancel():
-            self.say(words("Cancelling the turn; Ctrl-C once more quits."), "warning")
+            self.say(translate("Cancelling the turn; Ctrl-C once more quits."), "warning")
             if self._questions.waiting:
                 self._questions.take(None)
             return
@@ -156,7 +156,7 @@ class LineChat:
             self._leave()
         else:
             self._quit_until = time.monotonic() + QUIT_SECONDS
-            self.say(words("Press Ctrl-C again to quit."), "warning")
+            self.say(translate("Press Ctrl-C again to quit."), "warning")
             self._prompt()
 
     def _unread(self, error: OSError) -> None:
@@ -164,7 +164,7 @@ class LineChat:
         if isinstance(error, BrokenPipeError):
             self._leave()
             return
-        complain(words("the chat cannot be shown: {reason}", reason=error.strerror or error))
+        complain(translate("the chat cannot be shown: {reason}", reason=error.strerror or error))
         self._leave(FAILED)
 
     def _leave(self, status: int = 0) -> None:
@@ -202,7 +202,7 @@ class LineChat:
 
     def thoughts(self) -> None:
         """Say that thoughts were shown already."""
-        self.say(words("Thoughts are shown as they come."))
+        self.say(translate("Thoughts are shown as they come."))
 
     def replaying(self, session: str) -> None:
         """An earlier conversation is shown as it comes."""

@@ -11,7 +11,7 @@ from acp_agent.cli.chat.calls import Calls
 from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.login import log_in
 from acp_agent.cli.chat.state import Opened, SessionState
-from acp_agent.cli.words import told
+from acp_agent.cli.localization import translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
@@ -68,7 +68,7 @@ class OpenSession:
             except RpcError as error:
                 if error.code != AUTH_REQUIRED or not agent.auth_methods:
                     raise
-                self._front.say(told(error.message), "warning")
+                self._front.say(translate_rendered(error.message), "warning")
             if not await log_in(agent, self._front):
                 return None
 

@@ -6,7 +6,7 @@ from acp_agent.cli.chat.chat_command import ChatCommand
 from acp_agent.cli.chat.conversation import Conversation
 from acp_agent.cli.chat.front import Front, Item
 from acp_agent.cli.chat.state import choices
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 from protocol.v1 import types as acp
 
 
@@ -25,9 +25,11 @@ class OptionCommands:
     def all(self) -> list[ChatCommand]:
         """The commands."""
         return [
-            ChatCommand(name="mode", description=words("change the mode"), run=self.mode),
-            ChatCommand(name="model", description=words("change the model"), run=self.model),
-            ChatCommand(name="options", description=words("change any option"), run=self.options),
+            ChatCommand(name="mode", description=translate("change the mode"), run=self.mode),
+            ChatCommand(name="model", description=translate("change the model"), run=self.model),
+            ChatCommand(
+                name="options", description=translate("change any option"), run=self.options
+            ),
         ]
 
     async def mode(self, rest: str) -> None:
@@ -47,9 +49,9 @@ class OptionCommands:
                 for option in self._conversation.state.options
             ]
             if not items:
-                self._front.say(words("This agent has no options."))
+                self._front.say(translate("This agent has no options."))
                 return
-            picked = await self._front.pick(words("Options"), items)
+            picked = await self._front.pick(translate("Options"), items)
             if picked is None:
                 return
             name = picked
@@ -64,9 +66,9 @@ class OptionCommands:
         if isinstance(option, acp.SessionConfigSelect):
             title, current, offered = option.name, option.current_value, list(choices(option))
         elif name == "mode" and state.modes is not None:
-            title, current, offered = words("Mode"), state.mode_id, state.mode_choices()
+            title, current, offered = translate("Mode"), state.mode_id, state.mode_choices()
         else:
-            self._front.say(words("This agent has no option {name}.", name=name), "warning")
+            self._front.say(translate("This agent has no option {name}.", name=name), "warning")
             return
         items = [
             Item(
@@ -87,8 +89,8 @@ class OptionCommands:
 
     async def _switch(self, option: acp.SessionConfigBoolean, value: str) -> None:
         items = [
-            Item(value="on", name=words("on"), current=option.current_value),
-            Item(value="off", name=words("off"), current=not option.current_value),
+            Item(value="on", name=translate("on"), current=option.current_value),
+            Item(value="off", name=translate("off"), current=not option.current_value),
         ]
         picked = value or await self._front.pick(option.name, items)
         if picked in {"on", "off"}:

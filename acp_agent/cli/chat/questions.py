@@ -10,8 +10,8 @@ from acp_agent.cli.chat.call_lines import CallLines, kind_name
 from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.front import Field, Item
 from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
-from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 DETAILS = "?"
@@ -57,7 +57,7 @@ class PermissionQuestion:
         head = renderer.marked(
             ("? ", "warning"),
             [
-                (words("Permission: "), "warning"),
+                (translate("Permission: "), "warning"),
                 (one_line(self.call.title, 500), "bold"),
                 (f"  {kind}" if kind else "", "dim"),
             ],
@@ -80,10 +80,10 @@ class PermissionQuestion:
         for letter, option in self.options.items():
             mark = (f"{'>' if letter == self.selected else ' '} [{letter}] ", "bold")
             lines += renderer.marked(mark, [(one_line(option.name), "bold")], width)[:rows]
-        last = [(f"  [{DETAILS}] {words('details')} ", "dim")]
+        last = [(f"  [{DETAILS}] {translate('details')} ", "dim")]
         if INSTEAD in self.letters:
             selected = self.selected == INSTEAD
-            name = words("reject and say what to do instead")
+            name = translate("reject and say what to do instead")
             text = f"{'>' if selected else ' '} [{INSTEAD}] {name}"
             last.append((text, "bold" if selected else "dim"))
         return lines + renderer.spans(last, width)[:rows]
@@ -95,7 +95,7 @@ class PermissionQuestion:
         for line in self.call.output_lines()[: rows + 1]:
             lines += renderer.marked(("  ", ""), [(line, "")], width)
         if len(lines) > rows:
-            more = renderer.cut(f"  {words('... more with [?]')}", width, "dim")
+            more = renderer.cut(f"  {translate('... more with [?]')}", width, "dim")
             lines = [*lines[: rows - 1], more] if rows else []
         return lines
 
@@ -148,8 +148,8 @@ class ListQuestion:
             else:
                 lines.append(renderer.cut(f"  {name}{about}", width))
         if not found:
-            lines.append(renderer.cut(f"  {words('nothing matches')}", width, "dim"))
-        keys = words("arrows move, typing filters, Enter picks, Esc leaves")
+            lines.append(renderer.cut(f"  {translate('nothing matches')}", width, "dim"))
+        keys = translate("arrows move, typing filters, Enter picks, Esc leaves")
         return [*lines, renderer.cut(f"  {keys}", width, "dim")]
 
 
@@ -167,7 +167,7 @@ class TextQuestion:
             lines += renderer.text(f"  {one_line(self.field.description, 500)}", width)
         if self.field.complaint:
             lines += renderer.text(f"  ! {self.field.complaint}", width, "bad")
-        keys = words("Enter answers, Esc declines")
+        keys = translate("Enter answers, Esc declines")
         return [*lines, renderer.cut(f"  {keys}", width, "dim")]
 
 

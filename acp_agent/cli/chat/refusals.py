@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import DecodeError, Struct, json
 
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 from protocol.jsonrpc.errors import REQUEST_CANCELLED
 
 _PERMISSION = "session/request_permission"
@@ -71,8 +71,10 @@ class Refusals:
             return
         self._told.add(method)
         if method == _PERMISSION:
-            text = words("The agent's question for permission could not be read: {why}", why=why)
+            text = translate(
+                "The agent's question for permission could not be read: {why}", why=why
+            )
         else:
-            text = words("The agent asked for {method} and did not get it: {why}",
+            text = translate("The agent asked for {method} and did not get it: {why}",
                          method=method, why=why)  # fmt: skip
         self._tell(text)

@@ -6,7 +6,7 @@ import signal
 from typing import Literal
 
 from acp_agent.cli.agent_client import AgentChild
-from acp_agent.cli.words import told, words
+from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import RpcError
 
 _SHOWN = 200  # bytes of a line that is no message
@@ -40,11 +40,11 @@ class Garbage:
 def how_it_ended(child: AgentChild, garbage: Garbage) -> str:
     """The exit status or signal, and the end of what it wrote, for people."""
     if child.status is None:
-        how = words("it closed the connection")
+        how = translate("it closed the connection")
     elif child.status < 0:
-        how = words("signal {name}", name=_signal_name(-child.status))
+        how = translate("signal {name}", name=_signal_name(-child.status))
     else:
-        how = words("exit status {status}", status=child.status)
+        how = translate("exit status {status}", status=child.status)
     return f"{how}{what_it_wrote(child, garbage)}"
 
 
@@ -53,7 +53,7 @@ def what_it_wrote(child: AgentChild, garbage: Garbage) -> str:
     lines = [line for line in child.last_words.splitlines() if line.strip()]
     told = "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
     if garbage.count:
-        message = words("it wrote what is not the protocol: {line}", line=garbage.first)
+        message = translate("it wrote what is not the protocol: {line}", line=garbage.first)
         told = f"    {message}\n{told}".rstrip()
     return f"\n{told}" if told else ""
 
@@ -61,10 +61,10 @@ def what_it_wrote(child: AgentChild, garbage: Garbage) -> str:
 def why_failed(error: Exception) -> str:
     """Why something that was asked of an agent failed, for people."""
     if isinstance(error, RpcError):
-        return told(error.message)
+        return translate_rendered(error.message)
     if isinstance(error, TimeoutError):
-        return words("the agent does not answer")
-    return words("the agent ended")
+        return translate("the agent does not answer")
+    return translate("the agent ended")
 
 
 def _signal_name(number: int) -> str:

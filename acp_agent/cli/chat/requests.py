@@ -8,8 +8,8 @@ from pathlib import Path
 
 from acp_agent.cli.chat.calls import Calls, ShownCall
 from acp_agent.cli.chat.front import Front
+from acp_agent.cli.localization import translate
 from acp_agent.cli.permission_answers import response
-from acp_agent.cli.words import words
 from protocol.jsonrpc.call import Call
 from protocol.v1 import types as acp
 
@@ -80,7 +80,7 @@ class Requests:
         """Say that what a page was visited for is done."""
         message = self._pages.pop(params.elicitation_id, None)
         if message is not None:
-            self._front.say(words("Done: {what}", what=message), "good")
+            self._front.say(translate("Done: {what}", what=message), "good")
 
 
 def _changed_meanwhile(call: ShownCall, cwd: Path) -> str:
@@ -101,7 +101,7 @@ def _changed_meanwhile(call: ShownCall, cwd: Path) -> str:
         old = diff.old_text
         if _plain(now) != _plain(old) and "[secret]" not in (old or ""):
             name = path.relative_to(cwd)
-            return words("{file} is not what this change starts from.", file=name)
+            return translate("{file} is not what this change starts from.", file=name)
     return ""
 
 

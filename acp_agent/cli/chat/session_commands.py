@@ -8,7 +8,7 @@ from acp_agent.cli.chat.agent_sessions import AgentSessions
 from acp_agent.cli.chat.chat_command import ChatCommand
 from acp_agent.cli.chat.conversation import Conversation
 from acp_agent.cli.chat.front import Field, Front, Item
-from acp_agent.cli.words import words
+from acp_agent.cli.localization import translate
 
 
 class SessionCommands:
@@ -28,29 +28,29 @@ class SessionCommands:
         return [
             ChatCommand(
                 name="sessions",
-                description=words("open an earlier session"),
+                description=translate("open an earlier session"),
                 run=self.open,
                 idle=True,
             ),
             ChatCommand(
-                name="new", description=words("begin a new session"), run=self.begin, idle=True
+                name="new", description=translate("begin a new session"), run=self.begin, idle=True
             ),
             ChatCommand(
                 name="fork",
-                description=words("go on in a copy of this session"),
+                description=translate("go on in a copy of this session"),
                 run=self.fork,
                 idle=True,
                 there=self._has(lambda sessions: sessions.forks),
             ),
             ChatCommand(
                 name="rename",
-                description=words("give this session a title"),
+                description=translate("give this session a title"),
                 run=self.rename,
                 there=self._has(lambda sessions: sessions.renames),
             ),
             ChatCommand(
                 name="delete",
-                description=words("delete a session"),
+                description=translate("delete a session"),
                 run=self.delete,
                 idle=True,
                 there=self._has(lambda sessions: sessions.deletes),
@@ -66,24 +66,26 @@ class SessionCommands:
     async def begin(self, _: str) -> None:
         """Begin a new session."""
         if await self._conversation.new_session():
-            self._front.say(words("A new session begins."), "good")
+            self._front.say(translate("A new session begins."), "good")
 
     async def fork(self, _: str) -> None:
         """Go on in a copy; what was said so far is in both."""
         before = self._conversation.state.id
         await self._conversation.fork()
-        text = words("A copy of the session goes on; /sessions {before} goes back.", before=before)
+        text = translate(
+            "A copy of the session goes on; /sessions {before} goes back.", before=before
+        )
         self._front.say(text, "good")
 
     async def rename(self, rest: str) -> None:
         """Give the open session a title, which is asked for where none was typed."""
         title: str | None = rest
         if not rest:
-            field = Field(title=words("Title"), default=self._conversation.state.title)
+            field = Field(title=translate("Title"), default=self._conversation.state.title)
             title = await self._front.enter(field)
         if title and title.strip():
             kept = await self._conversation.rename(title.strip())
-            self._front.say(words("The session is named: {title}", title=kept), "good")
+            self._front.say(translate("The session is named: {title}", title=kept), "good")
 
     async def delete(self, rest: str) -> None:
         """Delete a session, the one named or one that is picked, once the user is sure."""
@@ -95,17 +97,17 @@ class SessionCommands:
         if not picked or not await self._is_sure(picked, open_now):
             return
         if await self._conversation.delete(picked):
-            self._front.say(words("The session is deleted."), "good")
+            self._front.say(translate("The session is deleted."), "good")
             if picked == open_now:
-                self._front.say(words("A new session begins."), "good")
+                self._front.say(translate("A new session begins."), "good")
 
     async def _is_sure(self, session: str, open_now: str) -> bool:
         items = [
-            Item(value="no", name=words("Keep it"), current=True),
-            Item(value="yes", name=words("Delete it for good")),
+            Item(value="no", name=translate("Keep it"), current=True),
+            Item(value="yes", name=translate("Delete it for good")),
         ]
-        which = words("the open one") if session == open_now else session
-        title = words("Delete this session? ({which})", which=which)
+        which = translate("the open one") if session == open_now else session
+        title = translate("Delete this session? ({which})", which=which)
         return await self._front.pick(title, items) == "yes"
 
     async def _pick(self) -> str | None:
@@ -114,16 +116,16 @@ class SessionCommands:
         items = [
             Item(
                 value=one.session_id,
-                name=one.title or words("(untitled)"),
+                name=one.title or translate("(untitled)"),
                 description=_when(one.updated_at),
                 current=one.session_id == current,
             )
             for one in found
         ]
         if not items:
-            self._front.say(words("This folder has no sessions yet."))
+            self._front.say(translate("This folder has no sessions yet."))
             return None
-        return await self._front.pick(words("Sessions of this folder"), items)
+        return await self._front.pick(translate("Sessions of this folder"), items)
 
     def _lists(self) -> bool:
         return self._has(lambda sessions: sessions.lists)()

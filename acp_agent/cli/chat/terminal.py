@@ -38,9 +38,9 @@ from acp_agent.cli.chat.terminal_front import TerminalFront
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT, ShellLine, UserShell
 from acp_agent.cli.chat.wishes import QUIT_SECONDS, ChatError, Wishes
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, complain
 from acp_agent.cli.signals import ending_signals
-from acp_agent.cli.words import words
 
 _FRAME_SECONDS = 0.04  # between two frames
 _MODE_SECONDS = 0.7  # after the last Shift-Tab, so that no mode is entered on the way to another
@@ -294,7 +294,7 @@ class TerminalChat:
         agent = self.conversation.agent
         name = agent.name if agent is not None else ""
         self.transcript.say(
-            words(
+            translate(
                 "{agent} in {folder}; /help lists commands and keys.",
                 agent=name or "acp-agent",
                 folder=self.conversation.wishes.cwd,
@@ -332,7 +332,7 @@ class TerminalChat:
         state = self.conversation.state
         if state.prompted and self.conversation.resumable:
             command = f"{self.conversation.wishes.again} --resume {state.id}"
-            self.transcript.say(words("Continue with: {command}", command=command), "dim")
+            self.transcript.say(translate("Continue with: {command}", command=command), "dim")
         self._output.write_above()
         self._output.release()
 

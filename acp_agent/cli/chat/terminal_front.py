@@ -19,8 +19,8 @@ from acp_agent.cli.chat.questions import (
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.turns import how_said, stop_reason
 from acp_agent.cli.chat.user_command import Ran
+from acp_agent.cli.localization import translate
 from acp_agent.cli.screen import Style
-from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 
@@ -99,7 +99,7 @@ class TerminalFront:
         question = PermissionQuestion(call, options, warning)
         letter = await self._questions.ask(question)
         while letter == INSTEAD and (refusal := refusal_of(options)) is not None:
-            field = Field(title=words("What should the agent do instead?"))
+            field = Field(title=translate("What should the agent do instead?"))
             text = (await self._questions.ask(TextQuestion(field), first=True) or "").strip()
             if text:
                 return Answer(refusal, text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.cells import cell_len, set_cell_size
 
 from acp_agent.cli.chat.state import SessionState
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
-from acp_agent.cli.words import words
 from acp_agent.config.amounts import decimal
 
 
@@ -22,13 +22,13 @@ def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
     if state.mode:
         facts.append((9, one_line(state.mode, 20)))
     if waiting:
-        facts.append((8, words("{count} waiting", count=waiting)))
+        facts.append((8, translate("{count} waiting", count=waiting)))
     facts += _plan(state)
     usage = state.usage
     if usage is not None:
         if usage.size:
             share = f"{min(usage.used / usage.size, 9.99):.0%}"
-            facts.append((7, words("context {share}", share=share)))
+            facts.append((7, translate("context {share}", share=share)))
         if usage.cost is not None:
             facts.append((6, f"{decimal(usage.cost.amount, 2)} {one_line(usage.cost.currency, 5)}"))
     if state.model:
@@ -44,7 +44,7 @@ def _plan(state: SessionState) -> list[tuple[int, str]]:
     if not state.plan:
         return []
     done = sum(entry.status == "completed" for entry in state.plan)
-    short = words("plan {done}/{count}", done=done, count=len(state.plan))
+    short = translate("plan {done}/{count}", done=done, count=len(state.plan))
     now = next((entry.content for entry in state.plan if entry.status == "in_progress"), "")
     return [(5, short), *([(2, one_line(now, 40))] if now else [])]
 

@@ -13,9 +13,9 @@ from acp_agent.cli.chat.calls import Calls, ShownCall
 from acp_agent.cli.chat.markdown import Blocks
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.state import PLAN_MARKS
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import block_text
-from acp_agent.cli.words import words
 from protocol.v1 import types as acp
 
 _LIVE_CALLS = 4
@@ -135,7 +135,7 @@ class Transcript:
         """Write the last thought in full."""
         text = "".join(self._thought) or self._last_thought
         self.finish_message()
-        shown = text or words("There were no thoughts yet.")
+        shown = text or translate("There were no thoughts yet.")
         self.write("note", self._renderer.text(shown, self._width(), "thought"))
 
     def finish_message(self) -> None:
@@ -169,7 +169,7 @@ class Transcript:
         updates, self._replay = self._replay or deque(), None
         self._before = ""
         if self._replayed > len(updates):
-            cut = words("... what was said before is not shown")
+            cut = translate("... what was said before is not shown")
             self.write("note", self._renderer.text(cut, self._width(), "dim"))
         for update in updates:
             self.show(update)
@@ -188,7 +188,7 @@ class Transcript:
         above: list[str] = []
         if self._thought:
             last = "".join(self._thought[-50:])[-400:]
-            shown = words("thinking: {thought}", thought=" ".join(last.split())[-width:])
+            shown = translate("thinking: {thought}", thought=" ".join(last.split())[-width:])
             above = [self._renderer.cut(f"~ {shown}", width, "thought")]
         elif self._blocks.open.strip():
             above = self._renderer.markdown(self._blocks.open, width)
@@ -200,7 +200,7 @@ class Transcript:
         for call in shown[:_LIVE_CALLS]:
             lines += self.calls.running(call, width)
         if len(shown) > _LIVE_CALLS:
-            more = words("... {count} more calls", count=len(shown) - _LIVE_CALLS)
+            more = translate("... {count} more calls", count=len(shown) - _LIVE_CALLS)
             lines += self._renderer.text(more, width, "dim")
         return lines[-rows:]
 
@@ -236,7 +236,7 @@ class Transcript:
         if not text.strip():
             return
         width = self._width()
-        line = f"~ {words('thought: {thought}', thought=one_line(text, 2 * width))}"
+        line = f"~ {translate('thought: {thought}', thought=one_line(text, 2 * width))}"
         if not self._is_flood(_LINE_COST):
             line = self._renderer.cut(line, width, "thought")
         self.write("thought", [line])
@@ -282,7 +282,7 @@ class Transcript:
         self.finish_message()
         if self._is_flood(_LINE_COST * len(plan.entries)):
             done_now = sum(entry.status == "completed" for entry in plan.entries)
-            line = words("plan {done}/{count}", done=done_now, count=len(plan.entries))
+            line = translate("plan {done}/{count}", done=done_now, count=len(plan.entries))
             self.write("plan", [line])
         else:
             self.write("plan", self.plan_lines(plan.entries))
@@ -303,6 +303,6 @@ def _shortened(text: str) -> str:
     lines = text.split("\n")
     cut = len(lines) - _SAID_HEAD - _SAID_TAIL
     if cut > 1:
-        more = words("... {count} more lines", count=cut)
+        more = translate("... {count} more lines", count=cut)
         lines = [*lines[:_SAID_HEAD], more, *lines[-_SAID_TAIL:]]
     return "\n".join(line if len(line) <= _SAID_LINE else f"{line[:_SAID_LINE]}…" for line in lines)

@@ -14,7 +14,7 @@ from acp_agent.cli.chat.agent import Agent
 from acp_agent.cli.chat.front import Front, How
 from acp_agent.cli.chat.mentions import content_blocks
 from acp_agent.cli.chat.state import SessionState
-from acp_agent.cli.words import told, words
+from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
@@ -126,11 +126,11 @@ class Turns:
             blocks = await self._blocks(agent, prompt)
             reason = (await agent.prompt(self._state().id, blocks)).stop_reason
         except RpcError as error:
-            self._front.say(told(error.message), "bad")
+            self._front.say(translate_rendered(error.message), "bad")
             if error.code == AUTH_REQUIRED and self._agent() is not None:
-                self._front.say(words("/login chooses a way to log in."), "warning")
+                self._front.say(translate("/login chooses a way to log in."), "warning")
         except ConnectionError:
-            self._front.say(words("The turn ended with the agent."), "warning")
+            self._front.say(translate("The turn ended with the agent."), "warning")
         finally:
             self._running -= 1
             if not self._running:
@@ -146,7 +146,7 @@ class Turns:
             blocks = await self._blocks(agent, prompt)
             outcome = await agent.steer(session, blocks)
         except RpcError as error:
-            self._front.say(told(error.message), "bad")
+            self._front.say(translate_rendered(error.message), "bad")
             return
         except (ConnectionError, TimeoutError):
             self._wait(prompt)
@@ -169,7 +169,7 @@ class Turns:
     def _said(self, prompt: Prompt, how: How) -> None:
         self._front.said(prompt.text, how)
         if prompt.along and how in {"sent", "steered"}:
-            self._front.say(words("(with what your own commands printed)"), "dim")
+            self._front.say(translate("(with what your own commands printed)"), "dim")
 
     async def settled(self) -> None:
         """Wait until the prompts are answered or have failed that were sent so far."""
@@ -197,17 +197,17 @@ class Turns:
 def how_said(how: How) -> str:
     """What became of the words, for people; empty where they began a turn."""
     if how == "steered":
-        return words("(added to the turn that runs)")
+        return translate("(added to the turn that runs)")
     if how == "early":
-        return words("(waits for the agent)")
-    return words("(waits for the turn to end)") if how == "queued" else ""
+        return translate("(waits for the agent)")
+    return translate("(waits for the turn to end)") if how == "queued" else ""
 
 
 def stop_reason(reason: str) -> str:
     """Why a turn ended, for people."""
     return {
-        "cancelled": words("The turn was cancelled."),
-        "refusal": words("The prompt was refused."),
-        "max_tokens": words("The answer reached the limit of tokens."),
-        "max_turn_requests": words("The turn reached the limit of requests."),
+        "cancelled": translate("The turn was cancelled."),
+        "refusal": translate("The prompt was refused."),
+        "max_tokens": translate("The answer reached the limit of tokens."),
+        "max_turn_requests": translate("The turn reached the limit of requests."),
     }.get(reason, reason)

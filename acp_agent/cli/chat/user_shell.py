@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from acp_agent.cli.chat.front import Front
 from acp_agent.cli.chat.user_command import Ran
+from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
-from acp_agent.cli.words import words
 from acp_agent.platform import posix
 from acp_agent.tools.quoting import fenced
 
@@ -94,12 +94,12 @@ class UserShell:
             ran = await self._front.run_command(command.text)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self._front.say(words("The command could not be run: {why}", why=reason), "bad")
+            self._front.say(translate("The command could not be run: {why}", why=reason), "bad")
             return
         how = (
-            words("signal {name}", name=posix.signal_name(-ran.status))
+            translate("signal {name}", name=posix.signal_name(-ran.status))
             if ran.status < 0
-            else words("exit status {status}", status=ran.status)
+            else translate("exit status {status}", status=ran.status)
         )
         if command.shared:
             self._shared.append(ran)
@@ -110,7 +110,7 @@ class UserShell:
     def unshare(self) -> None:
         """Send nothing of the commands that ran so far."""
         self._shared.clear()
-        self._front.say(words("The agent will not see your commands."))
+        self._front.say(translate("The agent will not see your commands."))
         self._front.changed()
 
     @property
@@ -118,8 +118,10 @@ class UserShell:
         """What the next prompt takes along, in a line for the user; empty for nothing."""
         if not self._shared:
             return ""
-        names = words(", ").join(one_line(ran.command, _SHOWN) for ran in reversed(self._shared))
-        return words("Sent with your next prompt: output of {commands}", commands=names)
+        names = translate(", ").join(
+            one_line(ran.command, _SHOWN) for ran in reversed(self._shared)
+        )
+        return translate("Sent with your next prompt: output of {commands}", commands=names)
 
     def take_shared(self) -> Sequence[str]:
         """Texts for the model that go with a prompt that is sent now."""

@@ -96,12 +96,12 @@ def _values(
 def _said(environ: Mapping[str, str]) -> Callable[[str], str]:
     """How a text is said in the user's language."""
     from acp_agent.cli.completion.values import UserValues  # noqa: PLC0415 - bash does without
-    from acp_agent.config.message_catalog import (  # noqa: PLC0415 - only where needed
+    from acp_agent.config.localization import (  # noqa: PLC0415 - only where needed
         choose_language,
-        command_line_words,
+        command_line_translator,
     )
 
-    return command_line_words(choose_language(UserValues(environ).language(), environ))
+    return command_line_translator(choose_language(UserValues(environ).language(), environ))
 
 
 def _joined(words: Sequence[str]) -> list[str]:

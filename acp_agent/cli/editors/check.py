@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from acp_agent import __version__
 from acp_agent.cli.editors.launch import Launch, desktop_environment
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.models import Choice, chosen_model
 from acp_agent.cli.output import complain, say
 from acp_agent.cli.user_config import load_user_config
-from acp_agent.cli.words import told, words
 from acp_agent.config.load import placed
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from acp_agent.models.providers import load_providers
@@ -38,11 +38,13 @@ def answers(launch: Launch, *, from_shell: bool) -> bool:
     try:
         agent = greet(launch.command, environ)
     except InvalidInputError as error:
-        complain(words("the agent does not start as the editor starts it: {why}", why=str(error)))
+        complain(
+            translate("the agent does not start as the editor starts it: {why}", why=str(error))
+        )
         return False
-    say(words("{name} {version} answers.", name=agent.name, version=agent.version))
+    say(translate("{name} {version} answers.", name=agent.name, version=agent.version))
     if launch.model is not None:
-        say(words("Its arguments name the model: {model}.", model=launch.model))
+        say(translate("Its arguments name the model: {model}.", model=launch.model))
     else:
         _tell_model(environ)
     return True
@@ -52,17 +54,21 @@ def _tell_model(environ: dict[str, str]) -> None:
     try:
         ready = asyncio.run(_model_in(environ))
         if ready.model is not None:
-            say(words("It would use {model}: {why}.", model=ready.model.ref, why=ready.why))
+            say(translate("It would use {model}: {why}.", model=ready.model.ref, why=ready.why))
             return
         in_shell = asyncio.run(_model_in(os.environ))
     except AcpAgentError as error:
-        say(words("It has no model: {why}", why=told(str(error))))
+        say(translate("It has no model: {why}", why=translate_rendered(str(error))))
         return
     if in_shell.model is None:
-        say(words("No model can be used yet. Next: acp-agent login"))
+        say(translate("No model can be used yet. Next: acp-agent login"))
         return
-    say(words("Only in this shell a model can be used: {why}.", why=in_shell.why))
-    say(words("An editor that is started from the desktop does not see it. Next: acp-agent login"))
+    say(translate("Only in this shell a model can be used: {why}.", why=in_shell.why))
+    say(
+        translate(
+            "An editor that is started from the desktop does not see it. Next: acp-agent login"
+        )
+    )
 
 
 SECONDS = 20.0  # the first start of a fresh installation compiles Python

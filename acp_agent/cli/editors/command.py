@@ -24,6 +24,7 @@ from acp_agent.cli.editors.plan import (
     plan_undo,
     settings_to_write,
 )
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import (
     FAILED,
     USAGE,
@@ -35,7 +36,6 @@ from acp_agent.cli.output import (
     visible,
 )
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.words import told, words
 from acp_agent.errors import InvalidInputError
 from acp_agent.workspace.scrub import scrub
 
@@ -75,7 +75,7 @@ def _list() -> int:
         paths, there = found_places(editor, os.environ, sys.platform)
         where = ", ".join(str(path) for path in paths) if there else "-"
         rows.append([name, editor.title, where])
-    say_table([words("NAME"), words("EDITOR"), words("CONFIGURATION")], rows)
+    say_table([translate("NAME"), translate("EDITOR"), translate("CONFIGURATION")], rows)
     return 0
 
 
@@ -86,16 +86,16 @@ def _setup(options: Namespace) -> int:
         return 0
     if task.editor.form == "print":
         if not options.undo:
-            say(words("Your configuration is code, which only you change. Add to it:"))
+            say(translate("Your configuration is code, which only you change. Add to it:"))
             _print_lines(task)
             return _end(task, [], check=not options.no_check)
-        say(words("Your configuration is code, which only you change. Take out of it:"))
+        say(translate("Your configuration is code, which only you change. Take out of it:"))
         _print_lines(task)
         return 0
     plans, refused = _plans(task, undo=options.undo)
     changing = [plan for plan in plans if plan.changes]
     if changing and not task.there:
-        say(words("{editor} has no configuration yet; this is where it looks.",
+        say(translate("{editor} has no configuration yet; this is where it looks.",
                   editor=task.editor.title))  # fmt: skip
     for plan in changing:
         show(plan)
@@ -113,7 +113,7 @@ def _setup(options: Namespace) -> int:
             _sweep(plan)
             if options.undo:
                 config_file.drop_equal_backup(plan.file)
-        say(words("There is nothing to change in {file}.", file=_named(plans)))
+        say(translate("There is nothing to change in {file}.", file=_named(plans)))
     if options.undo or status:
         return status
     return _end(task, plans, check=not options.no_check)
@@ -150,9 +150,15 @@ def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
             )
         except InvalidInputError as error:
             refused = True
-            complain(words("{file} is left as it is: {why}", file=str(path), why=told(str(error))))
+            complain(
+                translate(
+                    "{file} is left as it is: {why}",
+                    file=str(path),
+                    why=translate_rendered(str(error)),
+                )
+            )
             if not undo:
-                say(words("Add these lines yourself:"))
+                say(translate("Add these lines yourself:"))
                 say(lines(task.editor, task.chosen, task.command))
         else:
             plans.append(plan)
@@ -163,15 +169,15 @@ def _consent(*, yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
-        complain(words("nothing is written: there is nobody to ask; --yes writes it"))
+        complain(translate("nothing is written: there is nobody to ask; --yes writes it"))
         return False
     try:
-        answer = input(words("Write this? [y/N] ")).strip().lower()
+        answer = input(translate("Write this? [y/N] ")).strip().lower()
     except EOFError:
         answer = ""
     if answer in {"y", "yes", "是"}:
         return True
-    say(words("Nothing is written."))
+    say(translate("Nothing is written."))
     return False
 
 
@@ -182,7 +188,7 @@ def _sweep(plan: Plan) -> None:
         InvalidInputError: another setup is at work there.
     """
     for path in config_file.sweep(plan.file):
-        say(words("{file} is taken away: a setup that was killed left it.", file=str(path)))
+        say(translate("{file} is taken away: a setup that was killed left it.", file=str(path)))
 
 
 def _make(plan: Plan) -> None:
@@ -195,18 +201,18 @@ def _make(plan: Plan) -> None:
     try:
         if plan.after is None:
             config_file.delete(file)
-            say(words("{file} is taken away.", file=str(file.path)))
+            say(translate("{file} is taken away.", file=str(file.path)))
             return
         config_file.write(file, plan.after, keep=plan.keep)
     except InvalidInputError as error:
         raise InvalidInputError(f"{file.path} is left as it is: {error}") from None
     if plan.restores:
         config_file.drop_backup(file)
-        say(words("{file} is as it was.", file=str(file.path)))
+        say(translate("{file} is as it was.", file=str(file.path)))
     elif not plan.keep:
-        say(words("{file} is written.", file=str(file.path)))
+        say(translate("{file} is written.", file=str(file.path)))
     else:
-        said = words("{file} is written; what it was is in {backup}.", file=str(file.path),
+        said = translate("{file} is written; what it was is in {backup}.", file=str(file.path),
                      backup=str(file.backup))  # fmt: skip
         say(said)
 
@@ -223,12 +229,12 @@ def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
     _tell_extension(task)
     if task.editor.plugin and runs_from_cache(task.command):
         say(
-            words(
+            translate(
                 "The plugin lies in a cache, which may be emptied; install the package for good: "
                 "uv tool install acp-agent-server, or pipx install acp-agent-server"
             )
         )
-    say(words(task.editor.next))
+    say(translate(task.editor.next))
     return 0
 
 
@@ -238,7 +244,7 @@ def _tell_extension(task: _Task) -> None:
     if read or not task.editor.settings:
         return
     wanted = " / ".join(setting.extension for setting in task.editor.settings)
-    say(words("No extension that reads it is installed yet: {wanted}", wanted=wanted))
+    say(translate("No extension that reads it is installed yet: {wanted}", wanted=wanted))
 
 
 def _print_lines(task: _Task) -> None:

@@ -82,7 +82,7 @@ async def _visit(link: ClientLink, request: int | str, page: LoginPage) -> Provi
 
     They may be done before the client says that it opened the page.
     """
-    message = link.core.words(
+    message = link.core.translate(
         "Open this page of acp-agent on your own computer to give it the key of a model provider. "
         "The key does not pass through the editor."
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import (
     AnyEvent,
     ChildWorked,
@@ -40,11 +40,11 @@ class Children(ChildSessions[acp.SessionUpdate]):
 
     Args:
         projector: makes what shows the events of one child.
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, projector: Callable[[], Projector], words: Words = ENGLISH) -> None:
-        super().__init__(words)
+    def __init__(self, projector: Callable[[], Projector], translate: Translator = ENGLISH) -> None:
+        super().__init__(translate)
         self._make = projector
         self._projectors: dict[SessionId, Projector] = {}
 
@@ -139,12 +139,12 @@ class AskedCalls:
 
     Args:
         projector: shows the calls.
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, projector: Projector, words: Words = ENGLISH) -> None:
+    def __init__(self, projector: Projector, translate: Translator = ENGLISH) -> None:
         self._projector = projector
-        self._words = words
+        self._translate = translate
         self._titles: dict[SessionId, str] = {}
         # Those that are open and not shown, with what shows them until they run.
         self._hidden: dict[CallId, list[ToolCalled | ToolShown]] = {}
@@ -220,7 +220,7 @@ class AskedCalls:
 
     def _titled(self, child: SessionId, event: AnyEvent) -> AnyEvent:
         """An event of a call, whose title says in which child it is."""
-        event = told(event, self._words)
+        event = told(event, self._translate)
         if isinstance(event, ToolCalled | ToolShown) and event.title is not None:
             return replace(event, title=in_child(self._title(child), event.title))
         return event

@@ -111,7 +111,7 @@ class Editor(ClientEditor):
     def _new_family(self, session: SessionId, *, replay: bool) -> Family[acp.SessionUpdate]:
         from acp_agent.server.v1.projection import family_of  # noqa: PLC0415 - not to open a session
 
-        return family_of(session, self.client, replay=replay, words=self.link.core.words)
+        return family_of(session, self.client, replay=replay, translate=self.link.core.translate)
 
     def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
         """The events in the order in which they are to be shown.
@@ -145,7 +145,7 @@ class Editor(ClientEditor):
             if session not in self._in_turn:
                 from acp_agent.server.notices import ended  # noqa: PLC0415 - rare
 
-                yield ended(change, self.link.core.words)
+                yield ended(change, self.link.core.translate)
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
@@ -216,7 +216,7 @@ class Editor(ClientEditor):
             session_id=place.session,
             tool_call=acp.ToolCallUpdate(
                 tool_call_id=asking.call,
-                title=in_child(place.of, title_in(asking.title, self.link.core.words)),
+                title=in_child(place.of, title_in(asking.title, self.link.core.translate)),
                 kind=asking.kind,
                 status="pending",
                 content=shown(asking.content),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from acp_agent.config.message_catalog import ENGLISH, Words, with_more
+from acp_agent.config.localization import ENGLISH, Translator, join_sentences
 from acp_agent.content import CallContent, Location, TerminalPart, text_part
 from acp_agent.events import (
     AgentText,
@@ -55,12 +55,14 @@ class Projector:
     Args:
         client: what the editor can show.
         replay: whether the user's own words are shown; live, the editor shows them by itself.
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, client: ClientProfile, *, replay: bool, words: Words = ENGLISH) -> None:
+    def __init__(
+        self, client: ClientProfile, *, replay: bool, translate: Translator = ENGLISH
+    ) -> None:
         self._client = client
-        self._words = words
+        self._translate = translate
         self._replay = replay
         self._live_output: dict[CallId, str] = {}
         self._shown: dict[CallId, Sequence[CallContent]] = {}  # of calls that have not ended
@@ -92,10 +94,10 @@ class Projector:
         show = self._by_type.get(type(event))
         if show is None:
             return ()
-        if self._words is not ENGLISH:
+        if self._translate is not ENGLISH:
             from acp_agent.session.telling import told  # noqa: PLC0415 - not in English
 
-            event = told(event, self._words)
+            event = told(event, self._translate)
         return show(event)
 
     def _user(self, event: UserMessage) -> Sequence[acp.SessionUpdate]:
@@ -195,13 +197,13 @@ class Projector:
     def _note(self, severity: str, title: str, description: str) -> acp.SessionUpdate:
         if self._client.notices:
             return acp.Notice(severity=severity, title=title, description=description or None)
-        text = with_more(title, description)
+        text = join_sentences(title, description)
         return acp.AgentThoughtChunk(content=_text(f"\n\n_{text}_\n\n"))
 
     def _compaction(self, event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
         if self._client.compactions:
             return [compaction_update(event)]
-        line = compaction_line(event, self._words, live=not self._replay)
+        line = compaction_line(event, self._translate, live=not self._replay)
         return [] if line is None else [self._note("info", line, "")]
 
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
@@ -209,13 +211,13 @@ class Projector:
             return []  # nothing else may be said between turns; who asked for it has the response
         from acp_agent.server.notices import rewound_note  # noqa: PLC0415 - rare
 
-        return [self._note("info", *rewound_note(event, self._words))]
+        return [self._note("info", *rewound_note(event, self._translate))]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         updates: list[acp.SessionUpdate] = [
             self.cut(call) for call in event.calls if call in self._shown
         ]
-        title, text = interrupted_note(self._words)
+        title, text = interrupted_note(self._translate)
         if self._client.notices:
             updates.append(self._note("warning", title, text))
         else:
@@ -232,7 +234,7 @@ class Projector:
 
         The editor's own terminals are no more.
         """
-        reason = shown([text_part(self._words(CUT_CALL))])
+        reason = shown([text_part(self._translate(CUT_CALL))])
         before = self._shown.pop(call, ())
         output = self._live_output.pop(call, None)
         if output is None:
@@ -336,18 +338,22 @@ def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
     )
 
 
-def compaction_line(event: CompactionChanged, words: Words, *, live: bool) -> str | None:
+def compaction_line(event: CompactionChanged, translate: Translator, *, live: bool) -> str | None:
     """A line for a client that shows no compactions; None where there is nothing to say.
 
     That one goes on is told where it happens, for it may take a minute or more.
     """
     match event.status:
         case "in_progress" if live:
-            return words("Earlier parts of the conversation are being summed up for the model …")
+            return translate(
+                "Earlier parts of the conversation are being summed up for the model …"
+            )
         case "completed":
-            return words("Earlier parts of the conversation were summed up for the model.")
+            return translate("Earlier parts of the conversation were summed up for the model.")
         case "failed":
-            line = words("Earlier parts of the conversation could not be summed up for the model.")
+            line = translate(
+                "Earlier parts of the conversation could not be summed up for the model."
+            )
             return f"{line} {event.error}".strip()
         case _:
             return None
@@ -363,20 +369,20 @@ def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
 
 
 def family_of(
-    session: SessionId, client: ClientProfile, *, replay: bool, words: Words = ENGLISH
+    session: SessionId, client: ClientProfile, *, replay: bool, translate: Translator = ENGLISH
 ) -> Family[acp.SessionUpdate]:
     """What shows the events of `session` to a client; `replay` as in `Projector`."""
 
     def projector() -> Projector:
-        return Projector(client, replay=False, words=words)
+        return Projector(client, replay=False, translate=translate)
 
     def children() -> Children | AskedCalls:
         if client.subagents:
             from acp_agent.server.v1.child_sessions import Children  # noqa: PLC0415 - few sessions have any
 
-            return Children(projector, words)
+            return Children(projector, translate)
         from acp_agent.server.v1.child_sessions import AskedCalls  # noqa: PLC0415 - likewise
 
-        return AskedCalls(projector(), words)
+        return AskedCalls(projector(), translate)
 
-    return Family(session, Projector(client, replay=replay, words=words), children)
+    return Family(session, Projector(client, replay=replay, translate=translate), children)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import TurnEnded
 from acp_agent.server.conversion import token_counts
 from acp_agent.server.errors import turn_error
@@ -21,8 +21,8 @@ class Activity:
     none (Prompt Lifecycle, Background Work).
     """
 
-    def __init__(self, words: Words = ENGLISH) -> None:
-        self._words = words
+    def __init__(self, translate: Translator = ENGLISH) -> None:
+        self._translate = translate
         self._running = False
         self._at_work: set[str] = set()
         self._asking: set[str] = set()
@@ -83,7 +83,7 @@ class Activity:
         if self._told == "idle":
             return []
         self._told = "idle"
-        error = turn_error(moved_note(self._words), "")
+        error = turn_error(moved_note(self._translate), "")
         return [acp.SessionErrorUpdate(error=error, background=self._background())]
 
     def goes_behind(self, terminal: str) -> Sequence[acp.SessionUpdate]:
@@ -140,7 +140,7 @@ class Activity:
         return [self.now()]
 
     def _cut(self) -> acp.SessionUpdate:
-        error = turn_error(interrupted_note(self._words)[0], "")
+        error = turn_error(interrupted_note(self._translate)[0], "")
         return acp.SessionErrorUpdate(error=error, background=self._background())
 
     def _idle(self, event: TurnEnded) -> acp.SessionUpdate:

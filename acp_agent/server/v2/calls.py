@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.content import CallContent, Location, text_part
 from acp_agent.events import (
     BackgroundCommandChanged,
@@ -44,8 +44,8 @@ class _OpenCall:
 class Calls:
     """The calls of a session; one that has ended is forgotten."""
 
-    def __init__(self, words: Words = ENGLISH) -> None:
-        self._words = words
+    def __init__(self, translate: Translator = ENGLISH) -> None:
+        self._translate = translate
         self._open: dict[CallId, _OpenCall] = {}
         self._behind: dict[CallId, acp.TerminalUpdate] = {}  # how the terminals began
 
@@ -144,7 +144,7 @@ class Calls:
         if known is None:
             return []
         reason = acp.ToolCallContentChunk(
-            tool_call_id=call, content=shown_part(text_part(self._words(CUT_CALL)))
+            tool_call_id=call, content=shown_part(text_part(self._translate(CUT_CALL)))
         )
         failed = acp.ToolCallProgress(tool_call_id=call, status="failed", capabilities=None)
         runs = known.terminal is not None and not known.goes_on and not known.exited

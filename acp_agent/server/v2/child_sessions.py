@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import ChildWorked, SessionMessageSent, SessionMessageText, SubagentChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.child_sessions import ChildSessions
@@ -26,11 +26,11 @@ class Children(ChildSessions[acp.SessionUpdate]):
 
     Args:
         activity: what the session itself is doing: it waits for the user where a child does.
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, activity: Activity, words: Words = ENGLISH) -> None:
-        super().__init__(words)
+    def __init__(self, activity: Activity, translate: Translator = ENGLISH) -> None:
+        super().__init__(translate)
         self._activity = activity
         self._projectors: dict[SessionId, Projector] = {}
         self._work_for: dict[SessionId, CallId] = {}  # which call each works for
@@ -87,7 +87,7 @@ class Children(ChildSessions[acp.SessionUpdate]):
     def _session(self, child: SessionId) -> Projector:
         projector = self._projectors.get(child)
         if projector is None:
-            projector = self._projectors[child] = Projector(self._words)
+            projector = self._projectors[child] = Projector(self._translate)
         return projector
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acp_agent.agent.host import Asking
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
@@ -73,7 +73,7 @@ class Editor(ClientEditor):
 
         events = self._own(session, events)
         # In a thread: to put a long conversation together takes a while.
-        updates = await asyncio.to_thread(replay, session, events, self.link.core.words)
+        updates = await asyncio.to_thread(replay, session, events, self.link.core.translate)
         for index, (of, update) in enumerate(updates):
             self.update(of, update)
             if index % 256 == 0:
@@ -107,7 +107,7 @@ class Editor(ClientEditor):
     def _begin(self, session: SessionId) -> SessionFamily:
         from acp_agent.server.v2.projection import SessionFamily  # noqa: PLC0415 - not to open a session
 
-        family = self._families[session] = SessionFamily(session, self.link.core.words)
+        family = self._families[session] = SessionFamily(session, self.link.core.translate)
         return family
 
     def _send(self, updates: Addressed) -> None:
@@ -136,7 +136,7 @@ class Editor(ClientEditor):
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
         place = self._place(session, asking.call)
-        request = permission_request(place.session, asking, ask, self.link.core.words)
+        request = permission_request(place.session, asking, ask, self.link.core.translate)
         response = await self.asks(session).request(REQUEST_PERMISSION, request)
         match response.outcome:
             case acp.SelectedPermissionOutcome():
@@ -218,14 +218,14 @@ def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand
 
 
 def permission_request(
-    session: SessionId, asking: Asking, ask: Ask, words: Words = ENGLISH
+    session: SessionId, asking: Asking, ask: Ask, translate: Translator = ENGLISH
 ) -> acp.RequestPermissionRequest:
     """The question with its buttons. A warning is part of the question, and not of the call."""
     from acp_agent.session.telling import title_in  # noqa: PLC0415 - for prompts
 
     return acp.RequestPermissionRequest(
         session_id=session,
-        title=title_in(asking.title, words),
+        title=title_in(asking.title, translate),
         description=ask.warning or None,
         subject=permission_subject(asking),
         options=[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -57,13 +57,13 @@ class Projector:
     What children of the session do is shown by `acp_agent.server.session_tree.Family`.
 
     Args:
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, words: Words = ENGLISH) -> None:
-        self._words = words
-        self.activity = Activity(words)
-        self._calls = Calls(words)
+    def __init__(self, translate: Translator = ENGLISH) -> None:
+        self._translate = translate
+        self.activity = Activity(translate)
+        self._calls = Calls(translate)
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
@@ -97,10 +97,10 @@ class Projector:
         show = self._by_type.get(type(event))
         if show is None:
             return ()
-        if self._words is not ENGLISH:
+        if self._translate is not ENGLISH:
             from acp_agent.session.telling import told  # noqa: PLC0415 - not in English
 
-            event = told(event, self._words)
+            event = told(event, self._translate)
         return show(event)
 
     def announced(self) -> Sequence[acp.SessionUpdate]:
@@ -137,7 +137,7 @@ class Projector:
         from acp_agent.server.notices import rewound_note  # noqa: PLC0415 - rare
 
         # A message and no notice: it is part of what a replay tells.
-        note = " ".join(rewound_note(event, self._words)).strip()
+        note = " ".join(rewound_note(event, self._translate)).strip()
         shown = acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])
         if event.in_turn:
             return [shown]
@@ -150,7 +150,7 @@ class Projector:
             *(update for call in event.calls for update in self._calls.cut(call)),
             acp.AgentMessage(
                 message_id=event.message,
-                content=[text(f"_{' '.join(interrupted_note(self._words))}_")],
+                content=[text(f"_{' '.join(interrupted_note(self._translate))}_")],
             ),
             *self.activity.ends(None),
         ]
@@ -231,19 +231,19 @@ class SessionFamily(Family[acp.SessionUpdate]):
 
     Args:
         session: whose events they are.
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
-    def __init__(self, session: SessionId, words: Words = ENGLISH) -> None:
-        self._words = words
-        self._projector = Projector(words)
+    def __init__(self, session: SessionId, translate: Translator = ENGLISH) -> None:
+        self._translate = translate
+        self._projector = Projector(translate)
         self._shown_children: Children | None = None
         super().__init__(session, self._projector, self._begin_children)
 
     def _begin_children(self) -> Children:
         from acp_agent.server.v2.child_sessions import Children  # noqa: PLC0415 - few sessions have any
 
-        self._shown_children = Children(self._projector.activity, self._words)
+        self._shown_children = Children(self._projector.activity, self._translate)
         return self._shown_children
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
 from acp_agent.server.v2.projection import SessionFamily
@@ -45,7 +45,7 @@ _PASSING = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
 
 
 def replay(
-    session: SessionId, events: Iterable[AnyEvent], words: Words = ENGLISH
+    session: SessionId, events: Iterable[AnyEvent], translate: Translator = ENGLISH
 ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
     """The updates that tell a client of the whole conversation that the events of `session` make.
 
@@ -54,7 +54,7 @@ def replay(
     A turn that runs is told as far as it is; what is projected of it later goes on from there. The
     work is done when this returns, some ten microseconds an event: call it in a thread.
     """
-    family = SessionFamily(session, words)
+    family = SessionFamily(session, translate)
     whole = _Whole()
     for event in events:
         for of, update in family.updates(event):

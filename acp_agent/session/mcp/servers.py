@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from acp_agent.config.message_catalog import ENGLISH, Words
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import AcpAgentError
@@ -97,7 +97,7 @@ class McpServers:
                 setting=setting,
                 owner=self,
                 asker=McpAsker(
-                    config.name, session, editor, self.tell, asking, words=services.words
+                    config.name, session, editor, self.tell, asking, translate=services.translate
                 ),
             )
             for config, label in zip(
@@ -138,10 +138,10 @@ class McpServers:
     @property
     def commands(self) -> Sequence[Command]:
         """The prompts as commands."""
-        words = self._services.words
+        translate = self._services.translate
         commands = [prompt.command for prompt in self.prompts]
         return [
-            Command(name=one.name, description=words.told(one.description), hint=one.hint)
+            Command(name=one.name, description=translate.rendered(one.description), hint=one.hint)
             for one in commands
         ]
 
@@ -207,7 +207,7 @@ class McpAsker:
         editor: who shows the question.
         tell: lets the user know of questions that were not passed on.
         one_at_a_time: shared by the servers of a session.
-        words: what is said to the user, in the user's language.
+        translate: translates texts for the user.
     """
 
     def __init__(
@@ -218,14 +218,14 @@ class McpAsker:
         tell: Callable[[str, str], Awaitable[None]],
         one_at_a_time: asyncio.Lock,
         *,
-        words: Words = ENGLISH,
+        translate: Translator = ENGLISH,
     ) -> None:
         self._server = server
         self._session = session
         self._editor = editor
         self._tell = tell
         self._lock = one_at_a_time
-        self._words = words
+        self._translate = translate
         self._pages: dict[str, Page] = {}
 
     async def ask_form(self, form: Form) -> Response | None:
@@ -252,7 +252,7 @@ class McpAsker:
         await self._tell(f"A question of the MCP server {self._server!r} was refused.", f"{what}.")
 
     def _from_server(self, message: str) -> str:
-        return self._words(
+        return self._translate(
             "The MCP server {server} asks: {message}", server=repr(self._server), message=message
         )
 

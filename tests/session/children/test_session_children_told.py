@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.content import DiffPart, text_part
 from acp_agent.events import (
     AgentText,
@@ -167,12 +167,12 @@ def test_json_lines_have_what_a_child_did_with_whose_it_is() -> None:
 
 
 def test_what_a_child_did_is_told_in_the_readers_language() -> None:
-    words = words_in("zh")
+    translate = translator_for("zh")
     (called,) = did(child_work.called(INNER, "read", title="Read a.py"))
-    assert "读取 a.py" in repr(told(called, words))
+    assert "读取 a.py" in repr(told(called, translate))
     (said,) = did(UserMessage(message=SAID, content=()))
-    assert told(said, words) is said
-    texts = [one.text for one in transcript(stored(whole()), thoughts=False, words=words)]
+    assert told(said, translate) is said
+    texts = [one.text for one in transcript(stored(whole()), thoughts=False, translate=translate)]
     assert f"子智能体：{TITLE}" in texts
 
 

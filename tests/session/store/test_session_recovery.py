@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from acp_agent.agent.context import Context
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
@@ -125,7 +125,7 @@ def test_what_is_missing_is_said_to_the_user_in_their_language_and_to_the_model(
     assert isinstance(note, NoticeShown)
     assert "cannot be read any more: what you said." in note.title
     assert "acp-agent sessions check" in note.description
-    in_chinese = told(note, words_in("zh"))
+    in_chinese = told(note, translator_for("zh"))
     assert isinstance(in_chinese, NoticeShown)
     assert "您说的话" in in_chinese.title
     said = sent(found)[0].parts[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.message_catalog import words_in
+from acp_agent.config.localization import translator_for
 from acp_agent.errors import StoreError
 from acp_agent.ids import SessionId
 from acp_agent.session.store.database import open_database
@@ -35,7 +35,7 @@ def test_too_many_open_sessions_are_told_as_what_they_are(tmp_path: Path) -> Non
     for caught in (locked, opened):
         assert "close sessions, or raise the limit of open files (ulimit -n)" in str(caught.value)
         assert "permissions" not in str(caught.value)
-        assert "请关闭会话" in words_in("zh").told(str(caught.value))
+        assert "请关闭会话" in translator_for("zh").rendered(str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,11 @@ def called(call: ast.Call) -> str:
 
 
 def keyed(tree: ast.AST) -> set[str]:
-    """The texts that a module says by `words("…")`."""
+    """The texts that a module says by `translate("…")`."""
     return {
         call.args[0].value
         for call in calls(tree)
-        if called(call).lstrip("_") == "words"
+        if called(call).lstrip("_") == "translate"
         and call.args
         and isinstance(call.args[0], ast.Constant)
         and isinstance(call.args[0].value, str)

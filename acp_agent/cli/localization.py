@@ -1,4 +1,4 @@
-"""What the command line says to its user, in the user's language."""
+"""Localisation of the command line: everything it prints, in the user's language."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import os
 from collections.abc import Mapping
 from functools import cache
 
-from acp_agent.config.message_catalog import Language, Words, choose_language, command_line_words
+from acp_agent.config.localization import (
+    Language,
+    Translator,
+    choose_language,
+    command_line_translator,
+)
 
 
-def words(text: str, /, **values: object) -> str:
-    """A text in the user's language, its placeholders filled in."""
-    return language_words()(text, **values)
+def translate(text: str, /, **values: object) -> str:
+    """Translate `text` to the user's language and fill in its placeholders."""
+    return user_translator()(text, **values)
 
 
-def told(text: str) -> str:
-    """An English text of ours, such as an exception's, in the user's language."""
-    return language_words().told(text)
+def translate_rendered(text: str) -> str:
+    """Translate a rendered English text, such as an exception's."""
+    return user_translator().rendered(text)
 
 
-def language_words() -> Words:
-    """The words of the user's language. Blocks while it reads small files, once."""
-    return command_line_words(language())
+def user_translator() -> Translator:
+    """Return the translator to the user's language. Blocks while it reads small files, once."""
+    return command_line_translator(language())
 
 
 def language() -> Language:

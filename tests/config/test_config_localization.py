@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
-from typing import Literal
 
 import pytest
 
@@ -13,7 +12,7 @@ from acp_agent.cli.doctor import PARTS
 from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS as CLI_COMMANDS
 from acp_agent.cli.tour import PROMPT as TOUR_PROMPT
-from acp_agent.config.message_catalog import ENGLISH, catalog, words_in
+from acp_agent.config.localization import ENGLISH, Catalog, read_catalog, translator_for
 from acp_agent.models.base import ModelInfo
 from acp_agent.server.initialize import auth_methods
 from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
@@ -21,7 +20,7 @@ from acp_agent.session.commands import COMMANDS
 from acp_agent.session.options import Option, mode_option, model_option, thought_option
 from acp_agent.session.prompter import WISH_HEARD
 from acp_agent.session.rewind_command import TURN_RUNS
-from tests.config.said_texts import explained, keyed, sources, unsaid
+from tests.config.source_texts import explained, keyed, sources, unsaid
 
 # What argparse says by itself, and the end of its headings.
 ARGPARSE = {"options", "positional arguments", "show this help message and exit"}
@@ -77,25 +76,31 @@ def placeholders(text: str) -> list[str]:
 
 
 def test_the_chinese_catalog_has_every_text_that_is_said_and_no_other() -> None:
-    sessions, command_line = set(catalog("words", "zh")), set(catalog("words_cli", "zh"))
+    sessions, command_line = (
+        set(read_catalog("messages", "zh")),
+        set(read_catalog("messages_cli", "zh")),
+    )
     assert session_texts() - sessions == set()
     assert command_line_texts() - sessions - command_line == set()
     assert (sessions | command_line) - session_texts() - command_line_texts() == set()
     assert sessions & command_line == set()
 
 
-@pytest.mark.parametrize("name", ["words", "words_cli"])
+@pytest.mark.parametrize("name", ["messages", "messages_cli"])
 def test_a_translation_has_the_placeholders_of_its_text(
-    name: Literal["words", "words_cli"],
+    name: Catalog,
 ) -> None:
-    for text, translation in catalog(name, "zh").items():
+    for text, translation in read_catalog(name, "zh").items():
         assert placeholders(translation) == placeholders(text), text
         assert translation.strip()
 
 
 def test_a_text_that_has_no_translation_is_said_in_english() -> None:
-    assert words_in("zh")("Nobody said {this} before", this="thing") == "Nobody said thing before"
-    assert words_in("en") is ENGLISH
+    assert (
+        translator_for("zh")("Nobody said {this} before", this="thing")
+        == "Nobody said thing before"
+    )
+    assert translator_for("en") is ENGLISH
 
 
 def test_nothing_is_printed_or_answered_past_the_words() -> None:

@@ -8,9 +8,9 @@ from typing import Literal
 
 import pytest
 
-from acp_agent.config.message_catalog import ENGLISH, templates, words_in
+from acp_agent.config.localization import ENGLISH, read_templates, translator_for
 from acp_agent.config.message_templates import Templates
-from tests.config.said_texts import button_templates, every_template, told, wordless
+from tests.config.source_texts import button_templates, every_template, told, wordless
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 # What argparse says is shown as ours.
@@ -24,11 +24,13 @@ def filled(template: str) -> str:
 
 
 def test_every_text_that_is_shown_has_a_translation_with_its_values() -> None:
-    words = words_in("zh")
+    translate = translator_for("zh")
     missing = set()
     for module, template in told():
         text = filled(template)
-        said = (words.titled if module.startswith("tools/") else words.told)(text)
+        said = (translate.rendered_title if module.startswith("tools/") else translate.rendered)(
+            text
+        )
         if not CHINESE.search(said):
             missing.add((module, template))
         else:
@@ -37,7 +39,7 @@ def test_every_text_that_is_shown_has_a_translation_with_its_values() -> None:
 
 
 def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> None:
-    say = words_in("zh").told
+    say = translator_for("zh").rendered
     for template in button_templates():
         text = template.replace("{}", "`a`")
         assert CHINESE.search(say(text)), text
@@ -55,7 +57,7 @@ def test_the_buttons_of_a_question_are_translated_with_what_they_are_about() -> 
 def test_a_translation_of_a_template_has_its_values_once_each(
     table: Literal["titles", "texts", "parts"],
 ) -> None:
-    for template, said in templates("zh")[table].items():
+    for template, said in read_templates("zh")[table].items():
         fields = [name for _, name, _, _ in string.Formatter().parse(said) if name is not None]
         if any(fields):
             assert sorted(map(int, fields)) == list(range(template.count("{}"))), template
@@ -73,7 +75,7 @@ def test_the_templates_are_of_texts_that_the_sources_have() -> None:
     sources = "\n".join(known)
     unknown = {
         template
-        for table in templates("zh").values()
+        for table in read_templates("zh").values()
         for template in table
         if not all(part.strip() in sources for part in _own(template).split("{}"))
         and not ARGPARSE.match(template)
@@ -84,13 +86,13 @@ def test_the_templates_are_of_texts_that_the_sources_have() -> None:
 
 
 def test_a_value_that_is_a_text_of_ours_is_translated_and_any_other_is_not() -> None:
-    texts = Templates({"{} failed: {}": "{}!{:told}", "too late": "!late"}, {}, stop="!")
+    texts = Templates({"{} failed: {}": "{}!{:text}", "too late": "!late"}, {}, stop="!")
     assert texts("run failed: too late") == "run!!late"
     assert texts("too late failed: no idea") == "too late!no idea"
 
 
 def test_chinese_within_chinese_stands_without_spaces_unless_somebody_else_wrote_it() -> None:
-    titled = words_in("zh").titled
+    titled = translator_for("zh").rendered_title
     assert titled("Edit a file") == "编辑文件"
     assert titled("Read the output of the background command 2") == "读取后台命令 2 的输出"
     assert titled("Edit a.py") == "编辑 a.py"
@@ -105,7 +107,7 @@ def test_of_two_templates_that_fit_the_one_that_says_more_is_meant() -> None:
 
 
 def test_a_part_is_not_taken_for_a_whole_text() -> None:
-    texts = Templates({"used: {}": "U {:told}"}, {"{} tokens": "{} T"}, stop="!")
+    texts = Templates({"used: {}": "U {:text}"}, {"{} tokens": "{} T"}, stop="!")
     assert texts("used: 5 tokens") == "U 5 T"
     assert texts("Count tokens") == "Count tokens"
 
@@ -117,13 +119,13 @@ def test_a_reason_that_was_made_a_sentence_ends_as_a_sentence_of_the_language() 
 
 
 def test_braces_in_a_value_stay_as_they_are() -> None:
-    words = words_in("zh")
-    assert words.titled("Read {a}/{0:told}.py") == "读取 {a}/{0:told}.py"
-    assert ENGLISH.titled("Read {a}") == "Read {a}"
+    translate = translator_for("zh")
+    assert translate.rendered_title("Read {a}/{0:text}.py") == "读取 {a}/{0:text}.py"
+    assert ENGLISH.rendered_title("Read {a}") == "Read {a}"
 
 
 @pytest.mark.parametrize("text", ["List is empty", "docs: read error", "Stop it", "Search"])
 def test_what_others_say_is_not_taken_for_the_title_of_a_call(text: str) -> None:
-    words = words_in("zh")
-    assert words.told(text) == text
-    assert CHINESE.search(words.titled(text))
+    translate = translator_for("zh")
+    assert translate.rendered(text) == text
+    assert CHINESE.search(translate.rendered_title(text))
