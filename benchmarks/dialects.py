@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import time
 
+from acp_agent.models.dialects.driver import FORMS, forms_of
+from acp_agent.models.dialects.form import Tools
 from acp_agent.models.dialects.scanner import Scanner
-from acp_agent.models.dialects.table import FORMS, forms_of
-from acp_agent.models.dialects.tools import Tools
 from acp_agent.tools.spec import ToolSpec
 from benchmarks.table import Row, row
 

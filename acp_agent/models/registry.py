@@ -323,7 +323,7 @@ class Models:
             driver = self._pool.get(provider, bundled=info.id in bundled(provider))
         if info.tool_dialect is None:
             return driver
-        from acp_agent.models.dialect_driver import DialectDriver  # noqa: PLC0415 - rarely used
+        from acp_agent.models.dialects.driver import DialectDriver  # noqa: PLC0415 - rarely used
 
         return DialectDriver(driver)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from acp_agent.models.base import CallDone, StreamEvent, TextDelta, ThoughtDelta
+from acp_agent.models.dialects.driver import forms_of
+from acp_agent.models.dialects.form import Tools
 from acp_agent.models.dialects.scanner import Scanner
-from acp_agent.models.dialects.table import forms_of
-from acp_agent.models.dialects.tools import Tools
 from acp_agent.tools.spec import ToolSpec
 
 READ = ToolSpec(

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from acp_agent.models.dialects.form import Verdict
+from acp_agent.models.dialects.driver import FORMS, forms_of
+from acp_agent.models.dialects.form import Tools, Verdict
 from acp_agent.models.dialects.scanner import Scanner
-from acp_agent.models.dialects.table import FORMS, forms_of
-from acp_agent.models.dialects.tools import Tools
 from tests.models.dialect_reading import TOOLS, read, seen
 
 # As the models' chat templates have it, or as servers were seen to pass it on.

@@ -25,9 +25,8 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.dialect_driver import DialectDriver
 from acp_agent.models.dialects import constrained
-from acp_agent.models.dialects.table import FORMS
+from acp_agent.models.dialects.driver import FORMS, DialectDriver
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.registry import Models
 from tests.models.dialect_reading import READ, TOOLS, WRITE, seen

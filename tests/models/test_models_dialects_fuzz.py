@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from acp_agent.models.dialects.table import FORMS
+from acp_agent.models.dialects.driver import FORMS
 from tests.models.dialect_reading import Seen, read
 
 DIALECTS = [*FORMS, "auto"]

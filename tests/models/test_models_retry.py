@@ -25,7 +25,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.dialect_driver import DialectDriver
+from acp_agent.models.dialects.driver import DialectDriver
 from acp_agent.models.failures import timed_out
 from acp_agent.models.retry import RetryPolicy, retrying
 from tests.support.model_asking import Gathered, ask, driver_for, gather

@@ -18,15 +18,15 @@ from acp_agent.models.dialects.form import (
     SURE,
     Block,
     CutError,
+    Tools,
     Verdict,
     WrittenCall,
     after_space,
     broken,
+    described_json,
     stands,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
-from acp_agent.models.dialects.signatures import described_json
-from acp_agent.models.dialects.tools import Tools
 
 _START, _CHANNEL, _MESSAGE = "<|start|>", "<|channel|>", "<|message|>"
 _CONSTRAIN, _CALL = "<|constrain|>", "<|call|>"

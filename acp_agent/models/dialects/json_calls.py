@@ -9,6 +9,7 @@ from acp_agent.models.dialects.form import (
     SURE,
     Block,
     More,
+    Tools,
     Verdict,
     WrittenCall,
     after_space,
@@ -16,7 +17,6 @@ from acp_agent.models.dialects.form import (
     begins,
     broken,
 )
-from acp_agent.models.dialects.tools import Tools
 
 NAMES = ("name", "tool", "tool_name")
 ARGUMENTS = ("arguments", "parameters", "args", "input")

@@ -1,8 +1,9 @@
-"""Calls between control tokens: DeepSeek's and Kimi's, which differ in what names the tool."""
+"""Calls between control tokens: DeepSeek V3, R1 and V3.1, and Kimi K2."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -12,16 +13,17 @@ from acp_agent.models.dialects.form import (
     SURE,
     Block,
     CutError,
+    Tools,
     Verdict,
     WrittenCall,
     after_space,
     any_of,
     before_half_mark,
     broken,
+    described_json,
     stands,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
-from acp_agent.models.dialects.tools import Tools
 
 _FENCES = ("```json", "```")
 _BAD = "The arguments of the call are not valid JSON. Write it again."
@@ -142,3 +144,135 @@ class TokenReader:
         if name in tools:
             call = WrittenCall(name=name, arguments=call.arguments, problem=call.problem)
         return call, end if stop < 0 else stop + len(self._tokens.call_end)
+
+
+# DeepSeek V3, R1 and V3.1: control tokens around each call and around all of them.
+#
+# Calls are written in the short form of DeepSeek-V3.1's chat template. That of DeepSeek-V3-0324 puts
+# the kind of the tool before its name, and the arguments into a fence.
+
+_DEEPSEEK_BEGIN, _DEEPSEEK_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+_DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP = (
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁sep｜>",
+)
+STOP = "<｜end▁of▁sentence｜>"
+_DEEPSEEK_READER = TokenReader(
+    Tokens(
+        open=(_DEEPSEEK_BEGIN,),
+        close=(_DEEPSEEK_END,),
+        call=_DEEPSEEK_CALL,
+        call_end=_DEEPSEEK_CALL_END,
+        arguments=_SEP,
+        stop=STOP,
+        name=lambda head: head,
+    )
+)
+
+
+class DeepSeek:
+    """`<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>…`."""
+
+    openers = (_DEEPSEEK_BEGIN, _DEEPSEEK_CALL)
+    bare = ""
+    ends = (_DEEPSEEK_END, _DEEPSEEK_CALL_END)
+    strays = (_DEEPSEEK_END, _DEEPSEEK_CALL_END, _SEP, STOP)
+    control = True
+    line_start = False
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        return _DEEPSEEK_READER.read(text, tools, final=final)
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            f"## Tools\nYou have access to the following tools:\n\n{described_json(tools)}\n\n"
+            "IMPORTANT: ALWAYS adhere to this exact format for tool use:\n"
+            f"{_DEEPSEEK_BEGIN}{_DEEPSEEK_CALL}tool_call_name{_SEP}tool_call_arguments{_DEEPSEEK_CALL_END}"
+            "{additional_tool_calls}"
+            f"{_DEEPSEEK_END}\n\nWhere `tool_call_arguments` is a JSON object."
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        inner = "".join(
+            f"{_DEEPSEEK_CALL}{name}{_SEP}{arguments}{_DEEPSEEK_CALL_END}"
+            for _, name, arguments in calls
+        )
+        return f"{_DEEPSEEK_BEGIN}{inner}{_DEEPSEEK_END}"
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "".join(
+            f"<｜tool▁output▁begin｜>{text}<｜tool▁output▁end｜>" for _, _, text in results
+        )
+
+
+# Kimi K2: control tokens, and the tool's name in an id.
+#
+# The chat template of moonshotai/Kimi-K2-Instruct has it so.
+
+_KIMI_BEGIN, _KIMI_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+_KIMI_CALL, _KIMI_CALL_END = "<|tool_call_begin|>", "<|tool_call_end|>"
+_ARGUMENTS = "<|tool_call_argument_begin|>"
+_STOP = "<|im_end|>"
+_ID = re.compile(r"(?:functions\.)?(.*?)(?::\d+)?", re.DOTALL)
+
+
+def _name(written: str) -> str:
+    """`functions.read:0` is the first call of the conversation, of `read`."""
+    found = _ID.fullmatch(written)
+    return found[1] if found else written
+
+
+_KIMI_READER = TokenReader(
+    Tokens(
+        # The model writes the section's tokens in the singular now and then.
+        open=(_KIMI_BEGIN, "<|tool_call_section_begin|>"),
+        close=(_KIMI_END, "<|tool_call_section_end|>"),
+        call=_KIMI_CALL,
+        call_end=_KIMI_CALL_END,
+        arguments=_ARGUMENTS,
+        stop=_STOP,
+        name=_name,
+    )
+)
+
+
+class Kimi:
+    """`<|tool_calls_section_begin|><|tool_call_begin|>functions.name:0<|tool_call_argument…`."""
+
+    openers = (_KIMI_BEGIN, "<|tool_call_section_begin|>", _KIMI_CALL)
+    bare = ""
+    ends = (_KIMI_END, "<|tool_call_section_end|>", _KIMI_CALL_END)
+    strays = (_KIMI_END, "<|tool_call_section_end|>", _KIMI_CALL_END, _ARGUMENTS, _STOP)
+    control = True
+    line_start = False
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        return _KIMI_READER.read(text, tools, final=final)
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            f"# Tools\n{described_json(tools)}\n\n"
+            "Call them in this form, numbered through the conversation, and end with it:\n"
+            f"{_KIMI_BEGIN}{_KIMI_CALL}functions.NAME:0{_ARGUMENTS}{{…}}{_KIMI_CALL_END}{_KIMI_END}"
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        inner = "".join(
+            f"{_KIMI_CALL}functions.{name}:{number}{_ARGUMENTS}{arguments}{_KIMI_CALL_END}"
+            for number, name, arguments in calls
+        )
+        return f"{_KIMI_BEGIN}{inner}{_KIMI_END}"
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(
+            f"## Return of functions.{name}:{number}\n{text}" for number, name, text in results
+        )

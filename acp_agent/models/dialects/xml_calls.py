@@ -19,6 +19,7 @@ from acp_agent.models.dialects.form import (
     SURE,
     Block,
     CutError,
+    Tools,
     Verdict,
     WrittenCall,
     after_space,
@@ -27,7 +28,6 @@ from acp_agent.models.dialects.form import (
     stands,
 )
 from acp_agent.models.dialects.json_calls import read_arguments
-from acp_agent.models.dialects.tools import Tools
 
 _STRAY = "There is text between the arguments of the call: it was not run. Write it again."
 

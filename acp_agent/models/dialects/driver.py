@@ -1,12 +1,8 @@
-"""Models that write their tool calls as text: a driver around any driver.
-
-What the model says goes through a scanner that takes calls and reasoning out. Where the model's
-API takes no tools, tools, calls and results are written into the conversation as well.
-"""
+"""Models that write tool calls as text: the dialects by name, and a driver around any driver."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import structs
@@ -19,6 +15,40 @@ from acp_agent.models.base import (
     StreamEvent,
     TextDelta,
 )
+from acp_agent.models.dialects.form import Form
+from acp_agent.models.dialects.harmony import Harmony
+from acp_agent.models.dialects.json_forms import Fenced, Hermes, Llama, Mistral
+from acp_agent.models.dialects.token_calls import DeepSeek, Kimi
+from acp_agent.models.dialects.xml_forms import Glm, Invoke, MiniMax, QwenCoder
+from acp_agent.models.dialects.xml_token_forms import Dsml, KimiK3
+
+HERMES = Hermes()
+FORMS: Mapping[str, Form] = {
+    "hermes": HERMES,
+    "qwen_coder": QwenCoder(),
+    "glm": Glm(),
+    "invoke": Invoke(),
+    "minimax": MiniMax(),
+    "deepseek": DeepSeek(),
+    "dsml": Dsml(),
+    "kimi": Kimi(),
+    "kimi_k3": KimiK3(),
+    "mistral": Mistral(),
+    "llama": Llama(),
+    "harmony": Harmony(),
+    "fenced": Fenced(),
+}
+
+
+def forms_of(dialect: str) -> tuple[Form, ...]:
+    """The forms to look for in an answer: the dialect's own, or all where it is `auto`."""
+    return tuple(FORMS.values()) if dialect == "auto" else (FORMS[dialect],)
+
+
+# Models that write their tool calls as text: a driver around any driver.
+#
+# What the model says goes through a scanner that takes calls and reasoning out. Where the model's
+# API takes no tools, tools, calls and results are written into the conversation as well.
 
 
 class AnswerReader(Protocol):
@@ -62,7 +92,7 @@ def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]
     dialect = request.model.tool_dialect
     if dialect is None:
         return request, None
-    from acp_agent.models.dialects.tools import Tools  # noqa: PLC0415 - for such models alone
+    from acp_agent.models.dialects.form import Tools  # noqa: PLC0415 - for such models alone
 
     tools = Tools(request.tools)
     if dialect == "constrained":
@@ -71,9 +101,8 @@ def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]
         if not request.tools:
             return request, None
         return constrained.prepared(request), constrained.Reader(tools)
-    from acp_agent.models.dialects.conversation import without_tools  # noqa: PLC0415 - likewise
+    from acp_agent.models.dialects.constrained import without_tools  # noqa: PLC0415 - likewise
     from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415 - likewise
-    from acp_agent.models.dialects.table import forms_of  # noqa: PLC0415 - likewise
 
     forms = forms_of(dialect)
     asked = request if request.model.tools else without_tools(request, forms[0])

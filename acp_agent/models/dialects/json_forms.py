@@ -1,0 +1,283 @@
+"""Calls written as JSON: Hermes and the Qwen family, code blocks, Llama 3, Mistral."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from acp_agent.models.dialects import json_calls, json_text
+from acp_agent.models.dialects.form import (
+    MORE,
+    NO_END,
+    SURE,
+    Block,
+    More,
+    Tools,
+    Verdict,
+    WrittenCall,
+    after_space,
+    broken,
+    described_functions,
+    described_json,
+)
+from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
+
+# Hermes, Qwen 2.5 and Qwen 3, SmolLM 3, Granite 4: a JSON object between two tags.
+#
+# The chat templates of Qwen/Qwen3-8B and NousResearch/Hermes-3-Llama-3.1-8B have it so.
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+
+
+class Hermes:
+    """`<tool_call>{"name": …, "arguments": {…}}</tool_call>`."""
+
+    openers = (OPEN,)
+    bare = ""
+    ends = (CLOSE,)
+    strays = (CLOSE,)
+    control = False
+    line_start = False
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        return json_calls.read_region(text, OPEN, CLOSE, tools, final=final)
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
+            "You are provided with function signatures within <tools></tools> XML tags:\n"
+            f"<tools>\n{described_json(tools)}\n</tools>\n\n"
+            "For each function call, return a JSON object with its name and arguments within "
+            "<tool_call></tool_call> XML tags:\n"
+            '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(
+            f'{OPEN}\n{{"name": {json_text.encode(name)}, "arguments": {arguments}}}\n{CLOSE}'
+            for _, name, arguments in calls
+        )
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return tool_responses(results)
+
+
+def tool_responses(results: Sequence[tuple[int, str, str]]) -> str:
+    """Results as most of the templates write them."""
+    return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for _, _, text in results)
+
+
+# JSON in a code block: what models do that were told of tools in words only.
+#
+# A block is a call where it is one of a known tool, and nothing else; every other block is text.
+
+_FENCE = "```"
+_OPENED = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
+_MAY_OPEN = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
+
+
+class Fenced:
+    """A block that opens with three grave accents and `json`, and holds a call as JSON."""
+
+    openers = (_FENCE,)
+    bare = ""
+    ends = (_FENCE,)
+    strays: tuple[str, ...] = ()
+    control = False
+    line_start = True
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        opened = _OPENED.match(text)
+        if opened is None:
+            return MORE if not final and _MAY_OPEN.fullmatch(text) else None
+        at = opened.end()
+        named = names_tool(text, at, tools, final=final)
+        if named is not True:
+            return named if isinstance(named, More) else None
+        end = json_text.value_end(text, at)
+        if end is None:
+            return Block(len(text), (broken(NO_END, text[at:], tools),)) if final else SURE
+        calls = read_calls(text[at:end], tools, strict=True)
+        if not calls:
+            return None
+        close = after_space(text, end)
+        rest = text[close : close + len(_FENCE)]
+        if rest == _FENCE:
+            return Block(close + len(_FENCE), tuple(calls))
+        if _FENCE.startswith(rest):
+            return Block(len(text), tuple(calls)) if final else SURE
+        return None
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            f"# Tools\nYou can call these tools:\n{described_functions(tools, '', '')}\n\n"
+            "To call one, end your answer with a code block like this one, and nothing after it:\n"
+            '```json\n{"name": "TOOL", "arguments": {…}}\n```'
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(
+            f'```json\n{{"name": {json_text.encode(name)}, "arguments": {arguments}}}\n```'
+            for _, name, arguments in calls
+        )
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
+
+
+# Llama 3.1 to 3.3: an answer that is JSON, several calls with semicolons between them.
+#
+# https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/. JSON that an answer begins
+# with is a call only where it is one of a known tool, and nothing else.
+
+_TAG = "<|python_tag|>"
+_LLAMA_BAD = 'Write calls as {"name": …, "parameters": {…}}. This one was not run.'
+
+
+class Llama:
+    """`{"name": …, "parameters": {…}}`, after `<|python_tag|>` or as the whole answer."""
+
+    openers = (_TAG,)
+    bare = "{["
+    ends = ("}", "]")
+    strays = ("<|eom_id|>", "<|eot_id|>")
+    control = True
+    line_start = False
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        if not text.startswith(_TAG):
+            return _call(text, 0, tools, tagged=False, final=final)
+        at = after_space(text, len(_TAG))
+        if at == len(text):
+            return Block(at, ()) if final else MORE
+        if text[at] in "{[":
+            return _call(text, at, tools, tagged=True, final=final)
+        # A call of the code interpreter, or Python that is to be run there: there is none.
+        return Block(len(text), (broken(_LLAMA_BAD, text[at:], tools),)) if final else SURE
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            "You have access to the following functions. To call a function, respond with JSON "
+            'for a function call and nothing else, in the format {"name": function name, '
+            '"parameters": dictionary of argument name and its value}. Do not use variables. '
+            f"Put a semicolon between several calls.\n\n{described_json(tools)}"
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "; ".join(
+            f'{{"name": {json_text.encode(name)}, "parameters": {arguments}}}'
+            for _, name, arguments in calls
+        )
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(f'{{"output": {json_text.encode(text)}}}' for _, _, text in results)
+
+
+def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Verdict:
+    """The call at a place, or list of calls; without the tag before it, it may be anything else.
+
+    The semicolon after it belongs to it, so that the next one is the first of the rest again.
+    """
+    named = True if tagged else names_tool(text, at, tools, final=final)
+    if isinstance(named, More):
+        return MORE
+    if not named:
+        return None
+    end = json_text.value_end(text, at)
+    if end is None:
+        return Block(len(text), (broken(NO_END, text[at:], tools),)) if final else SURE
+    found = read_calls(text[at:end], tools, strict=not tagged)
+    if not found:
+        return None
+    after = after_space(text, end)
+    if after == len(text) and not final:
+        return SURE
+    return Block(after + 1 if text[after : after + 1] == ";" else end, tuple(found))
+
+
+# Mistral: a control token, then a list of calls, or a name and its arguments.
+#
+# Mistral 7B v0.3 and Nemo write the list; Mistral Small 3.2, Magistral and Devstral name and
+# arguments, one token a call (the tokenizers v3 and v11 of mistral-common). Magistral's reasoning
+# stands between tokens of its own (v13).
+
+_OPEN = "[TOOL_CALLS]"
+_THINK, _THOUGHT = "[THINK]", "[/THINK]"
+_NAMED = re.compile(r"\s*([\w.:/-]{1,128})\s*(?:\[CALL_ID\]\s*\w{1,64}\s*)?(?:\[ARGS\]\s*)?(?=\{)")
+_MAY_BE_NAMED = re.compile(r"\s*[\w.:/-]{0,128}\s*(?:\[[A-Z_]{0,7}(?:\][\s\w]{0,66})?){0,2}\s*")
+_MISTRAL_BAD = 'Calls are written [TOOL_CALLS][{"name": …, "arguments": {…}}]. It was not run.'
+
+
+class Mistral:
+    """`[TOOL_CALLS][{"name": …, "arguments": {…}}]` or `[TOOL_CALLS]name[ARGS]{…}`."""
+
+    openers = (_OPEN, _THINK)
+    bare = ""
+    ends = ("}", "]")
+    strays = ("[/TOOL_CALLS]", _THOUGHT)
+    control = True
+    line_start = False
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        if text.startswith(_THINK):
+            return Block(len(_THINK), (), (_THOUGHT,))
+        at = after_space(text, len(_OPEN))
+        named = None if text[at : at + 1] in {"[", "{"} else _NAMED.match(text, at)
+        if named is None and text[at : at + 1] not in {"[", "{"}:
+            if not final and _MAY_BE_NAMED.fullmatch(text, at):
+                return SURE
+            end = len(text) if (line := text.find("\n", at)) < 0 else line
+            if end == len(text) and not final:
+                return SURE
+            problem = NO_END if end == len(text) else _MISTRAL_BAD
+            return Block(end, (broken(problem, text[at:end], tools),))
+        start = at if named is None else named.end()
+        end_found = json_text.value_end(text, start)
+        if end_found is None:
+            if not final:
+                return SURE
+            lost = broken(NO_END, text[at:], tools)
+            if named is not None and named[1] in tools:
+                lost = WrittenCall(name=named[1], arguments=lost.arguments, problem=lost.problem)
+            return Block(len(text), (lost,))
+        written = text[start:end_found]
+        if named is not None:
+            return Block(end_found, (read_arguments(named[1], written),))
+        return Block(end_found, tuple(read_calls(written, tools)))
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        listed = described_json(tools).replace("\n", ", ")
+        return (
+            f"[AVAILABLE_TOOLS][{listed}][/AVAILABLE_TOOLS]\n"
+            'To call tools, answer with [TOOL_CALLS][{"name": NAME, "arguments": {…}}, …] and '
+            "nothing after it."
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        inner = ", ".join(
+            f'{{"name": {json_text.encode(name)}, "arguments": {arguments}}}'
+            for _, name, arguments in calls
+        )
+        return f"{_OPEN}[{inner}]"
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "".join(
+            f'[TOOL_RESULTS]{{"content": {json_text.encode(text)}}}[/TOOL_RESULTS]'
+            for _, _, text in results
+        )
