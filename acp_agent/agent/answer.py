@@ -43,8 +43,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.catalog import cost
-from acp_agent.models.fallback import answering
-from acp_agent.models.retry import RetryPolicy
+from acp_agent.models.retries import RetryPolicy, answering
 from acp_agent.workspace.scrub import scrub
 
 

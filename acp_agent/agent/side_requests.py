@@ -12,7 +12,7 @@ from acp_agent.events import ModelAnswered, Usage
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import Failed, Finished, ModelInfo, ModelRequest, Retrying, TextDelta
 from acp_agent.models.catalog import cost
-from acp_agent.models.retry import RetryPolicy, retrying
+from acp_agent.models.retries import RetryPolicy, retrying
 
 _RETRIES = 1  # something else can be done where it fails
 

@@ -20,8 +20,6 @@ from itertools import pairwise
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.models import pictures
-from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -37,6 +35,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import as_name, as_object, image_parts
 
 _Show = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
 
@@ -191,7 +190,7 @@ def _result(result: ToolResult, show: _Show) -> JsonObject:
 
 
 def _images(images: Sequence[ImageBlock], *, vision: bool, largest: int) -> list[JsonObject]:
-    return pictures.written(
+    return image_parts(
         images,
         vision=vision,
         as_picture=lambda image: {

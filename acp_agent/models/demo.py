@@ -1,37 +1,43 @@
 """The offline model `demo/demo`: no network and no language model, but the real tools.
 
-It is there to try the agent without a key, to show an editor everything that it can be shown, and
-to test with. It says what it is.
+Use it to try the agent without a key, to show an editor everything it can be shown, and in tests.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 
 import msgspec
+from msgspec import Struct, field
 
 from acp_agent.events import Usage
 from acp_agent.models.base import (
+    AnswerCall,
     CallDelta,
     CallDone,
     CallStarted,
     Driver,
     Finished,
+    Message,
     ModelRequest,
+    ModelSide,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
+    ToolResult,
+    UserText,
 )
-from acp_agent.models.demo_conversation import next_step
-from acp_agent.models.demo_script import Step
+from acp_agent.models.demo_requests import Step, script, todo
 
 _WORDS_PER_BATCH = 8
 _CHARACTERS_PER_TOKEN = 4  # an estimate, as there is no tokenizer behind this model
 
 
 class DemoDriver(Driver):
-    """Answers every request from its own small script; see `acp_agent.models.demo_conversation`."""
+    """Answers every request from its own small script; see `acp_agent.models.demo`."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Answer in words, a few to a batch, then the calls, then `Finished`."""
@@ -76,3 +82,147 @@ def _usage(request: ModelRequest, step: Step) -> Usage:
     )
     said = len(step.text) + len(step.thought) + len(msgspec.json.encode(step.calls))
     return Usage(input=sent // _CHARACTERS_PER_TOKEN, output=said // _CHARACTERS_PER_TOKEN)
+
+
+# A request becomes a script: a list of steps, each some text and tool calls. The next step depends
+# only on the conversation, so the same conversation always gets the same answer.
+
+_EXCERPT_LINES = 12
+
+
+class _Texts(Struct, frozen=True, forbid_unknown_fields=True):
+    help: str
+    tour_start: Step
+    tour_plan: tuple[str, ...]
+    tour_of_the_sample: tuple[Step, ...]
+    tour_of_any_folder: tuple[Step, ...]
+
+
+class _Done(Struct, frozen=True):
+    """A call that was made for the request at hand, and its result."""
+
+    call: AnswerCall
+    result: ToolResult
+
+
+class _Progress(Struct, frozen=True, kw_only=True):
+    """Where the conversation stands: the user's words and the answers given to them so far."""
+
+    words: str = ""
+    answers: tuple[tuple[_Done, ...], ...] = field(default_factory=tuple)
+
+
+def next_step(request: ModelRequest) -> Step:
+    """The answer to a conversation: a pure function of it."""
+    progress = _progress(request.messages)
+    step = _next(progress)
+    missing = {call.tool for call in step.calls} - {tool.name for tool in request.tools}
+    if missing:
+        names = ", ".join(f"`{name}`" for name in sorted(missing))
+        return Step(text=f"I would need {names} for that, which this session does not offer.")
+    return step
+
+
+@cache
+def _texts() -> _Texts:
+    source = files("acp_agent.models").joinpath("demo.json").read_bytes()
+    return msgspec.json.decode(source, type=_Texts)
+
+
+def _progress(messages: Sequence[Message]) -> _Progress:
+    words = ""
+    answers: list[tuple[_Done, ...]] = []
+    calls: dict[str, AnswerCall] = {}
+    for message in messages:
+        if isinstance(message, ModelSide):
+            calls = {part.call: part for part in message.parts if isinstance(part, AnswerCall)}
+            continue
+        done = tuple(
+            _Done(calls[part.call], part)
+            for part in message.parts
+            if isinstance(part, ToolResult) and part.call in calls
+        )
+        if done:
+            answers.append(done)
+        said = [part.text.strip() for part in message.parts if isinstance(part, UserText)]
+        if said:
+            words = next((text for text in said if not _is_note(text)), said[0])
+            answers = []
+    return _Progress(words=words, answers=tuple(answers))
+
+
+def _is_note(text: str) -> bool:
+    """Whether the agent says it to the model, as after a cancelled turn, and not the user."""
+    return text.startswith("[") and text.endswith("]")
+
+
+def _next(progress: _Progress) -> Step:
+    words = _plain(progress.words)
+    if words.lower().startswith(("tour", "show me what you can do")):
+        return _tour(progress.answers)
+    steps = script(words)
+    if steps is None:
+        return Step(text=_texts().help)
+    at = len(progress.answers)
+    failed = [done for done in _last(progress) if done.result.failed]
+    if failed:
+        return Step(text=_failure(failed))
+    return steps[at] if at < len(steps) else Step(text=_summary(_last(progress)))
+
+
+def _last(progress: _Progress) -> tuple[_Done, ...]:
+    return progress.answers[-1] if progress.answers else ()
+
+
+def _plain(words: str) -> str:
+    """The request without the politeness around it."""
+    head, _, rest = words.partition(" ")
+    return rest.strip() if head.lower().rstrip(",") == "please" and rest.strip() else words
+
+
+def _tour(answers: Sequence[Sequence[_Done]]) -> Step:
+    texts = _texts()
+    if not answers:
+        return _with_plan(texts.tour_start)
+    failed = [done for done in answers[-1] if done.result.failed]
+    if failed:
+        return Step(text=f"{_failure(failed)} So the tour ends here.")
+    seen = "\n".join(done.result.text for done in answers[0] if done.call.name == "list")
+    sample = "test_greeting.py" in seen
+    steps = texts.tour_of_the_sample if sample else texts.tour_of_any_folder
+    at = len(answers) - 1
+    return _with_plan(steps[min(at, len(steps) - 1)])
+
+
+def _with_plan(step: Step) -> Step:
+    if step.plan is None:
+        return step
+    return Step(
+        text=step.text,
+        thought=step.thought,
+        calls=(todo(_texts().tour_plan, step.plan.active), *step.calls),
+    )
+
+
+def _failure(failed: Sequence[_Done]) -> str:
+    return " ".join(
+        f"`{done.call.name}` did not work: {_first_line(done.result.text)}" for done in failed
+    )
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
+    return line if line.endswith((".", "!", "?")) else f"{line}."
+
+
+def _summary(done: Sequence[_Done]) -> str:
+    if not done:
+        return "Done."
+    parts = ["Done. This is what came back:"]
+    for one in done:
+        lines = one.result.text.splitlines()
+        shown = "\n".join(lines[:_EXCERPT_LINES])
+        more = len(lines) - _EXCERPT_LINES
+        rest = f"\n… and {more} more lines" if more > 0 else ""
+        parts.append(f"`{one.call.name}`:\n\n~~~~\n{shown}{rest}\n~~~~")
+    return "\n\n".join(parts)

@@ -1,11 +1,53 @@
-"""The plain requests that the demo model understands, each as a script of steps."""
+"""The plain requests that the demo model understands, each a script of steps."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from acp_agent.models.demo_script import Step, call, todo
+from msgspec import Struct
+
+from acp_agent.content import JsonObject
+
+
+class DemoCall(Struct, frozen=True):
+    """A tool call that a step makes."""
+
+    tool: str
+    arguments: JsonObject
+
+
+class PlanState(Struct, frozen=True):
+    """How far the tour's plan is: the index of the active step."""
+
+    active: int
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One answer: reasoning, text and calls. `plan` marks the active step of the tour's plan."""
+
+    text: str = ""
+    thought: str = ""
+    calls: tuple[DemoCall, ...] = ()
+    plan: PlanState | None = None
+
+
+def call(tool: str, **arguments: object) -> DemoCall:
+    """A call of `tool` with these arguments."""
+    return DemoCall(tool, arguments)
+
+
+def todo(steps: Sequence[str], active: int) -> DemoCall:
+    """The plan with everything before step `active` done."""
+    todos = [
+        {
+            "content": step,
+            "status": "completed" if at < active else "in_progress" if at == active else "pending",
+        }
+        for at, step in enumerate(steps)
+    ]
+    return call("todo", todos=todos)
+
 
 _COUNT_LIMIT = 100_000
 

@@ -81,7 +81,7 @@ def _make(provider: Provider) -> Driver:
         raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {carried}.")
     match provider.api:
         case "anthropic" if provider.platform in {"bedrock", "vertex"}:
-            from acp_agent.models.anthropic_cloud_driver import (  # noqa: PLC0415 - heavy
+            from acp_agent.models.anthropic_driver import (  # noqa: PLC0415 - heavy
                 AnthropicCloudDriver,
             )
             from acp_agent.models.clouds import Bedrock, Vertex  # noqa: PLC0415 - for these only

@@ -16,7 +16,7 @@ from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import Failed, Finished, StreamEvent
 from acp_agent.models.providers import Provider
-from acp_agent.models.sse import SseDecoder
+from acp_agent.models.stream_events import SseDecoder
 
 if TYPE_CHECKING:
     from httpx2 import Response

@@ -10,19 +10,18 @@ from collections.abc import Mapping
 
 import msgspec
 
-from acp_agent.models import retry_delay
 from acp_agent.models.base import Failed, FailureKind
-from acp_agent.models.headers import credentials_in
-from acp_agent.models.problems import (
+from acp_agent.models.provider_errors import (
     OVERFLOW,
     Problem,
     at_its_source,
+    delay_from_headers,
     delay_of,
     kind_of,
     read_problem,
 )
-from acp_agent.models.providers import Provider
-from acp_agent.models.sse import BadStreamError
+from acp_agent.models.providers import Provider, credentials_in
+from acp_agent.models.stream_events import BadStreamError
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.scrub import scrub
 
@@ -61,7 +60,7 @@ def from_status(
         kind=kind,
         status=status,
         message=_line(provider, kind, status, said, model=model),
-        retry_after=delay_of(problem, kind, retry_delay.from_headers(headers)),
+        retry_after=delay_of(problem, kind, delay_from_headers(headers)),
     )
 
 

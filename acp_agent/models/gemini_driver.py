@@ -1,6 +1,6 @@
-"""Models behind Google's Gemini API.
+"""The driver for Google's Gemini API, and the body of its requests (`streamGenerateContent`).
 
-Spoken over the HTTP client that is there, without Google's package (docs/decisions/gemini.md).
+It uses our HTTP client and not Google's package (docs/decisions/gemini.md).
 """
 
 from __future__ import annotations
@@ -9,13 +9,31 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import msgspec
+from msgspec import Struct
+
 from acp_agent.config.certificates import trust_for
 from acp_agent.config.loopback import past_proxies
-from acp_agent.models import gemini_request
-from acp_agent.models.base import ModelRequest, StreamEvent
+from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.ids import CallId
+from acp_agent.models.base import (
+    AnswerCall,
+    AnswerText,
+    AnswerThought,
+    ModelRequest,
+    ModelSide,
+    StreamEvent,
+    ThoughtLevel,
+    ToolResult,
+    UserImage,
+    UserSide,
+    UserText,
+)
 from acp_agent.models.exchange import Exchanges
 from acp_agent.models.gemini_events import GeminiDecoder
+from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import as_name, as_object, image_parts
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -57,8 +75,7 @@ class GeminiDriver:
         async def send() -> Response:
             name = quote(model.removeprefix("models/"), safe="")
             address = f"{self._provider.base_url}/models/{name}:streamGenerateContent?alt=sse"
-            body = gemini_request.body(request)
-            asked = self._client.build_request("POST", address, content=body)
+            asked = self._client.build_request("POST", address, content=body(request))
             response = await self._client.send(asked, stream=True)
             if response.status_code != 200:
                 try:
@@ -74,3 +91,192 @@ class GeminiDriver:
         """Close every connection."""
         await self._exchanges.aclose()
         await self._client.aclose()
+
+
+# The conversation is at the end of the body, so that the contents of a session's request begin with
+# those of the previous one. https://ai.google.dev/api/generate-content
+#
+# A model's signature of its thoughts is sent back in the part it came in, and to no other model:
+# https://ai.google.dev/gemini-api/docs/thought-signatures
+
+# Google's own words for a call that another model made; without one, Gemini 3 refuses the request
+# (the page on thought signatures, "What if I transfer a trace from a different model?").
+FOREIGN_CALL = "skip_thought_signature_validator"
+
+_FURTHER_PICTURES = frozenset({"image/heic", "image/heif"})
+_BUDGETS: dict[ThoughtLevel, int] = {
+    "off": 0, "minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576,
+    "xhigh": 32_768, "max": 32_768,
+}  # fmt: skip
+# Gemini has no more than these; the catalog offers of each model what it knows.
+_LEVELS: dict[ThoughtLevel, str] = {
+    "off": "minimal", "minimal": "minimal", "low": "low", "medium": "medium",
+    "high": "high", "xhigh": "xhigh", "max": "xhigh",
+}  # fmt: skip
+
+
+class _Called(Struct, frozen=True):
+    """What a result must repeat of its call."""
+
+    name: str
+    id: str | None
+
+
+def body(request: ModelRequest) -> bytes:
+    """The request as JSON."""
+    written: JsonObject = {}
+    if request.system:
+        written["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        declared = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parametersJsonSchema": tool.parameters,
+            }
+            for tool in request.tools
+        ]
+        written["tools"] = [{"functionDeclarations": declared}]
+    settings: JsonObject = {"maxOutputTokens": min(request.model.max_output, MAX_ANSWER)}
+    if request.model.temperature is not None:
+        settings["temperature"] = request.model.temperature
+    written["generationConfig"] = settings | _thinking(request)
+    written["contents"] = _contents(request)
+    return msgspec.json.encode(written)
+
+
+def _thinking(request: ModelRequest) -> JsonObject:
+    level = chosen_level(request)
+    if level is None:
+        return {}
+    match request.model.reasoning:
+        case "thinking_level" | "effort":  # "effort": a model of the user's own
+            config: JsonObject = {"thinkingLevel": _LEVELS[level], "includeThoughts": True}
+        case "thinking_budget":
+            config = {"thinkingBudget": _BUDGETS[level], "includeThoughts": level != "off"}
+        case _:
+            return {}
+    return {"thinkingConfig": config}
+
+
+def _contents(request: ModelRequest) -> list[JsonObject]:
+    """The messages, those of one side in a row joined: the sides must alternate."""
+    written: list[JsonObject] = []
+    called: dict[CallId, _Called] = {}
+    for message in request.messages:
+        if isinstance(message, UserSide):
+            role, parts = "user", _user(message, called, vision=request.model.vision)
+        else:
+            role, parts = "model", _model(message, called, request)
+        if not parts:
+            continue
+        if written and written[-1]["role"] == role:
+            written[-1]["parts"].extend(parts)
+        else:
+            written.append({"role": role, "parts": parts})
+    return written
+
+
+def _user(message: UserSide, called: dict[CallId, _Called], *, vision: bool) -> list[JsonObject]:
+    """Results first; pictures among them follow, for not every model takes them in a result."""
+    written: list[JsonObject] = []
+    rest: list[JsonObject] = []
+    for part in message.parts:
+        match part:
+            case ToolResult():
+                written.append(_result(part, called))
+                if part.images:
+                    rest.append({"text": f"The pictures of the result of {part.call}:"})
+                    rest.extend(_images(part.images, vision=vision))
+            case UserText(text):
+                if text:
+                    rest.append({"text": text})
+            case UserImage(image):
+                rest.extend(_images([image], vision=vision))
+    return written + rest
+
+
+def _result(result: ToolResult, called: dict[CallId, _Called]) -> JsonObject:
+    call = called.get(result.call, _Called("unknown", None))
+    key = "error" if result.failed else "output"
+    response: JsonObject = {"name": call.name, "response": {key: result.text or "(no output)"}}
+    if call.id is not None:
+        response = {"id": call.id, **response}
+    return {"functionResponse": response}
+
+
+def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
+    return image_parts(
+        images,
+        vision=vision,
+        as_picture=lambda one: {"inlineData": {"mimeType": one.mime_type, "data": one.data}},
+        as_text=lambda text: {"text": text},
+        further=_FURTHER_PICTURES,
+    )
+
+
+def _model(
+    message: ModelSide, called: dict[CallId, _Called], request: ModelRequest
+) -> list[JsonObject]:
+    written: list[JsonObject] = []
+    calls = 0
+    for part in message.parts:
+        match part:
+            case AnswerText(text):
+                if text:
+                    written.append({"text": text})
+            case AnswerThought():
+                _take_thought(part, written, request)
+            case AnswerCall():
+                written.append(_call(part, called, request, first=calls == 0))
+                calls += 1
+    return written if any(not one.get("thought") for one in written) else []
+
+
+def _call(
+    call: AnswerCall, called: dict[CallId, _Called], request: ModelRequest, *, first: bool
+) -> JsonObject:
+    seal = call.seal or {}
+    own = seal.get("gemini") == request.model.id
+    given = seal.get("id") if own else None
+    name = as_name(call.name)
+    called[call.call] = _Called(name, given)
+    # The arguments as the model wrote them: decoded and encoded again they could differ.
+    arguments = msgspec.Raw(as_object(call.arguments).encode())
+    function: JsonObject = {"name": name, "args": arguments}
+    if given is not None:
+        function = {"id": given, **function}
+    signature = seal.get("thoughtSignature") if own else None
+    if signature is None and not own and first:
+        # Only the first of an answer's calls is signed, and so only it needs to be excused.
+        signature = FOREIGN_CALL
+    written: JsonObject = {"functionCall": function}
+    if signature is not None:
+        written["thoughtSignature"] = signature
+    return written
+
+
+def _take_thought(thought: AnswerThought, written: list[JsonObject], request: ModelRequest) -> None:
+    """Sign the part that a signature came with, where it is this model's own."""
+    seal = thought.seal
+    if (
+        seal is None
+        or thought.provider != request.model.provider
+        or seal.get("gemini") != request.model.id
+    ):
+        return
+    signature = seal.get("thoughtSignature")
+    if seal.get("part") == "thought":
+        written.append({"text": thought.text, "thought": True, "thoughtSignature": signature})
+        return
+    # The last piece of the text came with it; the pieces before it are a part of their own.
+    length = seal.get("length", 0)
+    last = written[-1] if written and "text" in written[-1] else {}
+    text = last.get("text", "")
+    if not length or last.get("thought") or "thoughtSignature" in last or length > len(text):
+        written.append({"text": "", "thoughtSignature": signature})
+        return
+    last["text"] = text[: len(text) - length]
+    if not last["text"]:
+        written.pop()
+    written.append({"text": text[len(text) - length :], "thoughtSignature": signature})

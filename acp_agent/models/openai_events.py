@@ -14,7 +14,6 @@ from msgspec import Struct, field
 from acp_agent.content import JsonObject
 from acp_agent.events import Usage
 from acp_agent.models import failures
-from acp_agent.models.arguments import is_object
 from acp_agent.models.base import (
     CallDelta,
     CallDone,
@@ -25,9 +24,9 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
-from acp_agent.models.counts import counted
-from acp_agent.models.event_json import event_decoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import is_object
+from acp_agent.models.stream_events import counted, event_decoder
 
 Number = int | float | None
 

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.models import pictures
-from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -27,6 +25,7 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Dialect, Provider
+from acp_agent.models.request_parts import as_name, as_object, image_parts
 
 MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
 
@@ -135,7 +134,7 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
         url = f"data:{image.mime_type};base64,{image.data}"
         return {"type": "image_url", "image_url": {"url": url}}
 
-    return pictures.written(images, vision=vision, as_picture=as_picture, as_text=_text)
+    return image_parts(images, vision=vision, as_picture=as_picture, as_text=_text)
 
 
 def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObject]:

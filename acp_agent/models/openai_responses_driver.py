@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from acp_agent.models import openai_responses_request
 from acp_agent.models.base import ModelRequest, StreamEvent
 from acp_agent.models.exchange import Exchanges
-from acp_agent.models.openai_connection import OpenAIConnection
 from acp_agent.models.openai_responses_events import OpenAIResponsesDecoder
 from acp_agent.models.providers import Provider
+from acp_agent.models.sdk import OpenAIConnection
 
 if TYPE_CHECKING:
     from httpx2 import Response

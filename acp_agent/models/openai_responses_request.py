@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.models import pictures
-from acp_agent.models.arguments import as_name, as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -26,6 +24,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import as_name, as_object, image_parts
 
 _LEAST_ANSWER = 16  # tokens, the API's own minimum
 
@@ -118,7 +117,7 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
         url = f"data:{image.mime_type};base64,{image.data}"
         return {"type": "input_image", "image_url": url, "detail": "auto"}
 
-    return pictures.written(images, vision=vision, as_picture=as_picture, as_text=_text)
+    return image_parts(images, vision=vision, as_picture=as_picture, as_text=_text)
 
 
 def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:

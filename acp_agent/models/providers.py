@@ -1,11 +1,11 @@
-"""Where models are reached: the presets of `providers.json`, changed and added to by the user."""
+"""Providers: the presets of `providers.json` and the user's own; headers of their requests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -313,3 +313,38 @@ def no_key(provider: Provider) -> str:
         return f"{provider.name} was disabled by the editor: enable it there, or use another model."
     variable = f" or set {provider.key_env[0]}" if provider.key_env else ""
     return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
+
+
+# As the packages spell those that they send: they replace a header of the same spelling only, and
+# would send another one twice.
+_SPELLED: Final = {
+    name.lower(): name
+    for name in (
+        "Accept",
+        "Authorization",
+        "Content-Type",
+        "OpenAI-Organization",
+        "OpenAI-Project",
+        "User-Agent",
+        "X-Api-Key",
+        "anthropic-beta",
+        "anthropic-version",
+    )
+}
+
+
+# What these say is no secret, and is found in ordinary text.
+_PUBLIC: Final = frozenset(
+    {"accept", "accept-encoding", "accept-language", "content-type", "user-agent"}
+)
+
+
+def credentials_in(headers: Mapping[str, str]) -> list[str]:
+    """What must not be shown: the values, and what stands in them behind a scheme ("Bearer …")."""
+    found = [value for name, value in headers.items() if name.lower() not in _PUBLIC and value]
+    return found + [value.partition(" ")[2].strip() for value in found if " " in value]
+
+
+def spelled(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with the names that the packages know spelled as they spell them."""
+    return {_SPELLED.get(name.lower(), name): value for name, value in headers.items()}

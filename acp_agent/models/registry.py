@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import Usage
-from acp_agent.models import catalog, local_model
+from acp_agent.models import catalog, local
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.models.local import LOCAL, LocalServer, bundled
 from acp_agent.models.providers import (
@@ -169,7 +169,7 @@ class Models:
                 known += [
                     self._catalog.get(LOCAL, name)
                     for name in bundled(provider)
-                    if local_model.installed()
+                    if local.installed()
                 ]
             elif not known and provider.default_model:
                 known = [self._catalog.get(provider.id, provider.default_model)]

@@ -14,8 +14,7 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError, StoreError
 from acp_agent.ids import SessionId
 from acp_agent.models.endpoints import endpoint
-from acp_agent.models.headers import credentials_in
-from acp_agent.models.providers import Provider
+from acp_agent.models.providers import Provider, credentials_in
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.initialize import CONFIGURED, LOGIN_PAGE

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from acp_agent.content import ContentBlock, ImageBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.models.pictures import LARGEST
+from acp_agent.models.request_parts import LARGEST
 from acp_agent.tools.images import image_type
 
 _MOST = LARGEST * 3 // 4  # bytes; a model that takes less is told of the picture in words

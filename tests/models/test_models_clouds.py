@@ -9,14 +9,13 @@ import pytest
 
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import AuthRequiredError, ConfigError
-from acp_agent.models.anthropic_cloud_driver import AnthropicCloudDriver
-from acp_agent.models.aws_event_stream import AwsEventStreamDecoder
+from acp_agent.models.anthropic_driver import AnthropicCloudDriver
 from acp_agent.models.base import Driver, Failed
-from acp_agent.models.clouds import Bedrock, Vertex
+from acp_agent.models.clouds import AwsEventStreamDecoder, Bedrock, Vertex
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.openai_responses_driver import OpenAIResponsesDriver
 from acp_agent.models.registry import Models
-from acp_agent.models.sse import BadStreamError
+from acp_agent.models.stream_events import BadStreamError
 from tests.support import aws_event_stream
 from tests.support.model_asking import (
     KEY,

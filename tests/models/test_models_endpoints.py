@@ -12,8 +12,7 @@ from acp_agent.errors import AuthRequiredError, InvalidInputError
 from acp_agent.models import endpoints
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.endpoints import Endpoint, endpoint
-from acp_agent.models.headers import credentials_in
-from acp_agent.models.providers import Provider
+from acp_agent.models.providers import Provider, credentials_in
 from acp_agent.models.registry import Models
 from tests.models.configured_models import models
 from tests.support.model_asking import ask, gather

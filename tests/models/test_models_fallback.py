@@ -15,9 +15,8 @@ from acp_agent.models.base import (
     StreamEvent,
     TextDelta,
 )
-from acp_agent.models.fallback import answering
 from acp_agent.models.registry import Models
-from acp_agent.models.retry import RetryPolicy
+from acp_agent.models.retries import RetryPolicy, answering
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import (
     Cut,

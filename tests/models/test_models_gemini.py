@@ -9,7 +9,7 @@ import pytest
 from acp_agent.content import ImageBlock
 from acp_agent.events import Usage
 from acp_agent.ids import CallId
-from acp_agent.models import gemini_request
+from acp_agent.models import gemini_driver
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -47,7 +47,7 @@ async def driver(server: ModelServer) -> AsyncIterator[Driver]:
 
 
 def sent(*messages: Message, **fields: Any) -> Any:
-    return json.loads(gemini_request.body(ask(*messages, provider="gemini", **fields)))
+    return json.loads(gemini_driver.body(ask(*messages, provider="gemini", **fields)))
 
 
 def called(name: str, **seal: Any) -> AnswerCall:
@@ -171,7 +171,7 @@ def test_a_signature_that_came_with_no_text_goes_back_with_none() -> None:
 
 def test_a_call_that_another_model_made_is_excused_from_its_signature() -> None:
     parts = sent(HELLO, ModelSide((called("read"), called("list"))))["contents"][1]["parts"]
-    assert parts[0]["thoughtSignature"] == gemini_request.FOREIGN_CALL
+    assert parts[0]["thoughtSignature"] == gemini_driver.FOREIGN_CALL
     assert "thoughtSignature" not in parts[1]
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import ConfigError, ModelError
-from acp_agent.models import local, local_model
-from acp_agent.models.local_driver import LocalDriver
-from acp_agent.models.local_process import LocalProcess
+from acp_agent.models import local
+from acp_agent.models.local_driver import LocalDriver, LocalProcess
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
@@ -116,7 +115,7 @@ async def test_the_server_ends_when_the_agent_is_killed(tmp_path: Path, model: P
     agent = tmp_path / "agent.py"
     agent.write_text(
         "import asyncio, sys\nfrom pathlib import Path\n"
-        "from acp_agent.models.local_process import LocalProcess\n"
+        "from acp_agent.models.local_driver import LocalProcess\n"
         "async def main():\n"
         f"    command = {tuple(script(tmp_path, SERVER + WAIT))!r}\n"
         f"    process = await LocalProcess.start(Path({str(model)!r}), command=command)\n"
@@ -144,7 +143,7 @@ class NoSecrets:
 def test_where_the_extra_is_missing_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(local_model, "_SERVER", "no_such_package_here")
+    monkeypatch.setattr(local, "_SERVER", "no_such_package_here")
     models = Models(Config(), NoSecrets(), {})
     with pytest.raises(ConfigError, match=r"pip install 'acp-agent-server\[local\]' && pip "):
         models.driver(models.resolve("local/smollm2"))
@@ -162,8 +161,8 @@ async def test_a_server_of_the_users_own_is_meant_where_one_is_configured() -> N
 async def test_a_driver_that_was_closed_starts_nothing(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_model, "model_file", lambda: model)
-    monkeypatch.setattr(local_model, "installed", lambda: True)
+    monkeypatch.setattr(local, "model_file", lambda: model)
+    monkeypatch.setattr(local, "installed", lambda: True)
     driver = LocalDriver(Provider(id="local", name="Local", api="openai", base_url="x"))
     await driver.aclose()
     from tests.support.model_asking import ask, gather

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.models import local_model
+from acp_agent.models import local
 from tests.support.agent_process import AgentProcess
 from tests.support.framing import Json
 
@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
     pytest.mark.skipif(
-        not local_model.installed(), reason="needs the extra `local`: run `make test-local`"
+        not local.installed(), reason="needs the extra `local`: run `make test-local`"
     ),
 ]
 
@@ -28,7 +28,7 @@ async def test_a_real_model_reads_a_file_with_a_tool(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "notes.txt").write_text("the secret word is plum\n")
-    environ = {"ACP_AGENT_MODEL": local_model.REF}
+    environ = {"ACP_AGENT_MODEL": local.REF}
     async with await AgentProcess.start(home=tmp_path, environ=environ) as agent:
         await agent.initialize()
         session = await agent.new_session(folder)

@@ -11,7 +11,7 @@ from acp_agent.content import ImageBlock
 from acp_agent.ids import CallId
 from acp_agent.models import (
     anthropic_request,
-    gemini_request,
+    gemini_driver,
     openai_request,
     openai_responses_request,
 )
@@ -185,7 +185,7 @@ def test_a_call_of_what_is_no_tool_goes_back_under_a_name_that_every_api_takes(
     chat = msgspec.json.decode(openai_request.body(provider("openai"), request))
     responses = msgspec.json.decode(openai_responses_request.body(provider("openai"), request))
     claude = msgspec.json.decode(anthropic_request.body(provider("anthropic"), request))
-    gemini = msgspec.json.decode(gemini_request.body(request))
+    gemini = msgspec.json.decode(gemini_driver.body(request))
     assert chat["messages"][2]["tool_calls"][0]["function"]["name"] == sent
     assert responses["input"][1]["name"] == sent
     assert claude["messages"][1]["content"][0]["name"] == sent
@@ -222,7 +222,7 @@ def test_a_picture_that_no_provider_takes_is_told_in_words(
         openai_request.body(provider("openai"), request),
         openai_responses_request.body(provider("openai"), request),
         anthropic_request.body(provider("anthropic"), request),
-        gemini_request.body(request),
+        gemini_driver.body(request),
     ]
     for sent in bodies:
         assert told.encode() in sent
@@ -234,7 +234,7 @@ def test_a_picture_with_broken_lines_is_sent_in_one(end: str) -> None:
     coded = base64.encodebytes(PNG).decode().replace("\n", end)
     picture = ImageBlock(data=coded, mime_type="image/png")
     request = ask(UserSide((UserImage(picture),)), model_vision=True)
-    assert base64.b64encode(PNG) in gemini_request.body(request)
+    assert base64.b64encode(PNG) in gemini_driver.body(request)
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_a_temperature_is_said_only_where_the_user_set_one(api: Api) -> None:
         request = ask(provider=api, **model)
         match api:
             case "gemini":
-                body = gemini_request.body(request)
+                body = gemini_driver.body(request)
             case "openai_responses":
                 body = openai_responses_request.body(provider(api), request)
             case _:

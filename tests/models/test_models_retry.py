@@ -27,7 +27,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.dialects.driver import DialectDriver
 from acp_agent.models.failures import timed_out
-from acp_agent.models.retry import RetryPolicy, retrying
+from acp_agent.models.retries import RetryPolicy, retrying
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import (
     Cut,

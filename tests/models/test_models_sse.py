@@ -5,7 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.models.sse import EventTooLargeError, SseDecoder
+from acp_agent.models.stream_events import EventTooLargeError, SseDecoder
 
 
 def decode(*pieces: bytes) -> list[bytes]:

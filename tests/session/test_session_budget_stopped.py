@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.events import AgentText, ModelAnswered, Usage, UsageReported
-from acp_agent.models import retry
+from acp_agent.models import retries
 from tests.support.model_server import Answer, Cut, ModelServer, Raw, Stall, answer
 from tests.support.open_session import MODEL, Desk, open_desk
 
@@ -26,7 +26,7 @@ def told(*steps: str | Stall | Cut) -> Answer:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "_delay", lambda *_: 0.0)
+    monkeypatch.setattr(retries, "_delay", lambda *_: 0.0)
 
 
 async def counted(desk: Desk, tokens: int) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from acp_agent.models.anthropic_cloud_driver import AnthropicCloudDriver
-from acp_agent.models.anthropic_driver import AnthropicDriver
+from acp_agent.models.anthropic_driver import AnthropicCloudDriver, AnthropicDriver
 from acp_agent.models.base import (
     CallDelta,
     CallDone,

@@ -15,7 +15,6 @@ from msgspec import structs
 
 from acp_agent.content import JsonObject
 from acp_agent.ids import CallId
-from acp_agent.models.arguments import as_object
 from acp_agent.models.base import (
     AnswerCall,
     AnswerText,
@@ -34,6 +33,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.dialects import json_text
 from acp_agent.models.dialects.form import NO_END, UNREADABLE, Tools, Writing
+from acp_agent.models.request_parts import as_object
 
 _NO_OUTPUT = "(no output)"
 

@@ -85,8 +85,8 @@ def _types(schema: object, root: JsonObject, depth: int) -> set[str]:
 # The contract between the scanner of an answer and the forms in which models write calls.
 #
 # A form inspects text that begins with one of its openers. Its verdict on a text holds for every
-# longer text, so it does not matter how a stream is cut into pieces. Where the next characters could
-# change the verdict, it is `More`.
+# longer text, so it does not matter how a stream is cut into pieces. If what follows could change
+# the verdict, it is `More`.
 
 NO_END = "The call has no end: it was not run. Write it again, whole."
 UNREADABLE = "unreadable_call"  # the name of a call whose tool cannot be told

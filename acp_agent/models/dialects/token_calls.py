@@ -148,8 +148,8 @@ class TokenReader:
 
 # DeepSeek V3, R1 and V3.1: control tokens around each call and around all of them.
 #
-# Calls are written in the short form of DeepSeek-V3.1's chat template. That of DeepSeek-V3-0324 puts
-# the kind of the tool before its name, and the arguments into a fence.
+# Calls are written in the short form of DeepSeek-V3.1's template. DeepSeek-V3-0324's puts the
+# kind of the tool before its name, and the arguments into a fence.
 
 _DEEPSEEK_BEGIN, _DEEPSEEK_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP = (

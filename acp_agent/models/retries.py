@@ -1,10 +1,10 @@
-"""Asks a model again where an attempt failed in passing, in sight of the user.
+"""Retries of a model request, and the fallback to other models; the user sees each attempt.
 
-Connection errors, time-outs, 429, 5xx and broken streams are tried again, after a delay that
-doubles, varies, and obeys the provider's Retry-After. Everything else fails at once.
+Connection errors, timeouts, 429, 5xx and broken streams are retried after an exponential delay with
+jitter that respects the provider's Retry-After. Everything else fails at once.
 
-An answer with nothing in it but reasoning or white space is tried again once. After the results of
-calls it is no failure: the model has nothing to add, and the turn ends.
+An answer of nothing but reasoning or white space is retried once. After the results of calls it is
+no failure: the model has nothing to add, and the turn ends.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from acp_agent.errors import AcpAgentError
 from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDone,
     Driver,
     Failed,
+    FailureKind,
+    FellBack,
     Finished,
+    ModelInfo,
     ModelRequest,
     Retrying,
     StreamEvent,
     TextDelta,
+    ThoughtDelta,
     ToolResult,
     UserSide,
 )
@@ -186,3 +191,78 @@ def _reason(failed: Failed) -> str:
     for advice in (" Try again later.", " Try again.", failures.EMPTY_ADVICE):
         short = short.removesuffix(advice)
     return short.rstrip(".")
+
+
+# The fallback is for what another provider may do better: overload, an outage, no connection, a
+# rate limit. A bad key or request is the user's to fix, and an answer that was shown in part is
+# never restarted by another model.
+
+UNAVAILABLE: frozenset[FailureKind] = frozenset(
+    {"connection", "timeout", "rate_limit", "overloaded", "server"}
+)
+
+
+async def answering(
+    driver: Driver,
+    request: ModelRequest,
+    policy: RetryPolicy,
+    *,
+    others: Sequence[ModelInfo],
+    load: Callable[[ModelInfo], Awaitable[Driver]],
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> AsyncGenerator[Sequence[StreamEvent]]:
+    """The answer to a request. Closing this closes the HTTP response at once.
+
+    Args:
+        driver: whom to ask first.
+        request: what to ask, and which model.
+        policy: how often to try each model again and how patiently.
+        others: the models to ask, in this order, when one cannot be had.
+        load: makes another model's driver.
+        sleep: waits so many seconds; cancelling it cancels everything.
+        chance: a number from 0 to 1 that spreads the attempts of many.
+
+    Yields:
+        Batches of events: those of `retrying`, with a `FellBack` between those of two models.
+    """
+    left = list(others)
+    shown = False
+    while True:
+        failed: Failed | None = None
+        replaceable = bool(left)
+        tries = retrying(
+            driver, request, policy, replaceable=replaceable, sleep=sleep, chance=chance
+        )
+        async with aclosing(tries) as batches:
+            async for batch in batches:
+                last = batch[-1] if batch else None
+                if isinstance(last, Failed) and last.kind in UNAVAILABLE and not shown:
+                    failed = last
+                    break
+                shown = shown or any(isinstance(e, (TextDelta, ThoughtDelta)) for e in batch)
+                yield batch
+        if failed is None:
+            return
+        found = await _next(left, load)
+        if found is None and failed.unreachable and replaceable:
+            continue  # none of the others can be asked: the one that was chosen is waited for
+        if found is None:
+            yield [failed]
+            return
+        model, driver = found
+        yield [FellBack(model=model, reason=failed.message)]
+        request = structs.replace(request, model=model)
+
+
+async def _next(
+    left: list[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
+) -> tuple[ModelInfo, Driver] | None:
+    """Take the next model that can be asked at all out of those that are left."""
+    while left:
+        model = left.pop(0)
+        try:
+            return model, await load(model)
+        except AcpAgentError:  # it lost its key, or lacks a package: the next one may do
+            continue
+    return None

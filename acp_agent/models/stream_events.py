@@ -1,0 +1,227 @@
+"""Events of a streamed answer: server-sent events, their JSON, and the usage that they report.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. Only
+the data of an event is kept: the APIs served here repeat the event's name in the data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import structs
+
+from acp_agent.events import Usage
+
+EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; far beyond what any model sends
+
+
+class BadStreamError(ValueError):
+    """The bytes are not the stream that they were to be."""
+
+
+class EventTooLargeError(ValueError):
+    """An event has no end in sight."""
+
+
+class SseDecoder:
+    """Turns the bytes of an event stream into the data of its events, however they are cut.
+
+    Works on bytes: a character split between two reads is whole again before anybody decodes it.
+    """
+
+    def __init__(self, limit: int = EVENT_LIMIT) -> None:
+        self._limit = limit
+        self._line: list[bytes] = []  # the pieces of the line that has no end yet
+        self._data: list[bytes] = []  # the data lines of the event that has no end yet
+        self._data_size = 0  # with an end for each line
+        self._size = 0
+        self._after_cr = False
+        self._begun = False
+
+    def feed(self, received: bytes) -> list[bytes]:
+        """Take what was read; gives the data of every event that is complete now.
+
+        Raises:
+            EventTooLargeError: an event is larger than the limit.
+        """
+        if not received:
+            return []
+        if self._after_cr and received.startswith(b"\n"):
+            received = received[1:]  # the second half of a line end that was split
+        self._after_cr = received.endswith(b"\r")
+        if b"\n" not in received and b"\r" not in received:
+            self._line.append(received)
+            self._grow(len(received))
+            return []
+        lines = b"".join((*self._line, received)).splitlines(keepends=True)
+        self._line = [] if lines[-1].endswith((b"\n", b"\r")) else [lines.pop()]
+        complete: list[bytes] = []
+        for ended in lines:
+            line = ended.rstrip(b"\r\n")
+            if not self._begun:
+                self._begun = True
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line:
+                self._take(line)
+            elif self._data:
+                complete.append(b"\n".join(self._data))
+                self._data, self._data_size = [], 0
+        self._size = 0
+        self._grow(sum(map(len, self._line)) + self._data_size)
+        return complete
+
+    def end(self) -> list[bytes]:
+        """The stream is over. Gives the event that lacks its empty line, which some servers omit.
+
+        The standard drops such an event, so the caller must check that it is whole.
+        """
+        if self._line:
+            self._take(b"".join(self._line))
+        left = [b"\n".join(self._data)] if self._data else []
+        self._line, self._data, self._data_size, self._size = [], [], 0, 0
+        return left
+
+    def _take(self, line: bytes) -> None:
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+        elif line == b"data":
+            self._data.append(b"")
+        else:
+            return  # a comment, or a field that these APIs give no meaning
+        self._data_size += len(self._data[-1]) + 1
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > self._limit:
+            raise EventTooLargeError(f"an event of the stream is larger than {self._limit} bytes")
+
+
+T = TypeVar("T")
+
+
+def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
+    """A function that decodes one event to `expected`.
+
+    A character that a provider cuts in half (one half of a surrogate pair in each of two events) is
+    no valid text to msgspec; such an event is decoded with its half, for the journal to mend. A
+    field that is not of its type is left out, so that what an API adds does not end an answer.
+
+    The function raises msgspec.DecodeError for an event that cannot be read.
+    """
+    decode = msgspec.json.Decoder(expected).decode
+
+    def decode_event(data: bytes) -> T:
+        try:
+            return decode(data)
+        except msgspec.DecodeError as error:
+            return read_odd_event(data, expected, error)
+
+    return decode_event
+
+
+_UNFIT: Final = object()
+
+
+def read_odd_event(data: bytes, expected: type[T], error: msgspec.DecodeError) -> T:
+    """The event with what can be read of it; `error` is why it could not be read as it is.
+
+    Half a surrogate pair is kept, a number that is written as text is taken for the number, and a
+    field of another type than its own is left out.
+
+    Raises:
+        msgspec.DecodeError: it is no JSON, or not an object.
+    """
+    halves = not isinstance(error, msgspec.ValidationError)
+    if halves and b"\\ud" not in data.lower():
+        raise error
+    try:
+        value: object = json.loads(data)
+        found = _fitting(value, expected)
+    except (ValueError, RecursionError):
+        raise error from None
+    if not isinstance(found, expected):
+        raise error
+    return found
+
+
+def _fitting(value: object, expected: Any) -> Any:
+    """What is of the expected type in a value; `_UNFIT` where nothing is."""
+    if expected is msgspec.Raw:
+        return msgspec.Raw(json.dumps(value).encode())
+    options = get_args(expected) if get_origin(expected) in {Union, UnionType} else (expected,)
+    for option in options:
+        if isinstance(option, type) and issubclass(option, msgspec.Struct):
+            found = _struct(value, option)
+        elif get_origin(option) is list and isinstance(value, list):
+            (kind,) = get_args(option)
+            found = [one for each in value if (one := _fitting(each, kind)) is not _UNFIT]
+        else:
+            found = _plain(value, option)
+        if found is not _UNFIT:
+            return found
+    return _UNFIT
+
+
+def _struct(value: object, expected: type[msgspec.Struct]) -> object:
+    if not isinstance(value, dict):
+        return _UNFIT
+    given: dict[str, object] = {}
+    for field in structs.fields(expected):
+        if field.encode_name in value:
+            found = _fitting(value[field.encode_name], field.type)
+            if found is not _UNFIT:
+                given[field.name] = found
+                continue
+        if field.required:
+            return _UNFIT
+    return expected(**given)
+
+
+def _plain(value: object, expected: Any) -> object:
+    as_number = isinstance(value, str) and expected in {int, float}
+    if value is None and expected not in {None, NoneType}:
+        return _UNFIT
+    try:
+        found: object = msgspec.convert(value, expected, strict=not as_number)
+    except msgspec.ValidationError:
+        return _UNFIT
+    return found
+
+
+_MOST = 100_000_000  # tokens; no model takes or gives as many in one request
+Count = int | float | None
+
+
+def counted(
+    sent: Count,
+    answered: Count,
+    *,
+    cache_read: Count = None,
+    cache_write: Count = None,
+    reasoning: Count = None,
+    total: Count = None,
+) -> Usage:
+    """The usage that a provider's counts say; None is one that it did not tell.
+
+    A number that cannot be one of tokens counts as not told. Where more is cached than sent, the
+    service counts that beside the rest, and where the total has room for it beside the answer, the
+    reasoning: xAI does so, and Gemini over its compatible endpoint (docs.x.ai, "Consumption and
+    rate limits": reasoning counts to total_tokens, not to completion_tokens).
+    """
+    given, answer = _number(sent), _number(answered)
+    read, written, thought = _number(cache_read), _number(cache_write), _number(reasoning)
+    if thought > answer or (thought and _number(total) >= given + answer + thought):
+        answer += thought
+    if read + written > given:
+        given += read + written
+    return Usage(
+        input=given, output=answer, cache_read=read, cache_write=written, reasoning=thought
+    )
+
+
+def _number(count: Count) -> int:
+    return 0 if count is None or not 0 <= count <= _MOST else int(count)
