@@ -9,8 +9,8 @@ import msgspec
 
 from acp_agent.content import ContentBlock, ResourceBlock, ResourceLinkBlock
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.contract import Workspace
 from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.workspace import Workspace
 
 FILE_LIMIT = 50_000  # characters of one linked file
 TOTAL_LIMIT = 200_000  # characters of all linked files of one prompt

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prom
     from acp_agent.agent.open_calls import OpenCalls
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
-    from acp_agent.workspace.contract import Workspace
+    from acp_agent.workspace.workspace import Workspace
 
 
 class Asking(Struct, frozen=True, kw_only=True):

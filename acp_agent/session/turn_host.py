@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.session.tools_setup import Equipment
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
-    from acp_agent.workspace.contract import Workspace
+    from acp_agent.workspace.workspace import Workspace
 
 CALLS_WAIT = "Calls wait: as many as may run at once are running already, in all sessions together."
 TURN_WAITS = "This turn waits: as many as may run at once are running already in other sessions."

@@ -19,7 +19,7 @@ from acp_agent.content import CallContent, ImageBlock, JsonObject, Location
 from acp_agent.events import PlanEntry, ToolKind
 from acp_agent.permissions.access import Access, NoAccess
 from acp_agent.tools.touches import ALL_FILES_READ, EVERYTHING, Touches
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
 

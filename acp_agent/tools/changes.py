@@ -12,9 +12,9 @@ from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
 from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.base import Outcome, Prepared, Run
 from acp_agent.workspace.checkpoints.contract import blob_id
-from acp_agent.workspace.contract import Files, TextFile
-from acp_agent.workspace.files import TEXT_LIMIT
+from acp_agent.workspace.files import TEXT_LIMIT, WorkspaceFiles
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
+from acp_agent.workspace.text import TextFile
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
         raise hidden_value()
 
 
-async def make(change: Change, files: Files, done: str) -> Outcome:
+async def make(change: Change, files: WorkspaceFiles, done: str) -> Outcome:
     """Write the change.
 
     Between the diff and this the user was asked, which takes as long as it takes: the path and the
@@ -102,7 +102,7 @@ async def make(change: Change, files: Files, done: str) -> Outcome:
     return Outcome(text=f"{done}{note}", wrote=wrote)
 
 
-async def _make(change: Change, files: Files) -> str:
+async def _make(change: Change, files: WorkspaceFiles) -> str:
     if files.resolve(change.asked) != change.path:
         raise ToolError(f"{change.shown} leads to another place by now; nothing was changed")
     now = await _read(change.path, files)
@@ -125,7 +125,7 @@ async def _make(change: Change, files: Files) -> str:
     return ""
 
 
-async def _on_disk(path: Path, files: Files) -> tuple[tuple[str, str], ...]:
+async def _on_disk(path: Path, files: WorkspaceFiles) -> tuple[tuple[str, str], ...]:
     """The file with the id of its content right after it was written, which an editor may format.
 
     By it a later restore tells this change from one that somebody else makes.
@@ -136,7 +136,7 @@ async def _on_disk(path: Path, files: Files) -> tuple[tuple[str, str], ...]:
         return ()
 
 
-async def _read(path: Path, files: Files) -> TextFile | None:
+async def _read(path: Path, files: WorkspaceFiles) -> TextFile | None:
     try:
         return await files.read_text(path)
     except MissingFileError:

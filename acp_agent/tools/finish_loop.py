@@ -13,7 +13,7 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.touches import NOTHING, Touches
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 _ENDED = "There will be no further round."
 _ADVICE = "Tell the user in a sentence or two how it ended, and why."

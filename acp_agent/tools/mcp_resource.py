@@ -19,7 +19,7 @@ from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.mcp_result import resource_outcome
 from acp_agent.tools.mcp_tool import asked
 from acp_agent.tools.quoting import fenced, one_line, shorten
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 _LISTED = 200  # resources of one server
 _TEXT = 300  # characters of a name, an address or a description

@@ -9,9 +9,8 @@ from msgspec import Struct
 from acp_agent.errors import ToolError
 from acp_agent.tools.changes import hidden_value
 from acp_agent.tools.nearest import explain_absence
-from acp_agent.workspace.contract import TextFile
 from acp_agent.workspace.scrub import REPLACEMENT
-from acp_agent.workspace.text import with_lf
+from acp_agent.workspace.text import TextFile, with_lf
 
 _LINES_NAMED = 10
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 # Goes back to after the user's message of this number, None: the last; gives what was done.
 GoBack = Callable[[int | None, str, bool], Awaitable[str]]

@@ -14,7 +14,7 @@ from acp_agent.errors import ToolError
 from acp_agent.tools.base import RESULT_LIMIT, Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import fenced, shorten
 from acp_agent.tools.session_text import Dated, Found, Passage, passages, search
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 Journal = Callable[[], Awaitable[Sequence[Dated]]]
 

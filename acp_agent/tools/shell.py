@@ -16,7 +16,8 @@ from acp_agent.platform import posix
 from acp_agent.tools.base import CommandEnd, Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import code, fenced, one_line, shorten
 from acp_agent.workspace.background_commands import BackgroundCommand
-from acp_agent.workspace.contract import CommandResult, EditorTerminals, Workspace
+from acp_agent.workspace.processes import CommandResult, EditorTerminals
+from acp_agent.workspace.workspace import Workspace
 
 TITLE_LIMIT = 120  # characters of the command in the title
 SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end

@@ -15,7 +15,7 @@ from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.listing import listing, names_in_short
 from acp_agent.tools.quoting import one_line
 from acp_agent.tools.touches import NOTHING, Touches
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters
 

@@ -27,7 +27,7 @@ from acp_agent.tools.spec import ToolSpec
 from acp_agent.tools.todo import TodoTool
 from acp_agent.tools.web_fetch import WebFetchTool
 from acp_agent.tools.write import WriteTool
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 _ERRORS_SHOWN = 5
 

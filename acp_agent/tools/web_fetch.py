@@ -15,7 +15,8 @@ from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import fenced, one_line, shorten
 from acp_agent.tools.touches import NOTHING, Touches
-from acp_agent.workspace.contract import Page, Workspace
+from acp_agent.workspace.page_reader import Page
+from acp_agent.workspace.workspace import Workspace
 
 TEXT_LIMIT = 48_000  # characters of a page that the model is sent
 SHOWN_LIMIT = 2_000  # characters of it that the call shows

@@ -18,7 +18,7 @@ from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
 from acp_agent.workspace.output import readable
 
 if TYPE_CHECKING:
-    from acp_agent.workspace.contract import CommandResult, Processes
+    from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 KNOWN_LIMIT = 32  # commands that are remembered, those that have ended among them
 UNREAD_LIMIT = 48_000  # characters that nobody has read yet: from there on there is a file
@@ -142,7 +142,7 @@ class BackgroundCommand:
 
     async def start(
         self,
-        processes: Processes,
+        processes: LocalProcesses,
         cwd: Path,
         *,
         timeout: float | None,

@@ -25,6 +25,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -35,9 +36,9 @@ from acp_agent.errors import (
     NoEditorMethodError,
     WorkspaceError,
 )
-from acp_agent.workspace.contract import EditorBuffers, TextFile
 from acp_agent.workspace.text import (
     BYTE_ORDER_MARK,
+    TextFile,
     is_utf8,
     text_digest,
     text_file,
@@ -64,6 +65,32 @@ class _Style(Struct, frozen=True):
 
     crlf: bool
     marked: bool
+
+
+class EditorBuffers(Protocol):
+    """The editor's view of files, unsaved changes included. Implemented by the server's surface.
+
+    Both raise `NoEditorMethodError` where the editor lacks the method, reading also
+    `NoEditorFileError` where it has no such file, and `WorkspaceError` for every other error.
+    """
+
+    @property
+    def can_read(self) -> bool:
+        """Whether the editor offers to read."""
+        ...
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the editor offers to write."""
+        ...
+
+    async def read_text(self, path: Path, *, lines: int | None = None) -> str:
+        """Return a file's text as the editor sees it, or only its first `lines`."""
+        ...
+
+    async def write_text(self, path: Path, text: str) -> None:
+        """Let the editor change and save a file."""
+        ...
 
 
 class EditorView:

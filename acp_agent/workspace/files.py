@@ -18,16 +18,15 @@ from acp_agent.errors import (
     WorkspaceError,
 )
 from acp_agent.platform.nofollow import listed_folder, real_path
-from acp_agent.workspace.contract import EditorBuffers, Files, TextFile
 from acp_agent.workspace.disk import kind_of, make_parents, read_regular, replace_file
-from acp_agent.workspace.editor_view import EditorView
+from acp_agent.workspace.editor_view import EditorBuffers, EditorView
 from acp_agent.workspace.names import display_path
-from acp_agent.workspace.text import decode, encode, is_utf8
+from acp_agent.workspace.text import TextFile, decode, encode, is_utf8
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
 
 
-class WorkspaceFiles(Files):
+class WorkspaceFiles:
     """Files below the session's folders.
 
     Args:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from acp_agent.config.certificates import certificate_problem, no_trust
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.background import in_daemon_thread
-from acp_agent.workspace.contract import Network, Page
 from acp_agent.workspace.resolver import Resolve, system_resolve
 
 if TYPE_CHECKING:
-    from acp_agent.workspace.page_reader import PageReader
+    from acp_agent.workspace.page_reader import Page, PageReader
 
 
-class GuardedNetwork(Network):
+class GuardedNetwork:
     """Gets pages over HTTP from public addresses alone; see `page_reader` for the guard."""
 
     def __init__(

@@ -20,12 +20,12 @@ import ssl
 from collections.abc import Collection, Sequence
 
 import httpx2
+from msgspec import Struct
 
 from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.addresses import check_public, literal_address
-from acp_agent.workspace.contract import Page
 from acp_agent.workspace.media_types import is_text
 from acp_agent.workspace.own_process import in_own_process
 from acp_agent.workspace.resolver import Resolve
@@ -42,6 +42,16 @@ _HEADERS = {
     "Accept-Encoding": "gzip, deflate",
 }
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A fetched page: its final address, media type, status, and body as text, bounded."""
+
+    url: str
+    status: int
+    media_type: str
+    text: str
+    truncated: bool = False
 
 
 class PageReader:

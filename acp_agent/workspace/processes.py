@@ -11,14 +11,15 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
 from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.platform.open_files import reason
 from acp_agent.workspace.child_output import ChildOutput, within
-from acp_agent.workspace.contract import CommandResult, CommandWatcher, Processes
 from acp_agent.workspace.environment import command_environ
 from acp_agent.workspace.git_environment import added_variables
 from acp_agent.workspace.live import LiveOutput
@@ -32,7 +33,55 @@ from acp_agent.workspace.started_command import (
 )
 
 
-class LocalProcesses(Processes):
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """How a command ended. `output` holds stdout and stderr as they came, bounded.
+
+    Where more came than is in `output`, `full_output` names the file that has the rest. `stopped`
+    where the user ended it.
+    """
+
+    output: str
+    exit_code: int | None
+    signal: str | None = None
+    timed_out: bool = False
+    stopped: bool = False
+    total_bytes: int = 0
+    full_output: str | None = None
+
+
+class CommandWatcher(Protocol):
+    """Follows a command while it runs."""
+
+    def started(self) -> None:
+        """It runs."""
+        ...
+
+    def wrote(self, text: str, file: Path | None) -> None:
+        """It wrote something; `file` is where the whole of its output is, once that is long."""
+        ...
+
+
+class EditorTerminals(Protocol):
+    """The editor's terminals, used only where the user opted in and the editor offers them."""
+
+    async def run(
+        self,
+        command: str,
+        cwd: Path,
+        *,
+        limit_bytes: int,
+        timeout: float,
+        only_reads: bool,
+        on_start: Callable[[str], Awaitable[None]],
+    ) -> CommandResult:
+        """Run a command line; `on_start` gets the terminal's id to show it in the call.
+
+        `only_reads` is as in `Processes.run`.
+        """
+        ...
+
+
+class LocalProcesses:
     """Runs commands on this machine as the user, with the user's environment without its keys."""
 
     def __init__(

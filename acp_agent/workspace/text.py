@@ -6,10 +6,26 @@ import codecs
 import hashlib
 from pathlib import Path
 
+from msgspec import Struct
+
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.contract import TextFile
 
 BYTE_ORDER_MARK = "\ufeff"
+
+
+class TextFile(Struct, frozen=True, kw_only=True):
+    """A text file as it was read: `text` with its own line endings, without byte order mark.
+
+    `digest` is the SHA-256 of the text with LF line endings, so that an editor which hides CRLF
+    and the disk agree. `newline` is CRLF where every line ends so, else LF; `encoding` is `utf-8`,
+    or `utf-8-sig` where the file has a byte order mark. Both are what `write_text` wants back.
+    """
+
+    path: str
+    text: str
+    digest: str
+    newline: str = "\n"
+    encoding: str = "utf-8"
 
 
 def is_utf8(text: str) -> bool:

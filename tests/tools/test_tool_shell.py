@@ -17,10 +17,10 @@ from acp_agent.permissions.access import CommandAccess
 from acp_agent.tools.base import RESULT_LIMIT, Answer, CommandEnd, Outcome, Question
 from acp_agent.tools.quoting import code, fenced, one_line
 from acp_agent.tools.shell import ShellParams, ShellTool
-from acp_agent.workspace.contract import CommandResult, EditorTerminals, Workspace
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
-from acp_agent.workspace.processes import LocalProcesses
+from acp_agent.workspace.processes import CommandResult, EditorTerminals, LocalProcesses
+from acp_agent.workspace.workspace import Workspace
 from tests.support.tool_calls import RecordedProgress, ToolUser
 
 

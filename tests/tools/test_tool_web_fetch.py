@@ -14,10 +14,10 @@ from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import RESULT_LIMIT, Outcome, Progress
 from acp_agent.tools.web_fetch import WebFetchParams, WebFetchTool
-from acp_agent.workspace.contract import Workspace
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses
+from acp_agent.workspace.workspace import Workspace
 from tests.support.web_site import Names, Server, response
 
 NO_PROGRESS = cast("Progress", None)  # a fetch shows nothing while it runs

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acp_agent.workspace.contract import Page
 from acp_agent.workspace.network import GuardedNetwork
+from acp_agent.workspace.page_reader import Page
 from tests.support.web_site import Names, Server
 
 

@@ -14,8 +14,7 @@ import pytest
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace import started_command
-from acp_agent.workspace.contract import CommandResult
-from acp_agent.workspace.processes import LocalProcesses
+from acp_agent.workspace.processes import CommandResult, LocalProcesses
 from tests.support.orphans import MARK, marked_processes
 from tests.support.waiting import until
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.output import CommandOutput, PlainText, invalid_bytes, readable
-from acp_agent.workspace.processes import LocalProcesses
+from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 
 async def run(command: str, folder: Path, outputs: Path) -> CommandResult:

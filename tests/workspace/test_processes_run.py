@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.contract import CommandResult
 from acp_agent.workspace.live import LIVE_LIMIT, LiveOutput
-from acp_agent.workspace.processes import LocalProcesses
+from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 
 @pytest.fixture

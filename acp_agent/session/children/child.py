@@ -38,7 +38,7 @@ from acp_agent.tools.base import Answer, Progress, Question
 
 if TYPE_CHECKING:
     from acp_agent.tools.toolset import Toolset
-    from acp_agent.workspace.contract import Workspace
+    from acp_agent.workspace.workspace import Workspace
 
 # What belongs to the user's own conversation, or would let a child have children.
 NOT_FOR_CHILDREN = ("task", "skill", "finish_loop", "rewind", "session_search")

@@ -18,7 +18,7 @@ from acp_agent.tools.mcp_result import prompt_text
 from acp_agent.tools.mcp_tool import McpTool, asked, mcp_tool
 from acp_agent.tools.quoting import one_line
 from acp_agent.tools.toolset import Toolset
-from acp_agent.workspace.contract import Workspace
+from acp_agent.workspace.workspace import Workspace
 
 TOOLS = 100  # of all servers together: OpenAI takes 128 in a request, with the session's own
 _BYTES = 400_000  # of all their descriptions and schemas together

@@ -29,7 +29,7 @@ from acp_agent.session.services import Services
 if TYPE_CHECKING:
     from acp_agent.session.mcp.catalog import Offers, ServerPrompt
     from acp_agent.tools.toolset import Toolset
-    from acp_agent.workspace.contract import Workspace
+    from acp_agent.workspace.workspace import Workspace
 
 
 # How long the first request to the model waits for servers that still connect. What comes later
