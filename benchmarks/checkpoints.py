@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from acp_agent.workspace.checkpoints.contract import Deadline, Rules
-from acp_agent.workspace.checkpoints.keeper import Keeper
+from acp_agent.workspace.checkpoints.base import Deadline, Rules
+from acp_agent.workspace.checkpoints.folders import Keeper
 from benchmarks.table import Row, pairs, row
 
 FILES = 1_000

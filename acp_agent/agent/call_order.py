@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from acp_agent.agent.answer import ProposedCall
-from acp_agent.tools.touches import EVERYTHING, Touches, conflict
+from acp_agent.tools.base import EVERYTHING, Touches, conflict
 
 
 class Place:

@@ -39,7 +39,7 @@ from acp_agent.permissions.access import (
     Verdict,
 )
 from acp_agent.tools.base import AnyTool, Prepared
-from acp_agent.workspace.background import in_daemon_thread
+from acp_agent.workspace.threads import in_daemon_thread
 
 _STOP_SECONDS = 2.0  # for the judging of a command to end where nobody waits for it any more
 

@@ -100,7 +100,7 @@ async def _describe(
 
 async def _recognise(host: TurnHost, of: str, pictures: Sequence[ImageBlock]) -> bool:
     """Have the text of pictures recognised on this computer; False where nothing here can."""
-    from acp_agent.tools.recognition import (  # noqa: PLC0415 - rarely needed
+    from acp_agent.tools.ocr import (  # noqa: PLC0415 - rarely needed
         RECOGNISER,
         can_recognise,
         recognise,

@@ -22,7 +22,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, new_message_id
 from acp_agent.tools.base import Answer, CommandEnd, Question
-from acp_agent.workspace.output import invalid_bytes, readable
+from acp_agent.workspace.command_output import invalid_bytes, readable
 from acp_agent.workspace.scrub import scrub, unfinished
 
 

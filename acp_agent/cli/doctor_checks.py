@@ -235,7 +235,7 @@ def _surroundings() -> list[Finding]:
 
 def _recognition() -> Finding:
     """Whether the text of pictures can be recognised here, for models that cannot see them."""
-    from acp_agent.tools.recognition import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
+    from acp_agent.tools.ocr import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
 
     if can_recognise():
         return Finding("ok", translate("text in pictures can be recognised on this computer"))

@@ -23,7 +23,7 @@ from acp_agent.cli.run import Flags, text_view, turn
 from acp_agent.cli.screen import Screen, own_command, painter
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
-from acp_agent.workspace.git_environment import added_variables
+from acp_agent.workspace.environment import added_variables
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
     from acp_agent.tools.base import Answer, Question
-    from acp_agent.workspace.editor_view import EditorBuffers
+    from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
 
 _log = logging.getLogger(__name__)

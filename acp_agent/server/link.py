@@ -13,7 +13,7 @@ from acp_agent.server.editor import ClientEditor
 from acp_agent.server.errors import to_rpc_error
 from acp_agent.server.handshake import Handshake
 from acp_agent.server.operations import Operations
-from acp_agent.workspace.background import release_memory_soon
+from acp_agent.workspace.threads import release_memory_soon
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.surface import Surface

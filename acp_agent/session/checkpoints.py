@@ -24,8 +24,8 @@ from acp_agent.session.files_back import (
     planned,
     told_of,
 )
-from acp_agent.workspace.checkpoints.contract import Deadline, Rules, Snapshot, Span
-from acp_agent.workspace.checkpoints.keeper import NO_GIT, FolderPlan, Keeper
+from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
+from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderPlan, Keeper
 
 if TYPE_CHECKING:
     from acp_agent.permissions.access import Access

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.permissions.access import Ask, Decision
     from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
-    from acp_agent.workspace.editor_view import EditorBuffers
+    from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
 
 

@@ -20,7 +20,7 @@ from acp_agent.events import (
     TurnEnded,
     TurnInterrupted,
 )
-from acp_agent.workspace.checkpoints.contract import Span
+from acp_agent.workspace.checkpoints.base import Span
 
 _Why = Literal["turn", "turn_end", "restore", "restore_end", "now"]
 

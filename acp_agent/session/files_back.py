@@ -7,14 +7,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.workspace.checkpoints.contract import (
+from acp_agent.workspace.checkpoints.base import (
     Deadline,
     Kind,
     Snapshot,
     Span,
     shown,
 )
-from acp_agent.workspace.checkpoints.keeper import FolderPlan, FolderResult, Keeper
+from acp_agent.workspace.checkpoints.folders import FolderPlan, FolderResult, Keeper
 from acp_agent.workspace.checkpoints.restore import Skipped
 
 Others = Mapping[Path, Mapping[bytes, str]]  # by folder: the files that others changed, and why

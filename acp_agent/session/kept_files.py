@@ -11,7 +11,7 @@ from acp_agent.errors import AcpAgentError, SessionNotFoundError, WorkspaceError
 from acp_agent.ids import SessionId
 from acp_agent.session.services import Services
 from acp_agent.workspace.checkpoints import prune
-from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.base import Deadline
 
 SECONDS = 10.0
 SWEEP_SECONDS = 120.0

@@ -17,7 +17,7 @@ from acp_agent.session.editor import Editor
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
-from acp_agent.workspace.background import release_memory_soon
+from acp_agent.workspace.threads import release_memory_soon
 
 PAGE_SIZE = 50
 

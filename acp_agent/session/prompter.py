@@ -158,13 +158,13 @@ class Prompter:
         sees = model.vision or self._session.services.config.vision_model is not None
         if sees or not any(isinstance(block, ImageBlock) for block in content):
             return
-        from acp_agent.tools import recognition  # noqa: PLC0415 - rarely needed
+        from acp_agent.tools import ocr  # noqa: PLC0415 - rarely needed
 
-        if not recognition.can_recognise():
+        if not ocr.can_recognise():
             raise InvalidInputError(
                 f"prompt: the model {model.ref} cannot see images; choose one that can, set "
                 "vision_model in the configuration, or have their text recognised here: "
-                f"{recognition.INSTALL}",
+                f"{ocr.INSTALL}",
                 field="prompt",
             )
 

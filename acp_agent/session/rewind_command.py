@@ -14,7 +14,7 @@ from acp_agent.errors import AcpAgentError, InvalidInputError, WorkspaceError
 from acp_agent.session.files_back import FilesBack, NotSaved
 from acp_agent.session.points import Kind, Point
 from acp_agent.session.rewinder import Back, changed_lines, wanted_what
-from acp_agent.workspace.names import display_name
+from acp_agent.workspace.file_io import display_name
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session

@@ -15,7 +15,7 @@ from acp_agent.ids import new_rewind_id
 from acp_agent.session.checkpoints import Checkpoints
 from acp_agent.session.files_back import FilesBack, NotSaved
 from acp_agent.session.points import Point, find_point, points
-from acp_agent.workspace.names import display_name
+from acp_agent.workspace.file_io import display_name
 
 if TYPE_CHECKING:
     from acp_agent.session.session import Session

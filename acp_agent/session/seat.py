@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.permissions.access import Ask, Decision
     from acp_agent.session.commands import Command
     from acp_agent.tools.base import Answer, Question
-    from acp_agent.workspace.editor_view import EditorBuffers
+    from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
 
 # How long a question waits for somebody to take an empty seat. An hour of a turn is dear, but a

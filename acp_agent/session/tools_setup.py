@@ -10,7 +10,7 @@ from msgspec import Struct
 from acp_agent.config.types import Config
 from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.background_commands import BackgroundCommands
-from acp_agent.workspace.editor_view import EditorBuffers
+from acp_agent.workspace.editor_files import EditorBuffers
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import EditorTerminals, LocalProcesses

@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
-from acp_agent.tools.arguments import text_argument
 from acp_agent.tools.base import (
     Answer,
     AnswerKind,
@@ -20,6 +19,7 @@ from acp_agent.tools.base import (
     Question,
     Tool,
     ToolParams,
+    text_argument,
 )
 
 _LARGEST = 2**53  # beyond it whole numbers are not exact in every editor (RFC 8259, section 6)

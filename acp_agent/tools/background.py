@@ -10,10 +10,9 @@ from pydantic import ConfigDict, Field
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code, fenced, one_line, shorten
 from acp_agent.tools.shell import SHOWN_LIMIT, TITLE_LIMIT, ending
-from acp_agent.tools.touches import Touches
 from acp_agent.workspace.background_commands import BackgroundCommand
 
 MAX_WAIT = 600.0  # seconds

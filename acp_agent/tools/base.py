@@ -10,6 +10,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files as package_files
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from acp_agent.content import CallContent, ImageBlock, JsonObject, Location
 from acp_agent.events import PlanEntry, ToolKind
 from acp_agent.permissions.access import Access, NoAccess
-from acp_agent.tools.touches import ALL_FILES_READ, EVERYTHING, Touches
+from acp_agent.workspace.file_io import display_name, display_path
 from acp_agent.workspace.workspace import Workspace
 
 RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
@@ -26,6 +27,52 @@ RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
 Params = TypeVar("Params", bound=BaseModel)
 
 AnswerKind = Literal["text", "number", "integer", "yes_no"]
+
+
+class Touches(Struct, frozen=True, kw_only=True):
+    """What a call reads and writes: absolute, resolved paths, each with all that is below it.
+
+    A name that does not begin with a slash stands for something that is no file, such as the plan.
+    One that is `alone` runs beside no other call. `on_trust` says that this is so only as long as
+    the user has not allowed the tool for good; where they have, it touches nothing of ours.
+    """
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    alone: bool = False
+    on_trust: bool = False
+
+
+NOTHING = Touches()
+
+
+ALL_FILES_READ = Touches(reads=("/",))
+
+
+EVERYTHING = Touches(alone=True)
+
+
+NOTHING_ON_TRUST = Touches(alone=True, on_trust=True)
+
+
+def conflict(one: Touches, other: Touches) -> bool:
+    """Whether the order in which two calls run may make a difference."""
+    return (
+        one.alone
+        or other.alone
+        or _overlap(one.writes, (*other.reads, *other.writes))
+        or _overlap(other.writes, one.reads)
+    )
+
+
+def _overlap(some: Sequence[str], others: Sequence[str]) -> bool:
+    return any(_is_within(a, b) or _is_within(b, a) for a in some for b in others)
+
+
+def _is_within(path: str, place: str) -> bool:
+    # Two spellings of a name are one file on some disks; waiting in vain costs next to nothing.
+    path, place = path.casefold(), place.casefold()
+    return path == place or path.startswith(place if place.endswith("/") else f"{place}/")
 
 
 class ToolParams(BaseModel):
@@ -202,3 +249,52 @@ class Tool(ABC, Generic[Params]):
 
 
 AnyTool = Tool[Any]
+
+
+class GivenArguments(BaseModel):
+    """Arguments that were checked against the tool's own schema."""
+
+    model_config = ConfigDict(frozen=True)
+
+    values: JsonObject
+
+
+class DescribedTool(Tool[GivenArguments]):
+    """A tool whose parameters are a JSON Schema that it brings along."""
+
+    params: ClassVar[type[BaseModel]] = GivenArguments
+
+    @abstractmethod
+    def parameters(self) -> JsonObject:
+        """The parameters as a JSON Schema of an object."""
+
+    @abstractmethod
+    def mistakes(self, arguments: JsonObject) -> list[str]:
+        """What is wrong with arguments; empty where nothing is."""
+
+
+_LIMIT = 120  # characters of one argument in a title
+
+
+def text_argument(arguments: JsonObject, name: str) -> str:
+    """A text argument on one line; "" where it is missing or no text."""
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        return ""
+    line = display_name(value.encode("utf-8", "replace").decode())
+    return line if len(line) <= _LIMIT else line[: _LIMIT - 1] + "…"
+
+
+def number_argument(arguments: JsonObject, name: str) -> int | None:
+    """A whole number; None where it is missing or something else."""
+    value = arguments.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def path_argument(tool: AnyTool, arguments: JsonObject, name: str = "path") -> str:
+    """A path, relative to the working folder where it lies below it; "" where there is none."""
+    path = text_argument(arguments, name)
+    for root in (tool.workspace.cwd, tool.workspace.files.roots[0]):
+        if Path(path).is_relative_to(root):
+            return display_path(path, root)
+    return path

@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.touches import NOTHING, Touches
+from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.workspace.workspace import Workspace
 
 _ENDED = "There will be no further round."

@@ -11,11 +11,17 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.tools.arguments import path_argument, text_argument
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import (
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    path_argument,
+    text_argument,
+)
 from acp_agent.tools.quoting import code, fenced
-from acp_agent.workspace.disk import kind_of
-from acp_agent.workspace.names import display_name, display_path
+from acp_agent.workspace.file_io import display_name, display_path, kind_of
 from acp_agent.workspace.search import find_files
 
 FILES_SHOWN = 200

@@ -15,12 +15,18 @@ from acp_agent.content import JsonObject, Location, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.tools.arguments import path_argument, text_argument
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import (
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    path_argument,
+    text_argument,
+)
 from acp_agent.tools.glob import relative_pattern
 from acp_agent.tools.quoting import code, fenced, shorten
-from acp_agent.workspace.disk import kind_of
-from acp_agent.workspace.names import display_path
+from acp_agent.workspace.file_io import display_path, kind_of
 from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
 LINES_SHOWN = 400

@@ -10,12 +10,10 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.tools.arguments import path_argument
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, path_argument
 from acp_agent.tools.quoting import fenced, shorten
-from acp_agent.workspace.disk import kind_of
+from acp_agent.workspace.file_io import display_name, display_path, kind_of
 from acp_agent.workspace.folder_listing import Entry, list_folder
-from acp_agent.workspace.names import display_name, display_path
 
 ENTRIES_SHOWN = 500
 SHOWN_LIMIT = 10_000  # characters that the user is shown

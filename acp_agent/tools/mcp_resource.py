@@ -14,10 +14,8 @@ from acp_agent.events import ToolKind
 from acp_agent.extensions.mcp.config import identity
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.permissions.access import McpAccess
-from acp_agent.tools.arguments import text_argument
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.mcp_result import resource_outcome
-from acp_agent.tools.mcp_tool import asked
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
+from acp_agent.tools.mcp_tool import asked, resource_outcome
 from acp_agent.tools.quoting import fenced, one_line, shorten
 from acp_agent.workspace.workspace import Workspace
 

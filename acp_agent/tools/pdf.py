@@ -16,7 +16,7 @@ from msgspec import Struct
 from acp_agent.content import ImageBlock
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.tools.images import image_block
-from acp_agent.workspace.own_process import in_own_process
+from acp_agent.workspace.worker_process import in_own_process
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

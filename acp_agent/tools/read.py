@@ -12,13 +12,20 @@ from pydantic import Field
 from acp_agent.content import ContentPart, JsonObject, Location, text_part
 from acp_agent.errors import ToolError
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.tools.arguments import number_argument, path_argument
-from acp_agent.tools.base import RESULT_LIMIT, Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import (
+    RESULT_LIMIT,
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    Touches,
+    number_argument,
+    path_argument,
+)
 from acp_agent.tools.images import IMAGE_LIMIT, IMAGE_SUFFIXES, image_block, image_type
 from acp_agent.tools.quoting import fenced, shorten
-from acp_agent.tools.touches import Touches
-from acp_agent.workspace.names import display_path
-from acp_agent.workspace.text import with_lf
+from acp_agent.workspace.file_io import display_path, with_lf
 
 if TYPE_CHECKING:
     from acp_agent.tools.pdf import Page

@@ -11,10 +11,8 @@ from pydantic import Field
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.listing import listing, names_in_short
-from acp_agent.tools.quoting import one_line
-from acp_agent.tools.touches import NOTHING, Touches
+from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
+from acp_agent.tools.quoting import listing, names_in_short, one_line
 from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters

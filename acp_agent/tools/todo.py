@@ -8,8 +8,7 @@ from pydantic import Field
 
 from acp_agent.content import JsonObject
 from acp_agent.events import PlanEntry, ToolKind
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.touches import Touches
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
 
 
 class TodoItem(ToolParams):

@@ -5,23 +5,23 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
-from acp_agent.tools.base import AnyTool
-from acp_agent.tools.described import DescribedTool, GivenArguments
+from acp_agent.tools.base import AnyTool, DescribedTool, GivenArguments
 from acp_agent.tools.edit import EditTool
 from acp_agent.tools.finish_loop import FinishLoopTool
 from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
 from acp_agent.tools.list_folder import ListTool
 from acp_agent.tools.read import ReadTool
-from acp_agent.tools.schema import parameters_schema
 from acp_agent.tools.shell import ShellTool
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.tools.todo import TodoTool
@@ -129,6 +129,37 @@ class Toolset:
             raise _explain(tool, error) from error
 
 
+def core_tools(
+    workspace: Workspace,
+    *,
+    command_seconds: float = 60.0,
+    finish_loop: Callable[[], bool] = lambda: False,
+) -> Toolset:
+    """The tools that every session has, for its workspace.
+
+    Args:
+        workspace: what they may touch.
+        command_seconds: how long a command may run where its call says nothing.
+        finish_loop: ends the repetition of a prompt; whether one is repeated.
+    """
+    return Toolset(
+        (
+            ReadTool(workspace),
+            WriteTool(workspace),
+            EditTool(workspace),
+            ListTool(workspace),
+            GlobTool(workspace),
+            GrepTool(workspace),
+            ShellTool(workspace, default_timeout=command_seconds),
+            BackgroundTool(workspace),
+            WebFetchTool(workspace),
+            TodoTool(workspace),
+            AskUserTool(workspace),
+            FinishLoopTool(workspace, finish_loop),
+        )
+    )
+
+
 def _over(tool: AnyTool, workspace: Workspace) -> AnyTool:
     other = copy.copy(tool)
     other.workspace = workspace
@@ -141,6 +172,42 @@ def _spec(tool: AnyTool) -> ToolSpec:
     else:
         parameters = parameters_schema(tool.params)
     return ToolSpec(name=tool.name, description=tool.description(), parameters=parameters)
+
+
+def parameters_schema(params: type[BaseModel]) -> JsonObject:
+    """A tool's parameters as the JSON Schema of an object.
+
+    Without titles, defaults and definitions: each `$ref` is replaced by what it names, as not all
+    providers follow references, and an optional value is described by its type alone.
+    """
+    schema = params.model_json_schema()
+    definitions = cast("JsonObject", schema.pop("$defs", {}))
+    schema.pop("description", None)  # the class's docstring; the tool has a description of its own
+    return _lean_object(schema, definitions)
+
+
+def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+    lean = _lean(schema, definitions)
+    properties: JsonObject = lean.get("properties", {})
+    lean["properties"] = {name: _lean(value, definitions) for name, value in properties.items()}
+    return lean
+
+
+def _lean(schema: JsonObject, definitions: JsonObject) -> JsonObject:
+    kept = {key: value for key, value in schema.items() if key not in ("title", "default")}
+    reference = kept.pop("$ref", None)
+    if isinstance(reference, str):
+        named = dict(definitions[reference.rpartition("/")[2]])
+        named.pop("description", None)  # a docstring again
+        return {**_lean_object(named, definitions), **kept}
+    kinds = [kind for kind in kept.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        del kept["anyOf"]
+        kept = {**kinds[0], **kept}
+        return _lean(kept, definitions)
+    if "items" in kept:
+        kept["items"] = _lean(kept["items"], definitions)
+    return kept
 
 
 def _wrong_arguments(tool: AnyTool, mistakes: Sequence[str], names: Iterable[str]) -> ToolError:
@@ -193,34 +260,3 @@ def _near(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.4)
     close = close or [known for known in names if known in name.lower()]
     return f"did you mean {close[0]!r}?" if close else ""
-
-
-def core_tools(
-    workspace: Workspace,
-    *,
-    command_seconds: float = 60.0,
-    finish_loop: Callable[[], bool] = lambda: False,
-) -> Toolset:
-    """The tools that every session has, for its workspace.
-
-    Args:
-        workspace: what they may touch.
-        command_seconds: how long a command may run where its call says nothing.
-        finish_loop: ends the repetition of a prompt; whether one is repeated.
-    """
-    return Toolset(
-        (
-            ReadTool(workspace),
-            WriteTool(workspace),
-            EditTool(workspace),
-            ListTool(workspace),
-            GlobTool(workspace),
-            GrepTool(workspace),
-            ShellTool(workspace, default_timeout=command_seconds),
-            BackgroundTool(workspace),
-            WebFetchTool(workspace),
-            TodoTool(workspace),
-            AskUserTool(workspace),
-            FinishLoopTool(workspace, finish_loop),
-        )
-    )

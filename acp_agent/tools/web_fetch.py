@@ -12,9 +12,8 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import fenced, one_line, shorten
-from acp_agent.tools.touches import NOTHING, Touches
 from acp_agent.workspace.page_reader import Page
 from acp_agent.workspace.workspace import Workspace
 

@@ -10,12 +10,17 @@ from pydantic import Field
 from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError
 from acp_agent.events import ToolKind
-from acp_agent.tools.arguments import path_argument
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.changes import Change, make, prepared
-from acp_agent.tools.touches import Touches
-from acp_agent.workspace.names import display_path
-from acp_agent.workspace.text import BYTE_ORDER_MARK, with_lf, with_newline
+from acp_agent.tools.base import (
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    Touches,
+    path_argument,
+)
+from acp_agent.tools.file_changes import Change, make, prepared
+from acp_agent.workspace.file_io import BYTE_ORDER_MARK, display_path, with_lf, with_newline
 
 
 class WriteParams(ToolParams):

@@ -1,4 +1,4 @@
-"""Which network addresses are public.
+"""Which network addresses are public, and the addresses of a host name.
 
 Everything that is not a plain public unicast address is refused: the special-purpose registries of
 IANA (RFC 6890 and its successors), multicast, the metadata services of clouds, and IPv6 forms that
@@ -7,10 +7,14 @@ carry an IPv4 address to where it would be reached.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.threads import in_daemon_thread
 
 _REFUSED_V4 = tuple(
     ip_network(network)
@@ -44,6 +48,7 @@ _REFUSED_V6 = tuple(
     )
 )
 _NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are where it goes
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
@@ -94,3 +99,16 @@ def check_public(host: str, address: str) -> None:
         raise WorkspaceError(
             f"{host}{found} is a private or reserved address: only the public network is reached"
         )
+
+
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """All addresses of a host, from the system's resolver.
+
+    Raises:
+        OSError: the name is not known, or no name server answers.
+    """
+    # As bytes, so that Python's own, older IDNA encoding stays out of it.
+    found = await in_daemon_thread(
+        functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    )
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
-from acp_agent.workspace.output import readable
+from acp_agent.workspace.command_output import readable
 
 if TYPE_CHECKING:
     from acp_agent.workspace.processes import CommandResult, LocalProcesses

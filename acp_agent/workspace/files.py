@@ -18,10 +18,18 @@ from acp_agent.errors import (
     WorkspaceError,
 )
 from acp_agent.platform.nofollow import listed_folder, real_path
-from acp_agent.workspace.disk import kind_of, make_parents, read_regular, replace_file
-from acp_agent.workspace.editor_view import EditorBuffers, EditorView
-from acp_agent.workspace.names import display_path
-from acp_agent.workspace.text import TextFile, decode, encode, is_utf8
+from acp_agent.workspace.editor_files import EditorBuffers, EditorView
+from acp_agent.workspace.file_io import (
+    TextFile,
+    decode,
+    display_path,
+    encode,
+    is_utf8,
+    kind_of,
+    make_parents,
+    read_regular,
+    replace_file,
+)
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
 

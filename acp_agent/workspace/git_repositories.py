@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
-from acp_agent.workspace.git_environment import added_variables, with_settings
+from acp_agent.workspace.environment import added_variables, with_settings
 
 _SECONDS = 10.0  # for all that is read of one folder
 _LOOK_SECONDS = 0.05  # between two looks at whether anybody waits

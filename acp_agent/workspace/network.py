@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from acp_agent.config.certificates import certificate_problem, no_trust
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.background import in_daemon_thread
-from acp_agent.workspace.resolver import Resolve, system_resolve
+from acp_agent.workspace.addresses import Resolve, system_resolve
+from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from acp_agent.workspace.page_reader import Page, PageReader

@@ -25,10 +25,8 @@ from msgspec import Struct
 from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import limit_reached
-from acp_agent.workspace.addresses import check_public, literal_address
-from acp_agent.workspace.media_types import is_text
-from acp_agent.workspace.own_process import in_own_process
-from acp_agent.workspace.resolver import Resolve
+from acp_agent.workspace.addresses import Resolve, check_public, literal_address
+from acp_agent.workspace.worker_process import in_own_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
 MAX_REDIRECTS = 5
@@ -41,6 +39,20 @@ _HEADERS = {
     "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5",
     "Accept-Encoding": "gzip, deflate",
 }
+_TEXT = frozenset(
+    {
+        "application/ecmascript",
+        "application/javascript",
+        "application/json",
+        "application/toml",
+        "application/x-javascript",
+        "application/x-ndjson",
+        "application/x-sh",
+        "application/x-yaml",
+        "application/xml",
+        "application/yaml",
+    }
+)
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
@@ -182,7 +194,7 @@ def _redirected(address: httpx2.URL, location: str) -> httpx2.URL:
 async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
     """The response's text; at most `BODY_LIMIT` bytes are unpacked and at most `limit` kept."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not is_text(media_type):
+    if not _is_text(media_type):
         raise WorkspaceError(f"{_shown(str(url))} is {media_type}, which cannot be read as text")
     body = bytearray()
     async for piece in response.aiter_bytes():
@@ -237,3 +249,13 @@ def _reason(error: httpx2.HTTPError) -> str:
         cause = cause.__cause__ or cause.__context__
     text = " ".join(str(error).split())
     return text[:200] or type(error).__name__
+
+
+def _is_text(media_type: str) -> bool:
+    """Whether a body of this media type ("" where none is given) is text that a model can read."""
+    return (
+        not media_type
+        or media_type in _TEXT
+        or media_type.startswith("text/")
+        or media_type.endswith(("+json", "+xml", "+yaml"))
+    )

@@ -11,8 +11,8 @@ from markdownify import ATX, MarkdownConverter
 
 from acp_agent.content import escaped
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.media_types import HTML
 
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
 _UNREAD = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head")
 
 
@@ -36,7 +36,7 @@ def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, li
         if b"\0" in body[:1024]:
             raise WorkspaceError("it is no text")
         media_type = "text/html" if _looks_like_html(body) else "text/plain"
-    if media_type in HTML:
+    if media_type in _HTML:
         text = _markdown(body, charset, url)
     else:
         text = body.decode(_known(charset) or "utf-8-sig", "replace")

@@ -19,18 +19,17 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
 from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.platform.open_files import reason
-from acp_agent.workspace.child_output import ChildOutput, within
-from acp_agent.workspace.environment import command_environ
-from acp_agent.workspace.git_environment import added_variables
-from acp_agent.workspace.live import LiveOutput
-from acp_agent.workspace.output import CommandOutput
-from acp_agent.workspace.started_command import (
+from acp_agent.workspace.child_process import (
     LINGER,
     MARK,
     REAP_LIMIT,
+    ChildOutput,
     StartedCommand,
     end_marked,
+    within,
 )
+from acp_agent.workspace.command_output import CommandOutput, LiveOutput
+from acp_agent.workspace.environment import added_variables, command_environ
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):

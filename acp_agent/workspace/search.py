@@ -10,9 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.disk import kind_of
-from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, run_ripgrep
-from acp_agent.workspace.ripgrep_lines import FoundLine, decode_lines
+from acp_agent.workspace.file_io import kind_of
+from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, FoundLine, decode_lines, run_ripgrep
 
 FILE_LIMIT = 300_000  # files below one folder that a search by name looks at
 

@@ -12,7 +12,7 @@ from acp_agent.content import ImageBlock
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import ModelAnswered, NoticeShown, PicturesDescribed, TurnEnded
 from acp_agent.models.base import CallDone, Failed, UserImage
-from acp_agent.tools import recognition
+from acp_agent.tools import ocr
 from tests.agent.counting_model import CountingModel, last_words, results, use
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, open_desk
@@ -115,7 +115,7 @@ async def test_pictures_that_another_model_saw_are_not_described_later(
 async def test_without_a_vision_model_a_picture_is_refused_with_advice(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognition, "can_recognise", lambda: False)
+    monkeypatch.setattr(ocr, "can_recognise", lambda: False)
     async with open_desk(tmp_path, model_server, flag="openai/blind") as desk:
         with pytest.raises(InvalidInputError, match="vision_model"):
             await desk.say("What is wrong here?", PICTURE)

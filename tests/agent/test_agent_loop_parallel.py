@@ -18,9 +18,19 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolKind, ToolStarted
 from acp_agent.permissions.access import Ask, McpAccess
 from acp_agent.session.turn_host import CALLS_WAIT, SessionHost
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import (
+    EVERYTHING,
+    NOTHING,
+    NOTHING_ON_TRUST,
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    Touches,
+    conflict,
+)
 from acp_agent.tools.toolset import Toolset
-from acp_agent.tools.touches import EVERYTHING, NOTHING, NOTHING_ON_TRUST, Touches, conflict
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import MODEL, Desk, never_answers, open_desk, presses
 

@@ -11,7 +11,7 @@ import pytest
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import NoticeShown, PicturesDescribed
 from acp_agent.models.base import CallDone, UserImage
-from acp_agent.tools import recognition
+from acp_agent.tools import ocr
 from tests.agent.counting_model import CountingModel, last_words, results, use
 from tests.support.model_server import ModelServer
 from tests.support.open_session import SECRET, Desk, open_desk
@@ -125,7 +125,7 @@ async def test_a_model_that_sees_gets_the_picture_and_nothing_is_recognised(
 async def test_without_the_extra_the_refusal_of_a_picture_names_it(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognition, "can_recognise", lambda: False)
+    monkeypatch.setattr(ocr, "can_recognise", lambda: False)
     async with open_desk(tmp_path, model_server, flag="openai/blind") as desk:
         with pytest.raises(InvalidInputError, match=r"pip install 'acp-agent-server\[ocr\]'"):
             await desk.say("What is wrong here?", SHOT)

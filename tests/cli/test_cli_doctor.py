@@ -17,7 +17,7 @@ import pytest
 from acp_agent.events import SessionStarted
 from acp_agent.ids import new_session_id
 from acp_agent.session.store.store import Store
-from acp_agent.tools.recognition import can_recognise
+from acp_agent.tools.ocr import can_recognise
 from tests.cli.cli_process import CLOSED_PORT, acp_agent, environment, provider
 
 KEY = "sk-test-0123456789abcdef"

@@ -37,8 +37,8 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId, new_call_id, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.store.store import Store
 from acp_agent.workspace.checkpoints import prune
-from acp_agent.workspace.checkpoints.contract import Deadline, Rules
-from acp_agent.workspace.checkpoints.keeper import Keeper
+from acp_agent.workspace.checkpoints.base import Deadline, Rules
+from acp_agent.workspace.checkpoints.folders import Keeper
 from tests.cli.cli_process import acp_agent, environment
 from tests.support import child_work
 

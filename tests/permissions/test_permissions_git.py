@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.access import Allow, Ask, Verdict
-from acp_agent.workspace.environment import command_environ
-from acp_agent.workspace.git_environment import added_variables
+from acp_agent.workspace.environment import added_variables, command_environ
 from tests.permissions.gate_room import Room
 
 TABLE = tomllib.loads((Path(__file__).parent / "git_settings.toml").read_text("utf-8"))

@@ -28,7 +28,7 @@ from acp_agent.session.seat import Seat
 from acp_agent.session.store.records import SessionRecord
 from acp_agent.session.tools_setup import Equipment
 from acp_agent.session.turn import Turn
-from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.base import Deadline
 from tests.session.children_at_work import once_shown
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk

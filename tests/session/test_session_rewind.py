@@ -23,8 +23,8 @@ from acp_agent.events import (
 )
 from acp_agent.session import checkpoints
 from acp_agent.session.files_back import FilesBack
-from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.checkpoints.shadow import Shadow
+from acp_agent.workspace.checkpoints.base import Deadline
+from acp_agent.workspace.checkpoints.store import Shadow
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, home_paths, open_desk, presses
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from acp_agent.errors import NoEditorFileError, WorkspaceError
-from acp_agent.workspace.editor_view import EditorBuffers
+from acp_agent.workspace.editor_files import EditorBuffers
 
 
 class FakeEditor(EditorBuffers):

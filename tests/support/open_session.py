@@ -36,7 +36,7 @@ from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
 from acp_agent.session.turn import Turn
 from acp_agent.tools.base import Answer, Question
-from acp_agent.workspace.editor_view import EditorBuffers
+from acp_agent.workspace.editor_files import EditorBuffers
 from acp_agent.workspace.processes import EditorTerminals
 from tests.support.model_server import ModelServer
 

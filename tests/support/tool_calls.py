@@ -12,7 +12,7 @@ from acp_agent.content import CallContent, JsonObject, Location
 from acp_agent.events import PlanEntry
 from acp_agent.tools.base import Answer, CommandEnd, Outcome, Prepared, Question
 from acp_agent.tools.toolset import Toolset, core_tools
-from acp_agent.workspace.editor_view import EditorBuffers
+from acp_agent.workspace.editor_files import EditorBuffers
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import LocalProcesses

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from acp_agent.ids import CallId
 from acp_agent.tools.base import RESULT_LIMIT
-from acp_agent.tools.bounds import bounded
+from acp_agent.tools.result_limit import bounded
 from tests.support.tool_calls import ToolUser
 
 CALL = CallId("call_1")

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
-from acp_agent.tools.replacement import replace_text
-from acp_agent.workspace.text import text_file
+from acp_agent.tools.edit import replace_text
+from acp_agent.workspace.file_io import text_file
 from tests.support.editor_buffers import FakeEditor
 from tests.support.tool_calls import RecordedProgress, ToolUser
 

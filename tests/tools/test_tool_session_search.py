@@ -22,8 +22,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.tools.base import RESULT_LIMIT, Outcome
-from acp_agent.tools.session_search import SessionSearchParams, SessionSearchTool
-from acp_agent.tools.session_text import Dated
+from acp_agent.tools.session_search import Dated, SessionSearchParams, SessionSearchTool
 from tests.support import child_work
 from tests.support.tool_calls import RecordedProgress, ToolUser
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from acp_agent.errors import ToolError
-from acp_agent.tools import recognition
-from acp_agent.tools.recognition import Recognised, can_recognise, recognise
+from acp_agent.tools import ocr
+from acp_agent.tools.ocr import Recognised, can_recognise, recognise
 from tests.support.stand_in_recogniser import BROKEN, StandIn, picture, stand_in
 
 
@@ -49,7 +49,7 @@ async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: StandI
 async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
     recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recognition, "_SECONDS", 1.0)
+    monkeypatch.setattr(ocr, "_SECONDS", 1.0)
     found = await recognise([picture("One"), picture("HANG"), picture("Three")], same)
     assert found[0].text == "One"
     late = "it could not be read within 1 seconds"
@@ -57,7 +57,7 @@ async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
     (one,) = await recognise([picture("Four")], same)  # the first has not ended yet
     assert one.failure == late
     recogniser.go_on.set()
-    monkeypatch.setattr(recognition, "_SECONDS", 20.0)
+    monkeypatch.setattr(ocr, "_SECONDS", 20.0)
     (one,) = await recognise([picture("Five")], same)
     assert one.text == "Five"
     assert "Three" not in [*recogniser.threads, one.text]
@@ -65,7 +65,7 @@ async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
 
 
 async def test_the_text_of_a_message_is_cut_after_its_secrets_are_gone(recogniser: StandIn) -> None:
-    long = "x" * (recognition.TEXT_LIMIT - 4) + "secret word"
+    long = "x" * (ocr.TEXT_LIMIT - 4) + "secret word"
     first, second = await recognise(
         [picture(long), picture("more")], lambda text: text.replace("secret", "[gone]")
     )

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from acp_agent.content import ImageBlock
+from acp_agent.tools.ocr import can_recognise, recognise
 from acp_agent.tools.pdf import read_pages
-from acp_agent.tools.recognition import can_recognise, recognise
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from acp_agent.workspace.checkpoints.contract import Deadline, Rules, Snapshot, shown
-from acp_agent.workspace.checkpoints.keeper import FolderPlan, FolderResult, Keeper
+from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, shown
+from acp_agent.workspace.checkpoints.folders import FolderPlan, FolderResult, Keeper
 
 SESSION = "sess_test"
 RULES = Rules()

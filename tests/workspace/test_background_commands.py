@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import ToolError, WorkspaceError
-from acp_agent.workspace import output
+from acp_agent.workspace import command_output
 from acp_agent.workspace.background_commands import (
     UNREAD_KEPT,
     BackgroundCommand,
@@ -66,7 +66,7 @@ async def test_what_comes_when_the_file_takes_no_more_is_read_and_awaited_all_th
     processes: LocalProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
     if full:
-        monkeypatch.setattr(output, "FILE_LIMIT", 100_000)
+        monkeypatch.setattr(command_output, "FILE_LIMIT", 100_000)
     else:  # the folder for outputs cannot be made
         (tmp_path / "outputs").touch()
     commands = BackgroundCommands()

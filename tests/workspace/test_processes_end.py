@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace import started_command
+from acp_agent.workspace import child_process
 from acp_agent.workspace.processes import CommandResult, LocalProcesses
 from tests.support.orphans import MARK, marked_processes
 from tests.support.waiting import until
@@ -95,7 +95,7 @@ async def test_a_cancelled_command_is_gone_at_once_with_its_group(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The moment that a group is given otherwise.
-    monkeypatch.setattr(started_command, "_TERM_GRACE", 60)
+    monkeypatch.setattr(child_process, "_TERM_GRACE", 60)
     task = await home.start("trap '' TERM; sleep 100 & sleep 100 & echo ready; wait")
     began = time.monotonic()
     task.cancel()
@@ -134,7 +134,7 @@ async def test_a_process_left_in_the_background_ends_with_the_command(
 async def test_a_background_process_that_ends_by_itself_is_waited_for(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(started_command, "LINGER", 20)
+    monkeypatch.setattr(child_process, "LINGER", 20)
     result = await home.run("(sleep 0.1; echo late) & echo on")
     assert result.output == "on\nlate\n"
 

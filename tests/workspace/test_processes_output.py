@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.workspace.output import CommandOutput, PlainText, invalid_bytes, readable
+from acp_agent.workspace.command_output import CommandOutput, PlainText, invalid_bytes, readable
 from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.live import LIVE_LIMIT, LiveOutput
+from acp_agent.workspace.command_output import LIVE_LIMIT, LiveOutput
 from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints import restore
-from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.base import Deadline
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 

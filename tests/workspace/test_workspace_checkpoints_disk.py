@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.checkpoints.keeper import Keeper
+from acp_agent.workspace.checkpoints.base import Deadline
+from acp_agent.workspace.checkpoints.folders import Keeper
 from tests.support.ordinary_user import shared_folder, without_root
 from tests.workspace.checkpoint_folder import RULES, Checkpoints, picture, put, skipped
 

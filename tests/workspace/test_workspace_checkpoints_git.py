@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.checkpoints.sealed_git import SealedGit
+from acp_agent.workspace.checkpoints.base import Deadline
+from acp_agent.workspace.checkpoints.isolated_git import SealedGit
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 

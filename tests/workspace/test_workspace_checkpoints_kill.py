@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
-from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.checkpoints.shadow import Shadow
+from acp_agent.workspace.checkpoints.base import Deadline
+from acp_agent.workspace.checkpoints.store import Shadow
 from tests.workspace.checkpoint_folder import Checkpoints, kinds, picture, put
 
 CHILD = """

@@ -9,7 +9,7 @@ import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
 from acp_agent.workspace.checkpoints import git_folder
-from acp_agent.workspace.checkpoints.contract import Rules
+from acp_agent.workspace.checkpoints.base import Rules
 from tests.support.ordinary_user import shared_folder, without_root
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 

@@ -14,7 +14,7 @@ import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
 from acp_agent.workspace.checkpoints import prune
-from acp_agent.workspace.checkpoints.contract import Deadline
+from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.dulwich_repository import DulwichRepository
 from acp_agent.workspace.checkpoints.git_repository import GitRepository
 from tests.workspace.checkpoint_folder import SESSION, Checkpoints, kinds, picture, put

@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.workspace import files as files_module
-from acp_agent.workspace.disk import replace_file
+from acp_agent.workspace.file_io import replace_file
 from acp_agent.workspace.files import WorkspaceFiles
 
 

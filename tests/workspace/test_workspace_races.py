@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import nofollow
-from acp_agent.workspace.checkpoints.contract import Blob, Change, Deadline
+from acp_agent.workspace.checkpoints.base import Blob, Change, Deadline
 from acp_agent.workspace.checkpoints.restore import Restorer
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.folder_listing import list_folder

@@ -28,7 +28,7 @@ from acp_agent.cli.agent_client import end_rest_of_group
 from acp_agent.cli.chat.calls import last_of_rewritten
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
-from acp_agent.workspace.output import PlainText
+from acp_agent.workspace.command_output import PlainText
 
 KEPT = 32_000  # characters of the output that are kept, from its end
 _KEPT_BYTES = 8 * KEPT

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from acp_agent.server.session_tree import Family, Place
     from acp_agent.session.commands import Command
     from acp_agent.session.options import Option
-    from acp_agent.workspace.editor_view import EditorBuffers
+    from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import SessionId
 from acp_agent.server.session_requests import Requester, reason_of
-from acp_agent.workspace.git_environment import added_variables
+from acp_agent.workspace.environment import added_variables
 from acp_agent.workspace.processes import CommandResult
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp

@@ -14,8 +14,7 @@ from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.commands import Command
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
-from acp_agent.tools.mcp_result import prompt_text
-from acp_agent.tools.mcp_tool import McpTool, asked, mcp_tool
+from acp_agent.tools.mcp_tool import McpTool, asked, mcp_tool, prompt_text
 from acp_agent.tools.quoting import one_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace

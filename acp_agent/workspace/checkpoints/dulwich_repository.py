@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.platform.nofollow import open_last, opened_folder
-from acp_agent.workspace.checkpoints.contract import (
+from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     EXECUTABLE,
     LINK,
@@ -31,15 +31,16 @@ from acp_agent.workspace.checkpoints.contract import (
     below,
     join,
 )
-from acp_agent.workspace.checkpoints.judge import Judge, is_private
-from acp_agent.workspace.checkpoints.place import (
+from acp_agent.workspace.checkpoints.rules import (
+    Judge,
     exclusions,
+    is_private,
     outer_rules,
     project_top,
     rules_at,
     rules_text,
 )
-from acp_agent.workspace.checkpoints.shadow import Shadow
+from acp_agent.workspace.checkpoints.store import Shadow
 
 _FILE = 0o100644
 _SETTLED = 2_000_000_000  # nanoseconds after which a file's times tell whether it was changed

@@ -8,11 +8,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, OuterRules, join
-from acp_agent.workspace.checkpoints.git_trees import split
-from acp_agent.workspace.checkpoints.place import exclusions, outer_rules, project_top
-from acp_agent.workspace.checkpoints.sealed_git import SealedGit
-from acp_agent.workspace.checkpoints.shadow import Shadow
+from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, join
+from acp_agent.workspace.checkpoints.isolated_git import SealedGit, split
+from acp_agent.workspace.checkpoints.rules import exclusions, outer_rules, project_top
+from acp_agent.workspace.checkpoints.store import Shadow
 
 _NESTED_LIMIT = 50  # repositories in the folder that are looked into
 _CLOSED = re.compile(

@@ -1,4 +1,4 @@
-"""Keeps a folder's files with git."""
+"""A folder's files as trees in a repository of ours, by git."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.workspace.checkpoints import git_trees
-from acp_agent.workspace.checkpoints.contract import (
+from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
+    Blob,
     Change,
     Deadline,
     LeftOut,
@@ -24,11 +24,9 @@ from acp_agent.workspace.checkpoints.contract import (
     join,
 )
 from acp_agent.workspace.checkpoints.git_folder import GitFolder
-from acp_agent.workspace.checkpoints.git_trees import split
-from acp_agent.workspace.checkpoints.judge import Judge, is_private
-from acp_agent.workspace.checkpoints.place import rules_at
-from acp_agent.workspace.checkpoints.sealed_git import SealedGit
-from acp_agent.workspace.checkpoints.shadow import Shadow
+from acp_agent.workspace.checkpoints.isolated_git import Answers, SealedGit, end, split
+from acp_agent.workspace.checkpoints.rules import Judge, is_private, rules_at
+from acp_agent.workspace.checkpoints.store import Shadow
 
 _CHUNK = 20_000  # files that are hashed before what was done so far is written down
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
@@ -188,11 +186,31 @@ class GitRepository:
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
         """What is different between two trees."""
-        return git_trees.changes(self._git, old, new, deadline)
+        out = self._git.run("diff-tree", "-r", "-z", "--no-renames", old, new, deadline=deadline)
+        fields = out.split(b"\0")
+        return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields) - 1, 2)]
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
         """The contents of files by their ids, in their order."""
-        return git_trees.contents(self._git, blobs, deadline)
+        process = self._git.start("cat-file", "--batch")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            answers = Answers(process.stdout, deadline)
+            for blob in blobs:
+                deadline.check()
+                process.stdin.write(f"{blob}\n".encode())
+                process.stdin.flush()
+                head = answers.line().split()
+                if len(head) != 3 or head[1] != b"blob":
+                    raise WorkspaceError(f"the checkpoint has lost a file's content ({blob})")
+                data = answers.take(int(head[2]))
+                answers.take(1)
+                yield data
+        except OSError as error:
+            raise WorkspaceError(f"the checkpoint cannot be read: {error}") from None
+        finally:
+            end(process)
 
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
@@ -206,13 +224,24 @@ class GitRepository:
         return frozenset(path.removeprefix(start) for path in ignored)
 
     def _put_ignore_files(self, kept: Snapshot, folder: bytes, deadline: Deadline) -> None:
-        files = git_trees.ignore_files(self._git, kept.tree, deadline)
+        files = self._ignore_files(kept.tree, deadline)
         inner = zip(files, self.contents(files.values(), deadline), strict=True)
         for place, data in rules_at(kept.outer, inner).items():
             where = join(folder, place)
             os.makedirs(where, exist_ok=True)  # noqa: PTH103 - bytes
             with open(join(where, b".gitignore"), "wb") as written:  # noqa: PTH123 - bytes
                 written.write(data)
+
+    def _ignore_files(self, tree: str, deadline: Deadline) -> dict[bytes, str]:
+        """The ignore files that a tree has: the folder of each, and the id of its content."""
+        out = self._git.run("ls-tree", "-r", "-z", tree, deadline=deadline)
+        found: dict[bytes, str] = {}
+        for line in split(out):
+            head, _, path = line.partition(b"\t")
+            folder, _, name = path.rpartition(b"/")
+            if name == b".gitignore" and head.startswith(b"100"):
+                found[folder] = head.split()[2].decode()
+        return found
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """What the project's ignore files leave out at the moment, folders as one."""
@@ -223,3 +252,14 @@ class GitRepository:
         """Forget what no checkpoint has any more, and pack the rest."""
         self._git.run("repack", "-a", "-d", "-q", "--no-write-bitmap-index", deadline=deadline)
         self._git.run("prune", "--expire=now", deadline=deadline)
+
+
+def _change(head: bytes, path: bytes) -> Change:
+    """A pair of fields of `git diff-tree -z` (git-diff-tree(1), Raw output format)."""
+    old_mode, new_mode, old, new, _ = head.lstrip(b":").split()
+    return Change(path, _blob(old_mode, old), _blob(new_mode, new))
+
+
+def _blob(mode: bytes, name: bytes) -> Blob | None:
+    number = int(mode, 8)
+    return Blob(number, name.decode()) if number else None

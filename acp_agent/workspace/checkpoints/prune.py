@@ -9,9 +9,9 @@ from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.programs import find_program
-from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.checkpoints.keeper import open_repository
-from acp_agent.workspace.checkpoints.shadow import Shadow, remove_leftovers, shadows
+from acp_agent.workspace.checkpoints.base import Deadline
+from acp_agent.workspace.checkpoints.folders import open_repository
+from acp_agent.workspace.checkpoints.store import Shadow, remove_leftovers, shadows
 
 PAUSE_SECONDS = 86_400.0  # between two sweeps
 

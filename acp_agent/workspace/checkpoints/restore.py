@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from acp_agent.platform.nofollow import open_last, opened_folder
 from acp_agent.platform.open_files import reason
-from acp_agent.workspace.checkpoints.contract import (
+from acp_agent.workspace.checkpoints.base import (
     EXECUTABLE,
     LINK,
     Blob,

@@ -1,11 +1,12 @@
 """The text in pictures, recognised on this computer, for models that cannot see.
 
-The extra `ocr` brings what does it: RapidOCR, whose package has its models inside, so nothing is
-fetched (docs/decisions/recognition.md).
+The extra `ocr` brings RapidOCR, whose package has its models inside, so nothing is downloaded
+(docs/decisions/recognition.md).
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import importlib
@@ -20,7 +21,7 @@ from msgspec import Struct
 
 from acp_agent.content import ImageBlock
 from acp_agent.errors import ToolError
-from acp_agent.tools.own_thread import in_own_thread
+from acp_agent.workspace.threads import in_daemon_thread
 
 RECOGNISER = "rapidocr"
 INSTALL = "pip install 'acp-agent-server[ocr]'"
@@ -76,9 +77,8 @@ async def recognise(
     found: list[Recognised] = []
     until = time.monotonic() + _SECONDS
     with contextlib.suppress(TimeoutError):  # what was read until then is of use
-        await in_own_thread(
-            lambda: _recognise_each(pictures, found, until), name="ocr", seconds=_SECONDS
-        )
+        async with asyncio.timeout(_SECONDS):
+            await in_daemon_thread(lambda: _recognise_each(pictures, found, until), name="ocr")
     late = Recognised(failure=f"it could not be read within {_SECONDS:g} seconds")
     told = [*found][: len(pictures)]  # the thread may still add to the list
     cleaned = [Recognised(text=clean(one.text), failure=one.failure) for one in told]

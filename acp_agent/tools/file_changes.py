@@ -11,10 +11,10 @@ from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
 from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.base import Outcome, Prepared, Run
-from acp_agent.workspace.checkpoints.contract import blob_id
+from acp_agent.workspace.checkpoints.base import blob_id
+from acp_agent.workspace.file_io import TextFile
 from acp_agent.workspace.files import TEXT_LIMIT, WorkspaceFiles
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
-from acp_agent.workspace.text import TextFile
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -17,8 +17,8 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import absolute_folders
-from acp_agent.workspace.checkpoints.contract import Deadline
-from acp_agent.workspace.git_environment import INERT, NO_FETCH, with_settings
+from acp_agent.workspace.checkpoints.base import Deadline
+from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings
 from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
 
 # Beside what the repository's own settings say (`shadow.py`), for whatever may come before them.
@@ -259,3 +259,8 @@ class Answers:
 def _name(arguments: Sequence[str | bytes]) -> str:
     first = arguments[0]
     return first if isinstance(first, str) else os.fsdecode(first)
+
+
+def split(out: bytes) -> list[bytes]:
+    """The fields that git ends with a zero byte each."""
+    return [path for path in out.split(b"\0") if path]

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import AcpAgentError, WorkspaceError
-from acp_agent.workspace.child_output import end_process, start_process
+from acp_agent.workspace.child_process import end_process, start_process
 
 _MEMORY = 3_000_000_000  # bytes of address space
 _ANSWER = 64_000_000  # bytes

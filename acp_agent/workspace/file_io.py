@@ -1,4 +1,4 @@
-"""Regular files on disk: bounded reads that never block, and replacements that are all or nothing.
+"""Read and replace files on disk; text as files have it; file names as people read them.
 
 Every path given here is resolved and checked already. It is opened without following a symlink, so
 a link that another process puts on it in between leads nowhere (`platform/nofollow.py`).
@@ -6,13 +6,17 @@ a link that another process puts on it in between leads nowhere (`platform/nofol
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from acp_agent.errors import MissingFileError, WorkspaceError
 from acp_agent.platform.nofollow import open_last, opened_folder
@@ -38,6 +42,7 @@ _ADVICE = {
     errno.EROFS: "write elsewhere",
     errno.ENAMETOOLONG: "use a shorter name",
 }
+BYTE_ORDER_MARK = "\ufeff"
 
 
 def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
@@ -208,3 +213,119 @@ def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
             f"{shown} cannot be written: it is read-only", advice="ask the user"
         ) from error
     return stat.S_IMODE(status.st_mode)
+
+
+class TextFile(Struct, frozen=True, kw_only=True):
+    """A text file as it was read: `text` with its own line endings, without byte order mark.
+
+    `digest` is the SHA-256 of the text with LF line endings, so that an editor which hides CRLF
+    and the disk agree. `newline` is CRLF where every line ends so, else LF; `encoding` is `utf-8`,
+    or `utf-8-sig` where the file has a byte order mark. Both are what `write_text` wants back.
+    """
+
+    path: str
+    text: str
+    digest: str
+    newline: str = "\n"
+    encoding: str = "utf-8"
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: false where it has half a surrogate pair."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def with_lf(text: str) -> str:
+    """`text` with LF for every CRLF."""
+    return text.replace("\r\n", "\n")
+
+
+def with_newline(text: str, newline: str) -> str:
+    """`text` with `newline` (LF or CRLF) at the end of each line; LF leaves it as it is."""
+    return with_lf(text).replace("\n", newline) if newline == "\r\n" else text
+
+
+def text_digest(text: str) -> str:
+    """SHA-256, in hex, of the text with LF line endings."""
+    return hashlib.sha256(with_lf(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def text_file(path: Path, text: str) -> TextFile:
+    """The text of a file, a byte order mark at its start included, as a `TextFile`."""
+    marked = text.startswith(BYTE_ORDER_MARK)
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    crlf = text.count("\r\n")
+    return TextFile(
+        path=str(path),
+        text=text,
+        digest=text_digest(text),
+        newline="\r\n" if crlf and crlf == text.count("\n") else "\n",
+        encoding="utf-8-sig" if marked else "utf-8",
+    )
+
+
+def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
+    """A file's bytes as a text file.
+
+    Raises:
+        WorkspaceError: they are binary, or text that is not UTF-8.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise WorkspaceError(
+            f"{shown} is UTF-16 text; only UTF-8 can be read",
+            advice="convert it, with iconv for instance",
+        )
+    if b"\0" in data:
+        raise WorkspaceError(
+            f"{shown} is a binary file, {len(data):,} bytes",
+            advice="look at it with a `shell` command that understands its format",
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WorkspaceError(
+            f"{shown} is not valid UTF-8 (byte 0x{data[error.start]:02x} in line {line})",
+            advice="convert it first, with iconv for instance",
+        ) from error
+    return text_file(path, text)
+
+
+def encode(text: str, *, newline: str, encoding: str) -> bytes:
+    """The bytes of a text file.
+
+    Raises:
+        WorkspaceError: the text has half a surrogate pair, which no UTF-8 file can hold.
+    """
+    try:
+        return with_newline(text, newline).encode(encoding)
+    except UnicodeEncodeError as error:
+        raise WorkspaceError(
+            f"the text has a broken character (U+{ord(text[error.start]):04X}) at position "
+            f"{error.start}",
+            advice="leave it out",
+        ) from error
+
+
+def display_path(path: str | Path, cwd: Path) -> str:
+    """A path relative to the working folder where it lies below it, else absolute, on one line."""
+    path = Path(path)
+    if path.is_relative_to(cwd):
+        path = path.relative_to(cwd)
+    return display_name(path.as_posix())
+
+
+def display_name(name: str) -> str:
+    """A file's name with line breaks and other control characters escaped as in Python.
+
+    Bytes of a name that are not UTF-8 become U+FFFD.
+    """
+    name = os.fsencode(name).decode("utf-8", "replace") if not name.isascii() else name
+    if name.isprintable():
+        return name
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+    return "".join(escaped)

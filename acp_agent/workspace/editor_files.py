@@ -36,7 +36,7 @@ from acp_agent.errors import (
     NoEditorMethodError,
     WorkspaceError,
 )
-from acp_agent.workspace.text import (
+from acp_agent.workspace.file_io import (
     BYTE_ORDER_MARK,
     TextFile,
     is_utf8,

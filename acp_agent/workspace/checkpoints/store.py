@@ -31,7 +31,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform.nofollow import opened_folder
 from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import try_lock
-from acp_agent.workspace.checkpoints.contract import Deadline, LeftOut, OuterRules, Snapshot
+from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, Snapshot
 
 _CONFIG = """[core]
 \trepositoryformatversion = 0

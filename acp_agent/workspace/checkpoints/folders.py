@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.platform.programs import find_program
-from acp_agent.workspace.checkpoints.contract import (
+from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     Change,
     Deadline,
@@ -27,7 +27,7 @@ from acp_agent.workspace.checkpoints.contract import (
     Span,
 )
 from acp_agent.workspace.checkpoints.restore import Restorer, Skipped
-from acp_agent.workspace.checkpoints.shadow import Shadow
+from acp_agent.workspace.checkpoints.store import Shadow
 
 NO_GIT = (
     "git is not installed; install it, or the extra `dulwich` of this program, to keep files for "

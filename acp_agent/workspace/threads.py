@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 _SOON = 1.0  # seconds
 
 
-async def in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """The result of `work`, or what it raised. A cancelled call leaves the thread to itself."""
+async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = None) -> Result:
+    """Return the result of `work`, or raise its error. A cancelled call abandons the thread."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
@@ -41,7 +41,7 @@ async def in_daemon_thread(work: Callable[[], Result]) -> Result:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, result, error)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run, name=name, daemon=True).start()
     return await future
 
 

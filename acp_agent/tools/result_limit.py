@@ -9,7 +9,7 @@ from pathlib import Path
 from acp_agent.errors import WorkspaceError
 from acp_agent.ids import CallId
 from acp_agent.tools.base import RESULT_LIMIT
-from acp_agent.workspace.disk import replace_file
+from acp_agent.workspace.file_io import replace_file
 
 _NOTE = 600  # bytes that the note in the middle may take
 _TAIL = 0.3  # the part of the room that the end of a result gets
