@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.base import Deadline, Rules
-from acp_agent.workspace.checkpoints.folders import Keeper
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from benchmarks.table import Row, pairs, row
 
 FILES = 1_000
@@ -74,14 +74,16 @@ class _Ours:
     """A session's checkpoints."""
 
     def __init__(self, folder: Path, data: Path) -> None:
-        self._keeper = Keeper(data / "checkpoints", "sess_benchmark", [folder], Rules())
+        self._checkpoints = FolderCheckpoints(
+            data / "checkpoints", "sess_benchmark", [folder], Rules()
+        )
         self._count = 0
 
     def keep(self) -> float:
         """Seconds that a checkpoint takes."""
         self._count += 1
         began = time.perf_counter()
-        self._keeper.keep(f"ckpt_{self._count}", Deadline(60))
+        self._checkpoints.save(f"ckpt_{self._count}", Deadline(60))
         return time.perf_counter() - began
 
 

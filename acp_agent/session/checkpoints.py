@@ -25,7 +25,7 @@ from acp_agent.session.files_back import (
     told_of,
 )
 from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
-from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderPlan, Keeper
+from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderCheckpoints, RestorePlan
 
 if TYPE_CHECKING:
     from acp_agent.permissions.access import Access
@@ -61,7 +61,7 @@ class Checkpoints:
         self._due = False
         self._only_tools = True  # in the turn that runs nothing else could write so far
         self._closing = False
-        self._made: Keeper | None = None
+        self._made: FolderCheckpoints | None = None
         self._before: asyncio.Task[None] | None = None  # of the turn that runs
         self._limit_before: Deadline | None = None
         self._turns = 0  # how many have ended
@@ -199,7 +199,9 @@ class Checkpoints:
         """
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
-            now = await self._in_thread(deadline, lambda limit: self._keeper().keep(None, limit))
+            now = await self._in_thread(
+                deadline, lambda limit: self._folder_checkpoints().save(None, limit)
+            )
             plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
             return told_of(self._home, plans, others)
 
@@ -237,7 +239,7 @@ class Checkpoints:
                 return told_of(self._home, plans, others)
             await self._session.emit(made)
             results = await self._in_thread(
-                deadline, lambda limit: self._keeper().restore(plans, checkpoint, limit)
+                deadline, lambda limit: self._folder_checkpoints().restore(plans, checkpoint, limit)
             )
             (await self._session.workbench.equip()).workspace.files.commands_ran()
             after, _ = await self._keep("restore_end", Deadline(RESTORE_SECONDS))
@@ -252,21 +254,22 @@ class Checkpoints:
         deadline: Deadline,
         *,
         force: bool,
-    ) -> tuple[list[FolderPlan], Others]:
-        only_tools, keeper = self._only_tools, self._keeper()
+    ) -> tuple[list[RestorePlan], Others]:
+        only_tools, checkpoints = self._only_tools, self._folder_checkpoints()
 
         def owners(root: Path) -> list[Span]:
             return spans(history, checkpoint, str(root), now[root].tree, only_tools=only_tools)
 
         return await self._in_thread(
-            deadline, lambda limit: planned(keeper, now, checkpoint, owners, limit, force=force)
+            deadline,
+            lambda limit: planned(checkpoints, now, checkpoint, owners, limit, force=force),
         )
 
     # -- the files ---------------------------------------------------------------------------
 
     def has(self, checkpoint: str) -> bool:
         """Whether a checkpoint is still saved."""
-        return self._keeper().has(checkpoint)
+        return self._folder_checkpoints().has(checkpoint)
 
     async def left_out(self, checkpoint: str) -> NotSaved:
         """What a checkpoint does not have; nothing where that cannot be found out in time."""
@@ -274,7 +277,8 @@ class Checkpoints:
             seconds = self._session.services.config.checkpoints.seconds
             try:
                 found = await self._in_thread(
-                    Deadline(seconds), lambda limit: self._keeper().left_out(checkpoint, limit)
+                    Deadline(seconds),
+                    lambda limit: self._folder_checkpoints().left_out(checkpoint, limit),
                 )
             except WorkspaceError as error:
                 _log.info(
@@ -287,14 +291,14 @@ class Checkpoints:
         ]
         return NotSaved(named=tuple(first), count=len(found))
 
-    def _keeper(self) -> Keeper:
+    def _folder_checkpoints(self) -> FolderCheckpoints:
         """What keeps the files of the folders that the session has now."""
         session = self._session
         settings = session.services.config.checkpoints
         folders = (session.cwd, *session.directories)
         roots = tuple(dict.fromkeys(Path(folder).resolve() for folder in folders))
         if self._made is None or self._made.roots != roots:
-            self._made = Keeper(
+            self._made = FolderCheckpoints(
                 session.services.checkpoints,
                 session.session,
                 roots,
@@ -314,7 +318,9 @@ class Checkpoints:
         target: str = "",
     ) -> tuple[CheckpointMade, dict[Path, Snapshot]]:
         name = new_checkpoint_id()
-        found = await self._in_thread(deadline, lambda limit: self._keeper().keep(name, limit))
+        found = await self._in_thread(
+            deadline, lambda limit: self._folder_checkpoints().save(name, limit)
+        )
         left_out = [
             named(self._home, root, one.path)
             for root, snapshot in found.items()

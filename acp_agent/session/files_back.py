@@ -14,8 +14,8 @@ from acp_agent.workspace.checkpoints.base import (
     Span,
     shown,
 )
-from acp_agent.workspace.checkpoints.folders import FolderPlan, FolderResult, Keeper
-from acp_agent.workspace.checkpoints.restore import Skipped
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
+from acp_agent.workspace.checkpoints.restore import SkippedFile
 
 Others = Mapping[Path, Mapping[bytes, str]]  # by folder: the files that others changed, and why
 
@@ -63,35 +63,35 @@ class FilesBack(Struct, frozen=True, kw_only=True):
 
 
 def planned(
-    keeper: Keeper,
+    checkpoints: FolderCheckpoints,
     now: Mapping[Path, Snapshot],
     checkpoint: str,
     owners: Callable[[Path], Sequence[Span]],
     deadline: Deadline,
     *,
     force: bool,
-) -> tuple[list[FolderPlan], Others]:
+) -> tuple[list[RestorePlan], Others]:
     """Return what going back changes in each folder, and what others changed there.
 
     Args:
-        keeper: what has the checkpoints.
+        checkpoints: what has the checkpoints.
         now: the files as they are.
         checkpoint: where to go back to.
         owners: what happened to a folder since.
         deadline: when it has to be known.
         force: whether the files that others changed are restored, too.
     """
-    plans = keeper.plan(now, checkpoint, deadline)
+    plans = checkpoints.plan(now, checkpoint, deadline)
     others = {
-        plan.root: keeper.by_others(plan.root, checkpoint, owners(plan.root), deadline)
+        plan.root: checkpoints.by_others(plan.root, checkpoint, owners(plan.root), deadline)
         for plan in plans
     }
     return plans if force else [_without(plan, others[plan.root]) for plan in plans], others
 
 
-def _without(plan: FolderPlan, others: Mapping[bytes, str]) -> FolderPlan:
-    left = (Skipped(one.path, others[one.path]) for one in plan.changes if one.path in others)
-    return FolderPlan(
+def _without(plan: RestorePlan, others: Mapping[bytes, str]) -> RestorePlan:
+    left = (SkippedFile(one.path, others[one.path]) for one in plan.changes if one.path in others)
+    return RestorePlan(
         root=plan.root,
         changes=tuple(one for one in plan.changes if one.path not in others),
         skipped=(*plan.skipped, *left),
@@ -100,7 +100,7 @@ def _without(plan: FolderPlan, others: Mapping[bytes, str]) -> FolderPlan:
 
 def told_of(
     home: Path,
-    folders: Sequence[FolderPlan | FolderResult],
+    folders: Sequence[RestorePlan | RestoreResult],
     others: Others,
     replaced: str = "",
 ) -> FilesBack:
@@ -116,7 +116,7 @@ def told_of(
     alone: list[LeftAlone] = []
     for folder in folders:
         by_others = others.get(folder.root, {})
-        found = folder.changes if isinstance(folder, FolderPlan) else folder.done
+        found = folder.changes if isinstance(folder, RestorePlan) else folder.done
         changes.extend(
             FileChange(
                 path=named(home, folder.root, change.path),

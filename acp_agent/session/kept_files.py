@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 async def adopt(folder: Path, source: str, session: str) -> None:
     """Let a fork have the checkpoints of its source. Without them it is a fork all the same."""
     try:
-        await asyncio.to_thread(prune.adopt, folder, source, session, Deadline(SECONDS))
+        await asyncio.to_thread(prune.copy_session, folder, source, session, Deadline(SECONDS))
     except WorkspaceError as error:
         _log.warning("the fork %s has no checkpoints of its source: %s", session, error)
 
@@ -51,7 +51,7 @@ async def sweep(services: Services, deadline: Deadline) -> None:
         if not await asyncio.to_thread(prune.is_due, folder):
             return
         gone = set()
-        for session in await asyncio.to_thread(prune.kept_sessions, folder):
+        for session in await asyncio.to_thread(prune.sessions_with_checkpoints, folder):
             try:
                 await services.store.get(SessionId(session))
             except SessionNotFoundError:

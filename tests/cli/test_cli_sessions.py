@@ -38,7 +38,7 @@ from acp_agent.ids import SessionId, new_call_id, new_message_id, new_session_id
 from acp_agent.session.store.store import Store
 from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.base import Deadline, Rules
-from acp_agent.workspace.checkpoints.folders import Keeper
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from tests.cli.cli_process import acp_agent, environment
 from tests.support import child_work
 
@@ -224,12 +224,12 @@ async def test_deleting_removes_what_only_that_session_kept(tmp_path: Path) -> N
     for name, text in ((first, "only the first"), (second, "of both")):
         (project / "both").write_text("of both")
         (project / "own").write_text(text)
-        keeper = Keeper(home / "checkpoints", name, [project], Rules())
-        keeper.keep("ckpt_1", Deadline(30))
+        checkpoints = FolderCheckpoints(home / "checkpoints", name, [project], Rules())
+        checkpoints.save("ckpt_1", Deadline(30))
         (home / "outputs" / name).mkdir(parents=True)
         (home / "outputs" / name / "long.txt").write_text("a long result")
     assert (await run(tmp_path, "delete", "--yes", first)).returncode == 0
-    assert prune.kept_sessions(home / "checkpoints") == {second}
+    assert prune.sessions_with_checkpoints(home / "checkpoints") == {second}
     assert [folder.name for folder in (home / "outputs").iterdir()] == [second]
     kept = subprocess.run(
         ["git", "cat-file", "--batch-all-objects", "--batch"],

@@ -24,7 +24,7 @@ from acp_agent.events import (
 from acp_agent.session import checkpoints
 from acp_agent.session.files_back import FilesBack
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.store import Shadow
+from acp_agent.workspace.checkpoints.store import CheckpointStore
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, home_paths, open_desk, presses
 
@@ -391,7 +391,7 @@ async def test_a_folder_that_another_session_had_for_too_long_is_kept_again_late
 ) -> None:
     monkeypatch.setattr(checkpoints, "AGAIN_SECONDS", 0.0)
     async with open_desk(tmp_path, model_server) as desk:
-        other = Shadow(home_paths(tmp_path).checkpoints_dir, desk.folder.resolve())
+        other = CheckpointStore(home_paths(tmp_path).checkpoints_dir, desk.folder.resolve())
         with other.locked(Deadline(10)), monkeypatch.context() as impatient:
             # Here alone: on a busy machine git itself may take longer than this.
             impatient.setattr(checkpoints, "Deadline", lambda _: Deadline(0.2))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, shown
-from acp_agent.workspace.checkpoints.folders import FolderPlan, FolderResult, Keeper
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints, RestorePlan, RestoreResult
 
 SESSION = "sess_test"
 RULES = Rules()
@@ -21,26 +21,26 @@ class Checkpoints:
     def __init__(self, base: Path, root: Path, rules: Rules = RULES, session: str = SESSION):
         self.base, self.root, self.session = base, root, session
         self.folder = base / "home" / "checkpoints"
-        self.keeper = Keeper(self.folder, session, [root], rules)
+        self.checkpoints = FolderCheckpoints(self.folder, session, [root], rules)
         self.count = 0
 
     def keep(self, seconds: float = 30) -> str:
         """Keep the files as they are; the checkpoint's id."""
         self.count += 1
         name = f"ckpt_{self.count}"
-        self.last: Snapshot = self.keeper.keep(name, Deadline(seconds))[self.root]
+        self.last: Snapshot = self.checkpoints.save(name, Deadline(seconds))[self.root]
         return name
 
-    def plan(self, checkpoint: str) -> FolderPlan:
+    def plan(self, checkpoint: str) -> RestorePlan:
         """What going back would change; the files are kept first."""
         self.keep()
-        (plan,) = self.keeper.plan({self.root: self.last}, checkpoint, Deadline(30))
+        (plan,) = self.checkpoints.plan({self.root: self.last}, checkpoint, Deadline(30))
         return plan
 
-    def back(self, checkpoint: str) -> FolderResult:
+    def back(self, checkpoint: str) -> RestoreResult:
         """Go back."""
         plan = self.plan(checkpoint)
-        (result,) = self.keeper.restore([plan], checkpoint, Deadline(30))
+        (result,) = self.checkpoints.restore([plan], checkpoint, Deadline(30))
         return result
 
     def left_out(self) -> dict[str, str]:
@@ -49,17 +49,17 @@ class Checkpoints:
 
     def without(self, checkpoint: str) -> dict[str, str]:
         """What a checkpoint does not have, for whatever reason."""
-        found = self.keeper.left_out(checkpoint, Deadline(30))
+        found = self.checkpoints.left_out(checkpoint, Deadline(30))
         return {shown(one.path): one.why for _, one in found}
 
 
-def kinds(plan: FolderPlan | FolderResult) -> dict[str, str]:
+def kinds(plan: RestorePlan | RestoreResult) -> dict[str, str]:
     """What is done to which path."""
-    changes = plan.changes if isinstance(plan, FolderPlan) else plan.done
+    changes = plan.changes if isinstance(plan, RestorePlan) else plan.done
     return {shown(change.path): change.kind for change in changes}
 
 
-def skipped(plan: FolderPlan | FolderResult) -> dict[str, str]:
+def skipped(plan: RestorePlan | RestoreResult) -> dict[str, str]:
     """What is left as it is, and why."""
     return {shown(one.path): one.why for one in plan.skipped}
 

@@ -141,7 +141,7 @@ def test_a_file_that_was_changed_since_it_was_kept_is_not_overwritten(
     put(root, {"a": "2", "b": "2", "c": "2"})
     plan = kept.plan(checkpoint)
     put(root, {"a": "saved in this moment", "c": "likewise"})
-    (result,) = kept.keeper.restore([plan], checkpoint, Deadline(30))
+    (result,) = kept.checkpoints.restore([plan], checkpoint, Deadline(30))
     assert skipped(result) == {"a": "it changed meanwhile", "c": "it changed meanwhile"}
     assert (root / "a").read_text() == "saved in this moment"
     assert (root / "b").read_text() == "1"
@@ -178,7 +178,7 @@ def test_a_symlink_put_in_a_folders_place_leads_no_write_outside(
     plan = kept.plan(checkpoint)
     shutil.rmtree(root / "sub")
     (root / "sub").symlink_to(outside)
-    (result,) = kept.keeper.restore([plan], checkpoint, Deadline(30))
+    (result,) = kept.checkpoints.restore([plan], checkpoint, Deadline(30))
     assert skipped(result) == {"sub/f": "something else is in the place of its folder"}
     assert picture(outside) == {b"f": ("file", b"not yours"), b"other": ("file", b"x")}
     # Where the link is part of what was kept it gives way, and what it leads to stays.
@@ -252,8 +252,8 @@ def test_nothing_of_ours_is_for_others_to_read(kept: Checkpoints, root: Path) ->
     kept.keep()
     kept.back(kept.keep())
     assert oct(kept.folder.stat().st_mode & 0o777) == "0o700"
-    (shadow,) = kept.folder.glob("*.git")
-    assert oct(shadow.stat().st_mode & 0o777) == "0o700"
+    (store,) = kept.folder.glob("*.git")
+    assert oct(store.stat().st_mode & 0o777) == "0o700"
 
 
 def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, root: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_deadline_is_held_and_what_comes_after_it_works(kept: Checkpoints, roo
     given_up = Deadline(60)
     given_up.give_up()
     with pytest.raises(CheckpointTooSlowError, match="given up"):
-        kept.keeper.keep("ckpt_x", given_up)
+        kept.checkpoints.save("ckpt_x", given_up)
     checkpoint = kept.keep()
     put(root, {"f7": "other"})
     assert kinds(kept.plan(checkpoint)) == {"f7": "modify"}
@@ -276,7 +276,7 @@ def test_a_checkpoint_that_is_no_longer_saved_is_named(kept: Checkpoints, root: 
     kept.keep()
     with pytest.raises(WorkspaceError, match="no longer saved"):
         kept.plan("ckpt_unknown")
-    assert not kept.keeper.has("ckpt_unknown")
+    assert not kept.checkpoints.has("ckpt_unknown")
 
 
 def test_without_git_and_dulwich_it_is_told_what_to_install(

@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.folders import Keeper
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from tests.support.ordinary_user import shared_folder, without_root
 from tests.workspace.checkpoint_folder import RULES, Checkpoints, picture, put, skipped
 
@@ -37,7 +37,7 @@ def test_a_file_that_there_is_no_room_for_leaves_nothing_behind(
     (root / "a").unlink()
     plan = kept.plan(name)
     with room_for(2_000):
-        (result,) = kept.keeper.restore([plan], name, Deadline(30))
+        (result,) = kept.checkpoints.restore([plan], name, Deadline(30))
     assert list(skipped(result)) == ["large"]
     assert picture(root).keys() == {b"a"}
     kept.back(name)
@@ -75,11 +75,13 @@ def test_a_git_that_hangs_while_files_are_put_back_is_ended(
         '#!/bin/sh\ncase "$*" in *cat-file*) exec sleep 1000;; esac\nexec git "$@"\n'
     )
     program.chmod(0o755)
-    keeper = Keeper(tmp_path / "home" / "checkpoints", "s", [root], RULES, str(program))
+    checkpoints = FolderCheckpoints(
+        tmp_path / "home" / "checkpoints", "s", [root], RULES, str(program)
+    )
     put(root, {"a": "1"})
-    keeper.keep("then", Deadline(30))
+    checkpoints.save("then", Deadline(30))
     put(root, {"a": "2"})
-    plans = keeper.plan(keeper.keep(None, Deadline(30)), "then", Deadline(30))
+    plans = checkpoints.plan(checkpoints.save(None, Deadline(30)), "then", Deadline(30))
     deadline = Deadline(30 if given_up else 0.5)
     if given_up:
         threading.Timer(0.5, deadline.give_up).start()
@@ -87,7 +89,7 @@ def test_a_git_that_hangs_while_files_are_put_back_is_ended(
 
     def restore() -> None:
         try:
-            keeper.restore(plans, "then", deadline)
+            checkpoints.restore(plans, "then", deadline)
         except CheckpointTooSlowError as error:
             raised.append(error)
 
@@ -96,4 +98,4 @@ def test_a_git_that_hangs_while_files_are_put_back_is_ended(
     working.join(10)
     assert raised
     assert (root / "a").read_text() == "2"
-    keeper.keep(None, Deadline(30))  # nobody has the lock any more
+    checkpoints.save(None, Deadline(30))  # nobody has the lock any more

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.isolated_git import SealedGit
+from acp_agent.workspace.checkpoints.isolated_git import IsolatedGit
 from tests.workspace.checkpoint_folder import Checkpoints, git, kinds, picture, put, skipped
 
 
@@ -56,9 +56,9 @@ def test_a_git_that_takes_its_time_gets_all_it_is_to_read(tmp_path: Path) -> Non
     slow = tmp_path / "slow-git"
     slow.write_text("#!/bin/sh\nsleep 0.3\nexec wc -c\n")
     slow.chmod(0o755)
-    sealed = SealedGit(str(slow), tmp_path, os.fsencode(tmp_path), tmp_path / "index")
+    isolated = IsolatedGit(str(slow), tmp_path, os.fsencode(tmp_path), tmp_path / "index")
     names = b"src/some/file.py\0" * 50_000  # more than a pipe holds
-    assert int(sealed.run("update-index", given=names, deadline=Deadline(10))) == len(names)
+    assert int(isolated.run("update-index", given=names, deadline=Deadline(10))) == len(names)
 
 
 def test_a_repository_without_commits_is_kept(tmp_path: Path, root: Path) -> None:

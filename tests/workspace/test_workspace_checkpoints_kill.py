@@ -15,7 +15,7 @@ import pytest
 
 from acp_agent.errors import CheckpointTooSlowError
 from acp_agent.workspace.checkpoints.base import Deadline
-from acp_agent.workspace.checkpoints.store import Shadow
+from acp_agent.workspace.checkpoints.store import CheckpointStore
 from tests.workspace.checkpoint_folder import Checkpoints, kinds, picture, put
 
 CHILD = """
@@ -87,7 +87,7 @@ def test_a_restore_that_was_cut_off_has_lost_nothing_and_can_be_done_again(
     changed = picture(root)
     run_and_kill(tmp_path, "back", first, choice.uniform(0.02, 0.12))
     replaced = "ckpt_101"
-    if kept.keeper.has(replaced):  # it got that far; what was there can be had
+    if kept.checkpoints.has(replaced):  # it got that far; what was there can be had
         kept.back(replaced)
     assert picture(root) == changed
     kept.back(first)
@@ -100,13 +100,13 @@ def test_what_a_killed_git_left_locked_does_not_hold_up_the_next(tmp_path: Path)
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)
     checkpoint = kept.keep()
-    (shadow,) = kept.folder.glob("*.git")
-    (shadow / "index.lock").write_bytes(b"half")
-    (shadow / "restoring.json").write_text(f'["{bytes(root / ".acp-agent-restoring").hex()}"]')
+    (store,) = kept.folder.glob("*.git")
+    (store / "index.lock").write_bytes(b"half")
+    (store / "restoring.json").write_text(f'["{bytes(root / ".acp-agent-restoring").hex()}"]')
     put(root, {".acp-agent-restoring": "half of a file", "a": "2"})
     assert kinds(kept.plan(checkpoint)) == {"a": "modify"}
     assert not (root / ".acp-agent-restoring").exists()
-    (shadow / "index").write_bytes(b"not an index")
+    (store / "index").write_bytes(b"not an index")
     assert kinds(kept.back(checkpoint)) == {"a": "modify"}
 
 
@@ -115,7 +115,10 @@ def test_who_waits_for_another_process_gives_up_at_the_deadline(tmp_path: Path) 
     put(root, {"a": "1"})
     kept = Checkpoints(tmp_path, root)
     kept.keep()
-    with Shadow(kept.folder, root).locked(Deadline(5)), pytest.raises(CheckpointTooSlowError):
+    with (
+        CheckpointStore(kept.folder, root).locked(Deadline(5)),
+        pytest.raises(CheckpointTooSlowError),
+    ):
         kept.keep(seconds=0.2)
 
 

@@ -103,7 +103,7 @@ def test_our_own_files_are_left_out_where_they_lie_in_the_folder(
     put(tmp_path, {"a": "2"})
     assert kinds(kept.plan(checkpoint)) == {"a": "modify"}
     kept.back(checkpoint)
-    assert kept.keeper.has(checkpoint)
+    assert kept.checkpoints.has(checkpoint)
 
 
 def test_what_the_user_excludes_is_left_out_from_then_on(

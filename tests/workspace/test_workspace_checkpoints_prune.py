@@ -51,7 +51,7 @@ def test_what_only_a_deleted_session_had_is_gone_and_what_others_have_stays(
     mine, _ = with_a_large_file_of_another(tmp_path, root)
     checkpoint, before = mine.keep(), picture(root)
     prune.forget_session(mine.folder, "sess_other", Deadline(30))
-    assert prune.kept_sessions(mine.folder) == {SESSION}
+    assert prune.sessions_with_checkpoints(mine.folder) == {SESSION}
     assert size(mine.folder) < 100_000
     put(root, {"a": "2"})
     mine.back(checkpoint)
@@ -68,10 +68,10 @@ def test_a_fork_has_all_its_checkpoints_when_its_source_is_deleted(
     kept = [source.keep()]
     put(root, {"a": "2"})
     kept.append(source.keep())
-    prune.adopt(source.folder, SESSION, "sess_fork", Deadline(30))
+    prune.copy_session(source.folder, SESSION, "sess_fork", Deadline(30))
     # So little is larger once it is packed, which is no reason to forget any of it.
     prune.forget_session(source.folder, SESSION, Deadline(30))
-    assert [fork.keeper.has(checkpoint) for checkpoint in kept] == [True, True]
+    assert [fork.checkpoints.has(checkpoint) for checkpoint in kept] == [True, True]
 
 
 def test_what_there_was_no_time_to_remove_goes_with_the_next_sweep(
@@ -88,20 +88,20 @@ def test_what_there_was_no_time_to_remove_goes_with_the_next_sweep(
             slow.setattr(kind, "sweep", too_slow)
         with pytest.raises(CheckpointTooSlowError):
             prune.forget_session(mine.folder, "sess_other", Deadline(30))
-    assert prune.kept_sessions(mine.folder) == {SESSION}
+    assert prune.sessions_with_checkpoints(mine.folder) == {SESSION}
     assert size(mine.folder) > 300_000
     put(root, {"a": "2"})
     mine.keep()
     prune.sweep(mine.folder, [], LARGE, Deadline(30))
     assert size(mine.folder) < 100_000
     put(root, {"big": NOISE})
-    (shadow,) = mine.folder.glob("*.git")
+    (store,) = mine.folder.glob("*.git")
     other.keep()
     (root / "big").unlink()
     mine.keep()
     prune.sweep(mine.folder, ["sess_other"], LARGE, Deadline(30))
     assert size(mine.folder) < 100_000
-    assert shadow.exists()
+    assert store.exists()
     mine.back(checkpoint)
     assert picture(root) == before
 
@@ -130,7 +130,7 @@ def test_the_oldest_go_first_where_there_is_too_much(tmp_path: Path, root: Path)
         for record in kept.folder.glob(f"*/checkpoints/*/{names[-1]}.json"):
             os.utime(record, (number, number))
     prune.sweep(kept.folder, [], 450_000, Deadline(60))
-    left = [name for name in names if kept.keeper.has(name)]
+    left = [name for name in names if kept.checkpoints.has(name)]
     assert left == names[-len(left) :]
     assert 1 <= len(left) <= 4
     assert size(kept.folder) <= 450_000
@@ -217,7 +217,7 @@ def test_many_that_begin_in_a_new_folder_at_the_same_time_all_keep_it(
     with ThreadPoolExecutor() as pool:
         checkpoints = list(pool.map(Checkpoints.keep, many))
     put(root, {"a": "2"})
-    assert all(one.keeper.has(name) for one, name in zip(many, checkpoints, strict=True))
+    assert all(one.checkpoints.has(name) for one, name in zip(many, checkpoints, strict=True))
     assert kinds(many[0].back(checkpoints[0])) == {"a": "modify"}
     assert [path.suffix for path in many[0].folder.iterdir()] == [".git"]
 

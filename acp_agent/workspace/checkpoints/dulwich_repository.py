@@ -32,7 +32,7 @@ from acp_agent.workspace.checkpoints.base import (
     join,
 )
 from acp_agent.workspace.checkpoints.rules import (
-    Judge,
+    FileFilter,
     exclusions,
     is_private,
     outer_rules,
@@ -40,7 +40,7 @@ from acp_agent.workspace.checkpoints.rules import (
     rules_at,
     rules_text,
 )
-from acp_agent.workspace.checkpoints.store import Shadow
+from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 _FILE = 0o100644
 _SETTLED = 2_000_000_000  # nanoseconds after which a file's times tell whether it was changed
@@ -57,33 +57,33 @@ class _Seen(Struct, frozen=True, array_like=True):
 
 
 class DulwichRepository:
-    """One folder's files in one shadow repository.
+    """One folder's files in one repository of ours.
 
     Args:
-        shadow: where they are kept.
+        store: where they are kept.
         exclude: patterns of what is left out.
     """
 
-    def __init__(self, shadow: Shadow, exclude: Sequence[str] = ()) -> None:
-        self._shadow = shadow
+    def __init__(self, store: CheckpointStore, exclude: Sequence[str] = ()) -> None:
+        self._store = store
         self._exclude = tuple(exclude)
-        self._store = DiskObjectStore(os.fspath(shadow.path / "objects"))
+        self._objects = DiskObjectStore(os.fspath(store.path / "objects"))
 
     # -- keeping -----------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
         """Keep the files as they are now; see `Repository.snapshot`."""
-        shadow = self._shadow
+        store = self._store
         seen = self._seen()
-        judge = Judge(shadow.root, shadow.data, rules)
-        ignores = self._ignores(shadow.root)
+        file_filter = FileFilter(store.root, store.data, rules)
+        ignores = self._ignores(store.root)
         now: dict[str, _Seen] = {}
         left_out: list[LeftOut] = []
         private: set[bytes] = set()
         began = time.time_ns()
         for path in self._files(ignores, left_out, deadline):
             deadline.check()
-            found = judge.judge(path)
+            found = file_filter.check(path)
             if isinstance(found, LeftOut):
                 left_out.append(found)
             if not isinstance(found, os.stat_result):
@@ -95,13 +95,13 @@ class DulwichRepository:
             known = seen.get(path.hex())
             marks = (found.st_size, found.st_ctime_ns, found.st_ino)
             if known is None or (known.size, known.changed, known.inode) != marks:
-                kept = self._keep(path, found)
+                kept = self._save(path, found)
                 if kept is None:
                     continue
                 known = kept
             now[path.hex()] = known
         tree = commit_tree(
-            self._store,
+            self._objects,
             [
                 (bytes.fromhex(path), ObjectID(one.id.encode()), one.mode)
                 for path, one in now.items()
@@ -109,23 +109,23 @@ class DulwichRepository:
         )
         # What was changed just now may be changed again with nothing to see by.
         settled = {path: one for path, one in now.items() if one.changed < began - _SETTLED}
-        shadow.write(shadow.path / "seen.json", msgspec.json.encode(settled))
+        store.write(store.path / "seen.json", msgspec.json.encode(settled))
         return Snapshot(
             tree=tree.decode(),
             left_out=tuple(sorted(left_out, key=lambda one: one.path)),
             private=frozenset(private),
-            outer=outer_rules(shadow.root, ignores.top, ignores.lines),
+            outer=outer_rules(store.root, ignores.top, ignores.lines),
         )
 
     def _seen(self) -> dict[str, _Seen]:
         try:
-            text = (self._shadow.path / "seen.json").read_bytes()
+            text = (self._store.path / "seen.json").read_bytes()
             return msgspec.json.decode(text, type=dict[str, _Seen])
         except (OSError, msgspec.DecodeError):
             return {}
 
-    def _keep(self, path: bytes, found: os.stat_result) -> _Seen | None:
-        base, name = os.path.split(join(os.fsencode(self._shadow.root), path))
+    def _save(self, path: bytes, found: os.stat_result) -> _Seen | None:
+        base, name = os.path.split(join(os.fsencode(self._store.root), path))
         try:
             with opened_folder(base) as folder:
                 if stat.S_ISLNK(found.st_mode):
@@ -139,7 +139,7 @@ class DulwichRepository:
         except OSError:
             return None  # it is gone
         blob = DulwichBlob.from_string(data)
-        self._store.add_object(blob)
+        self._objects.add_object(blob)
         return _Seen(found.st_size, found.st_ctime_ns, found.st_ino, mode, blob.id.decode())
 
     def _files(
@@ -149,7 +149,7 @@ class DulwichRepository:
 
         Folders that may not be read are added to `left_out`.
         """
-        root = os.fsencode(self._shadow.root)
+        root = os.fsencode(self._store.root)
         folders = [b""]
         while folders:
             deadline.check()
@@ -173,12 +173,12 @@ class DulwichRepository:
                         yield path
 
     def _ignores(self, root: Path) -> _Ignores:
-        shadow = self._shadow
+        store = self._store
         top = project_top(root)
-        lines = exclusions(shadow.root, top, shadow.data, self._exclude)
+        lines = exclusions(store.root, top, store.data, self._exclude)
         ignores = _Ignores(top, root, lines)
         if top != root and ignores(b"", is_folder=True):  # the repository around it is not its own
-            lines = exclusions(root, root, shadow.data, self._exclude)
+            lines = exclusions(root, root, store.data, self._exclude)
             return _Ignores(root, root, lines)
         return ignores
 
@@ -200,7 +200,7 @@ class DulwichRepository:
             deadline.check()
             folder, name = open_trees.pop()
             try:
-                content = self._store[ObjectID(name.encode())]
+                content = self._objects[ObjectID(name.encode())]
             except KeyError:
                 raise WorkspaceError(f"the checkpoint has lost a folder ({name})") from None
             assert isinstance(content, Tree)
@@ -217,7 +217,7 @@ class DulwichRepository:
         for blob in blobs:
             deadline.check()
             try:
-                yield self._store[ObjectID(blob.encode())].as_raw_string()
+                yield self._objects[ObjectID(blob.encode())].as_raw_string()
             except KeyError:
                 raise WorkspaceError(f"the checkpoint has lost a file's content ({blob})") from None
 
@@ -240,8 +240,8 @@ class DulwichRepository:
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
         """What the project's ignore files leave out at the moment, folders as one."""
-        root = os.fsencode(self._shadow.root)
-        ignores = self._ignores(self._shadow.root)
+        root = os.fsencode(self._store.root)
+        ignores = self._ignores(self._store.root)
         found: list[bytes] = []
         folders = [b""]
         while folders:
@@ -265,20 +265,20 @@ class DulwichRepository:
     def sweep(self, deadline: Deadline) -> None:
         """Forget what no checkpoint has any more. Without git nothing is packed."""
         kept: set[bytes] = set()
-        for file in (self._shadow.path / "refs").rglob("*"):
+        for file in (self._store.path / "refs").rglob("*"):
             if file.is_file():
                 self._reach(file.read_text().strip(), kept, deadline)
-        for name in list(self._store):
+        for name in list(self._objects):
             deadline.check()
             if name not in kept:
-                self._store.delete_loose_object(name)
+                self._objects.delete_loose_object(name)
 
     def _reach(self, tree: str, kept: set[bytes], deadline: Deadline) -> None:
         deadline.check()
         if tree.encode() in kept or tree == EMPTY_TREE:
             return
         kept.add(tree.encode())
-        content = self._store[ObjectID(tree.encode())]
+        content = self._objects[ObjectID(tree.encode())]
         assert isinstance(content, Tree)
         for entry in content.items():
             if stat.S_ISDIR(entry.mode):

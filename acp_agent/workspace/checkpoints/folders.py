@@ -26,8 +26,8 @@ from acp_agent.workspace.checkpoints.base import (
     Snapshot,
     Span,
 )
-from acp_agent.workspace.checkpoints.restore import Restorer, Skipped
-from acp_agent.workspace.checkpoints.store import Shadow
+from acp_agent.workspace.checkpoints.restore import Restorer, SkippedFile
+from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 NO_GIT = (
     "git is not installed; install it, or the extra `dulwich` of this program, to keep files for "
@@ -49,23 +49,23 @@ _REASONS: Mapping[Reason, str] = {
 }
 
 
-class FolderPlan(Struct, frozen=True, kw_only=True):
+class RestorePlan(Struct, frozen=True, kw_only=True):
     """What going back to a checkpoint changes in one folder."""
 
     root: Path
     changes: tuple[Change, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
 
 
-class FolderResult(Struct, frozen=True, kw_only=True):
+class RestoreResult(Struct, frozen=True, kw_only=True):
     """What became of a folder."""
 
     root: Path
     done: tuple[Change, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFile, ...]
 
 
-class Keeper:
+class FolderCheckpoints:
     """Keeps the files of a session's folders.
 
     Args:
@@ -88,21 +88,21 @@ class Keeper:
         self._session = session
         self._rules = rules
         self._program = program or find_program("git")
-        self._open: dict[Path, tuple[Shadow, Repository]] = {}
+        self._open: dict[Path, tuple[CheckpointStore, Repository]] = {}
         self.roots = tuple(dict.fromkeys(roots))
 
-    def _of(self, root: Path) -> tuple[Shadow, Repository]:
+    def _of(self, root: Path) -> tuple[CheckpointStore, Repository]:
         """The place of a folder's checkpoints. It must be locked before it is used."""
         found = self._open.get(root)
         if found is None:
-            shadow = Shadow(self._folder, root)
+            store = CheckpointStore(self._folder, root)
             found = self._open[root] = (
-                shadow,
-                open_repository(shadow, self._program, self._rules.exclude),
+                store,
+                open_repository(store, self._program, self._rules.exclude),
             )
         return found
 
-    def keep(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
+    def save(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
         """Keep the files as they are now, as a checkpoint; None: only for as long as they matter.
 
         Raises:
@@ -111,22 +111,23 @@ class Keeper:
         """
         found: dict[Path, Snapshot] = {}
         for root in self.roots:
-            shadow, repository = self._of(root)
-            with shadow.locked(deadline):
-                found[root] = _snapshot(shadow, repository, self._rules, deadline)
+            store, repository = self._of(root)
+            with store.locked(deadline):
+                found[root] = _snapshot(store, repository, self._rules, deadline)
                 if checkpoint is not None:
-                    shadow.keep(self._session, checkpoint, found[root])
+                    store.save(self._session, checkpoint, found[root])
         return found
 
     def has(self, checkpoint: str) -> bool:
         """Whether a checkpoint is still kept, for any of the folders."""
         return any(
-            Shadow(self._folder, root).find(self._session, checkpoint) for root in self.roots
+            CheckpointStore(self._folder, root).find(self._session, checkpoint)
+            for root in self.roots
         )
 
     def plan(
         self, now: Mapping[Path, Snapshot], checkpoint: str, deadline: Deadline
-    ) -> list[FolderPlan]:
+    ) -> list[RestorePlan]:
         """What going back would change.
 
         Args:
@@ -139,19 +140,19 @@ class Keeper:
         """
         plans = []
         for root in self.roots:
-            shadow, repository = self._of(root)
-            target = shadow.find(self._session, checkpoint)
+            store, repository = self._of(root)
+            target = store.find(self._session, checkpoint)
             if target is None or root not in now:
                 continue
-            with shadow.locked(deadline):
+            with store.locked(deadline):
                 plans.append(_plan(root, repository, now[root], target, deadline))
         if not plans:
             raise WorkspaceError("the files of this checkpoint are no longer saved")
         return plans
 
     def restore(
-        self, plans: Sequence[FolderPlan], checkpoint: str, deadline: Deadline
-    ) -> list[FolderResult]:
+        self, plans: Sequence[RestorePlan], checkpoint: str, deadline: Deadline
+    ) -> list[RestoreResult]:
         """Do what was planned, as far as nothing was changed since.
 
         Raises:
@@ -159,14 +160,14 @@ class Keeper:
         """
         results = []
         for plan in plans:
-            shadow, repository = self._of(plan.root)
-            with shadow.locked(deadline):
-                target = shadow.find(self._session, checkpoint)
+            store, repository = self._of(plan.root)
+            with store.locked(deadline):
+                target = store.find(self._session, checkpoint)
                 private = frozenset[bytes]() if target is None else target.private
-                restorer = Restorer(plan.root, private, shadow.restoring, deadline)
+                restorer = Restorer(plan.root, private, store.restoring, deadline)
                 restorer.apply(plan.changes, repository.contents)
             results.append(
-                FolderResult(
+                RestoreResult(
                     root=plan.root,
                     done=tuple(sorted(restorer.done, key=lambda one: one.path)),
                     skipped=(*plan.skipped, *restorer.skipped),
@@ -187,12 +188,12 @@ class Keeper:
             spans: what happened since.
             deadline: when it has to be known.
         """
-        shadow, repository = self._of(root)
-        target = shadow.find(self._session, checkpoint)
+        store, repository = self._of(root)
+        target = store.find(self._session, checkpoint)
         found: dict[bytes, str] = {}
         if target is None:
             return found
-        with shadow.locked(deadline):
+        with store.locked(deadline):
             for span in spans:
                 if span.old == span.new:
                     continue
@@ -204,24 +205,24 @@ class Keeper:
                     found = {path: why for path, why in found.items() if path in differs}
         return found
 
-    def left_out(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, Skipped]]:
+    def left_out(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, SkippedFile]]:
         """What a checkpoint does not have, by folder: first what it could not keep.
 
         Behind that comes what the projects' ignore files leave out at the moment, folders as one.
         """
-        found: list[tuple[Path, Skipped]] = []
-        ignored: list[tuple[Path, Skipped]] = []
+        found: list[tuple[Path, SkippedFile]] = []
+        ignored: list[tuple[Path, SkippedFile]] = []
         for root in self.roots:
-            shadow, repository = self._of(root)
-            target = shadow.find(self._session, checkpoint)
+            store, repository = self._of(root)
+            target = store.find(self._session, checkpoint)
             if target is None:
                 continue
-            found += [(root, Skipped(one.path, _REASONS[one.why])) for one in target.left_out]
+            found += [(root, SkippedFile(one.path, _REASONS[one.why])) for one in target.left_out]
             if not os.path.isdir(root):  # noqa: PTH112 - the folder above may not be searched
                 continue
-            with shadow.locked(deadline):
+            with store.locked(deadline):
                 paths = repository.ignored(deadline)
-            ignored += [(root, Skipped(path, _IGNORED)) for path in paths]
+            ignored += [(root, SkippedFile(path, _IGNORED)) for path in paths]
         return found + ignored
 
 
@@ -241,11 +242,13 @@ def _paths(repository: Repository, old: str, new: str, deadline: Deadline) -> se
     return {change.path for change in repository.changes(old, new, deadline)}
 
 
-def _snapshot(shadow: Shadow, repository: Repository, rules: Rules, deadline: Deadline) -> Snapshot:
+def _snapshot(
+    store: CheckpointStore, repository: Repository, rules: Rules, deadline: Deadline
+) -> Snapshot:
     """The files as they are; a folder that took too long is not tried again at once by anyone."""
-    if not shadow.root.is_dir():  # deleted as a whole: there is nothing, and all can come back
+    if not store.root.is_dir():  # deleted as a whole: there is nothing, and all can come back
         return Snapshot(tree=EMPTY_TREE)
-    mark = shadow.path / "too-slow"
+    mark = store.path / "too-slow"
     asked = f"{rules!r} {deadline.seconds}".encode()  # with more room it may be done
     if (
         mark.exists()
@@ -260,16 +263,18 @@ def _snapshot(shadow: Shadow, repository: Repository, rules: Rules, deadline: De
             raise
         except WorkspaceError:
             # A file that vanished meanwhile, or a list of files that is broken: once more, anew.
-            shadow.index.unlink(missing_ok=True)
+            store.index.unlink(missing_ok=True)
             return repository.snapshot(rules, deadline)
     except CheckpointTooSlowError:
         if not deadline.given_up:
-            shadow.write(mark, asked)
+            store.write(mark, asked)
         raise
 
 
-def open_repository(shadow: Shadow, program: str | None, exclude: Sequence[str] = ()) -> Repository:
-    """The repository in a shadow folder, by git or else by dulwich.
+def open_repository(
+    store: CheckpointStore, program: str | None, exclude: Sequence[str] = ()
+) -> Repository:
+    """The repository in a store folder, by git or else by dulwich.
 
     Raises:
         WorkspaceError: neither is installed.
@@ -277,19 +282,19 @@ def open_repository(shadow: Shadow, program: str | None, exclude: Sequence[str] 
     if program is not None:
         from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - one of two
 
-        return GitRepository(shadow, program, exclude)
+        return GitRepository(store, program, exclude)
     if importlib.util.find_spec("dulwich") is None:
         raise WorkspaceError(NO_GIT)
     from acp_agent.workspace.checkpoints.dulwich_repository import (  # noqa: PLC0415 - where it is installed
         DulwichRepository,
     )
 
-    return DulwichRepository(shadow, exclude)
+    return DulwichRepository(store, exclude)
 
 
 def _plan(
     root: Path, repository: Repository, now: Snapshot, target: Snapshot, deadline: Deadline
-) -> FolderPlan:
+) -> RestorePlan:
     changes = repository.changes(now.tree, target.tree, deadline)
     absent = {one.path: one for one in (*now.left_out, *target.left_out)}
     deleted = [change.path for change in changes if change.new is None]
@@ -298,17 +303,17 @@ def _plan(
     if deleted and (rules_changed or any(one.path.endswith(b".gitignore") for one in changes)):
         ignored = repository.ignored_under(target, deleted, deadline)
     folders = tuple(path for path in absent if path.endswith(b"/"))
-    skipped: list[Skipped] = []
+    skipped: list[SkippedFile] = []
     planned: list[Change] = []
     for change in changes:
         place = next((one for one in folders if change.path.startswith(one)), change.path)
         if place in absent:
-            skipped.append(Skipped(change.path, _why(absent[place], now)))
+            skipped.append(SkippedFile(change.path, _why(absent[place], now)))
         elif change.path in ignored:
-            skipped.append(Skipped(change.path, _IGNORED_THEN))
+            skipped.append(SkippedFile(change.path, _IGNORED_THEN))
         else:
             planned.append(change)
-    return FolderPlan(root=root, changes=tuple(planned), skipped=tuple(skipped))
+    return RestorePlan(root=root, changes=tuple(planned), skipped=tuple(skipped))
 
 
 def _why(left_out: LeftOut, now: Snapshot) -> str:

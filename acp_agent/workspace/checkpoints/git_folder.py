@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, join
-from acp_agent.workspace.checkpoints.isolated_git import SealedGit, split
+from acp_agent.workspace.checkpoints.isolated_git import IsolatedGit, split
 from acp_agent.workspace.checkpoints.rules import exclusions, outer_rules, project_top
-from acp_agent.workspace.checkpoints.store import Shadow
+from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 _NESTED_LIMIT = 50  # repositories in the folder that are looked into
 _CLOSED = re.compile(
@@ -24,10 +24,10 @@ _INNER = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
 
 
 class GitFolder:
-    """The folder of a session, by the git of its shadow repository.
+    """The folder of a session, by the git of its repository of ours.
 
     Args:
-        shadow: where its files are kept.
+        store: where its files are kept.
         program: the git that is run.
         exclude: patterns of what is left out.
 
@@ -36,27 +36,27 @@ class GitFolder:
         git: git over that folder.
     """
 
-    def __init__(self, shadow: Shadow, program: str, exclude: Sequence[str] = ()) -> None:
-        self._shadow = shadow
+    def __init__(self, store: CheckpointStore, program: str, exclude: Sequence[str] = ()) -> None:
+        self._store = store
         self._exclude = tuple(exclude)
         self._program = program
         self._seen: OuterRules | None = None  # by which it was seen whether we are left out
         self._leaves_us_out = False
-        self.top = project_top(shadow.root)
+        self.top = project_top(store.root)
         self.git = self._over(self.top)
 
-    def _over(self, top: Path) -> SealedGit:
-        shadow = self._shadow
-        return SealedGit(
-            self._program, shadow.path, os.fsencode(top), shadow.index, lambda: shadow.lock
+    def _over(self, top: Path) -> IsolatedGit:
+        store = self._store
+        return IsolatedGit(
+            self._program, store.path, os.fsencode(top), store.index, lambda: store.lock
         )
 
     @property
     def prefix(self) -> bytes:
         """The session's folder as a path below the top, with a slash; empty where it is the top."""
-        if self.top == self._shadow.root:
+        if self.top == self._store.root:
             return b""
-        return os.fsencode(self._shadow.root.relative_to(self.top)) + b"/"
+        return os.fsencode(self._store.root.relative_to(self.top)) + b"/"
 
     @property
     def within(self) -> list[bytes]:
@@ -65,8 +65,8 @@ class GitFolder:
 
     def look(self, deadline: Deadline) -> OuterRules:
         """See which rules hold now, and write down those that lie outside of the folder."""
-        shadow = self._shadow
-        rules = self._rules_below(project_top(shadow.root))
+        store = self._store
+        rules = self._rules_below(project_top(store.root))
         if rules != self._seen:
             self._leaves_us_out = bool(
                 self.prefix
@@ -79,29 +79,29 @@ class GitFolder:
             )
             self._seen = rules
         if self._leaves_us_out:  # then the repository around the folder is not its project
-            rules = self._rules_below(shadow.root)
+            rules = self._rules_below(store.root)
         # What the index holds may be left out now, and is relative to the top.
         mark = hashlib.sha256(repr((os.fsencode(self.top), rules)).encode()).hexdigest().encode()
         if _text(self._rules_file) != mark:
-            shadow.index.unlink(missing_ok=True)
-            shadow.write(self._rules_file, mark)
+            store.index.unlink(missing_ok=True)
+            store.write(self._rules_file, mark)
         return rules
 
     def _rules_below(self, top: Path) -> OuterRules:
         """Take a folder for the top of the project, with the rules that then hold."""
-        shadow = self._shadow
+        store = self._store
         if top != self.top:
             self.top, self.git = top, self._over(top)
-        lines = exclusions(shadow.root, top, shadow.data, self._exclude)
-        excluded = shadow.path / "info" / "exclude"
+        lines = exclusions(store.root, top, store.data, self._exclude)
+        excluded = store.path / "info" / "exclude"
         if _text(excluded) != lines:
-            shadow.write(excluded, lines)
-        return outer_rules(shadow.root, top, lines)
+            store.write(excluded, lines)
+        return outer_rules(store.root, top, lines)
 
     @property
     def _rules_file(self) -> Path:
         """Says for which rules the index was made."""
-        return self._shadow.path / "rules"
+        return self._store.path / "rules"
 
     def differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut], list[bytes]]:
         """The files that are not as the index has them, what is not looked into, and the rest.
@@ -137,7 +137,7 @@ class GitFolder:
         paths: list[bytes] = []
         left_out: list[LeftOut] = []
         top = os.fsencode(self.top)
-        none = self._shadow.path / "no-index"
+        none = self._store.path / "no-index"
         looked = 0
         while nested:
             folder = nested.pop()

@@ -24,9 +24,9 @@ from acp_agent.workspace.checkpoints.base import (
     join,
 )
 from acp_agent.workspace.checkpoints.git_folder import GitFolder
-from acp_agent.workspace.checkpoints.isolated_git import Answers, SealedGit, end, split
-from acp_agent.workspace.checkpoints.rules import Judge, is_private, rules_at
-from acp_agent.workspace.checkpoints.store import Shadow
+from acp_agent.workspace.checkpoints.isolated_git import Answers, IsolatedGit, end, split
+from acp_agent.workspace.checkpoints.rules import FileFilter, is_private, rules_at
+from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 _CHUNK = 20_000  # files that are hashed before what was done so far is written down
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
@@ -44,20 +44,20 @@ class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GitRepository:
-    """One folder's files in one shadow repository.
+    """One folder's files in one repository of ours.
 
     Args:
-        shadow: where they are kept.
+        store: where they are kept.
         program: the git that is run.
         exclude: patterns of what is left out.
     """
 
-    def __init__(self, shadow: Shadow, program: str, exclude: Sequence[str] = ()) -> None:
-        self._shadow = shadow
-        self._folder = GitFolder(shadow, program, exclude)
+    def __init__(self, store: CheckpointStore, program: str, exclude: Sequence[str] = ()) -> None:
+        self._store = store
+        self._folder = GitFolder(store, program, exclude)
 
     @property
-    def _git(self) -> SealedGit:
+    def _git(self) -> IsolatedGit:
         return self._folder.git
 
     # -- keeping -----------------------------------------------------------------------------
@@ -70,13 +70,13 @@ class GitRepository:
         paths, left_out, same = self._folder.differing(deadline)
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
-        judge = Judge(self._folder.top, self._shadow.data, rules)
+        file_filter = FileFilter(self._folder.top, self._store.data, rules)
         with ThreadPoolExecutor(1) as beside:  # git works in another process meanwhile
-            private = beside.submit(judge.private, same)
+            private = beside.submit(file_filter.private, same)
             changed: dict[bytes, os.stat_result] = {}
             gone: list[bytes] = []
             for path in paths:
-                found = judge.judge(path)
+                found = file_filter.check(path)
                 if isinstance(found, LeftOut):
                     left_out.append(found)
                 if isinstance(found, os.stat_result):
@@ -161,15 +161,15 @@ class GitRepository:
     def _note(self, tree: str, left_out: tuple[str, ...], unsettled: int = 0) -> None:
         """Write down what the index holds."""
         state = _State(tree=tree, index=self._marks(), left_out=left_out, unsettled=unsettled)
-        self._shadow.write(self._state_file, msgspec.json.encode(state))
+        self._store.write(self._state_file, msgspec.json.encode(state))
 
     @property
     def _state_file(self) -> Path:
-        return self._shadow.path / "state.json"
+        return self._store.path / "state.json"
 
     def _marks(self) -> tuple[int, int, int]:
         try:
-            found = self._shadow.index.stat()
+            found = self._store.index.stat()
         except FileNotFoundError:
             return (0, 0, 0)
         return (found.st_ino, found.st_size, found.st_mtime_ns)
@@ -217,7 +217,7 @@ class GitRepository:
     ) -> frozenset[bytes]:
         """Those of the paths that were left out by the rules that held for a snapshot."""
         start = kept.outer.below + b"/" if kept.outer.below else b""
-        with tempfile.TemporaryDirectory(dir=self._shadow.path) as name:
+        with tempfile.TemporaryDirectory(dir=self._store.path) as name:
             folder = os.fsencode(name)
             self._put_ignore_files(kept, folder, deadline)
             ignored = self._folder.ignored_among([start + path for path in paths], deadline, folder)

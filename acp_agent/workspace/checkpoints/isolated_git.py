@@ -21,7 +21,7 @@ from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings
 from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
 
-# Beside what the repository's own settings say (`shadow.py`), for whatever may come before them.
+# Beside what the repository's own settings say (`store.py`), for whatever may come before them.
 _SETTINGS = {
     **INERT,
     "core.autocrlf": "false",
@@ -35,7 +35,7 @@ _END_SECONDS = 5.0
 _PIECE = 1 << 16  # bytes that are read at once
 
 
-class SealedGit:
+class IsolatedGit:
     """Git over one repository of ours, and over one folder that is not its own.
 
     Args:

@@ -11,7 +11,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.folders import open_repository
-from acp_agent.workspace.checkpoints.store import Shadow, remove_leftovers, shadows
+from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, remove_leftovers
 
 PAUSE_SECONDS = 86_400.0  # between two sweeps
 
@@ -19,9 +19,9 @@ _LOOSE_LIMIT = 4_000  # files of a repository from which on it is packed
 _ROUNDS = 8  # times that a repository which is too large loses a quarter of its checkpoints
 
 
-def kept_sessions(folder: Path) -> set[str]:
+def sessions_with_checkpoints(folder: Path) -> set[str]:
     """The sessions that have checkpoints of any folder."""
-    return {session for shadow in shadows(folder) for session in shadow.sessions()}
+    return {session for store in all_stores(folder) for session in store.sessions()}
 
 
 def is_due(folder: Path) -> bool:
@@ -54,26 +54,26 @@ def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
     """
     program = find_program("git")
     failure: WorkspaceError | None = None
-    for shadow in shadows(folder):
-        if session not in shadow.sessions():
+    for store in all_stores(folder):
+        if session not in store.sessions():
             continue
         try:
-            with shadow.locked(deadline):
-                shadow.unswept.touch(0o600)
-                shadow.drop_session(session)
-                _sweep(shadow, (), None, program, deadline)
+            with store.locked(deadline):
+                store.needs_sweep.touch(0o600)
+                store.drop_session(session)
+                _sweep(store, (), None, program, deadline)
         except WorkspaceError as error:
             failure = error  # it is forgotten in the other folders all the same
     if failure is not None:
         raise failure
 
 
-def adopt(folder: Path, source: str, session: str, deadline: Deadline) -> None:
+def copy_session(folder: Path, source: str, session: str, deadline: Deadline) -> None:
     """Let a session that was forked have the checkpoints of its source."""
-    for shadow in shadows(folder):
-        if source in shadow.sessions():
-            with shadow.locked(deadline):
-                shadow.copy(source, session)
+    for store in all_stores(folder):
+        if source in store.sessions():
+            with store.locked(deadline):
+                store.copy(source, session)
 
 
 def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadline) -> None:
@@ -92,10 +92,10 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
     remove_leftovers(folder)
     program = find_program("git")
     failure: WorkspaceError | None = None
-    for shadow in shadows(folder):
+    for store in all_stores(folder):
         try:
-            with shadow.locked(deadline):
-                _sweep(shadow, gone, max_bytes, program, deadline)
+            with store.locked(deadline):
+                _sweep(store, gone, max_bytes, program, deadline)
         except WorkspaceError as error:
             failure = error  # the others are swept all the same
     if failure is not None:
@@ -103,33 +103,33 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
 
 
 def _sweep(
-    shadow: Shadow,
+    store: CheckpointStore,
     gone: Collection[str],
     max_bytes: int | None,
     program: str | None,
     deadline: Deadline,
 ) -> None:
-    dropped = shadow.sessions() & set(gone)
+    dropped = store.sessions() & set(gone)
     for session in dropped:
-        shadow.drop_session(session)
-    if not shadow.records():
-        shadow.remove()
+        store.drop_session(session)
+    if not store.records():
+        store.remove()
         return
-    size, files = _measure(shadow.path / "objects")
-    repository = open_repository(shadow, program)
+    size, files = _measure(store.path / "objects")
+    repository = open_repository(store, program)
     most = float("inf") if max_bytes is None else max_bytes
-    if dropped or shadow.unswept.exists() or files > _LOOSE_LIMIT or size > most:
+    if dropped or store.needs_sweep.exists() or files > _LOOSE_LIMIT or size > most:
         repository.sweep(deadline)
-        shadow.unswept.unlink(missing_ok=True)
-        size, _ = _measure(shadow.path / "objects")
+        store.needs_sweep.unlink(missing_ok=True)
+        size, _ = _measure(store.path / "objects")
     for _ in range(_ROUNDS):
-        records = shadow.records()
+        records = store.records()
         if size <= most or len(records) < 2:
             return
         for _, session, checkpoint in records[: max(len(records) // 4, 1)]:
-            shadow.drop(session, checkpoint)
+            store.drop(session, checkpoint)
         repository.sweep(deadline)
-        size, _ = _measure(shadow.path / "objects")
+        size, _ = _measure(store.path / "objects")
 
 
 def _measure(folder: Path) -> tuple[int, int]:

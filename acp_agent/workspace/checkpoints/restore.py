@@ -30,7 +30,7 @@ _ELSEWHERE = "something else is in the place of its folder"
 _Marks = tuple[int, int, int, int]
 
 
-class Skipped(Struct, frozen=True):
+class SkippedFile(Struct, frozen=True):
     """A path that was left as it is, and why."""
 
     path: bytes
@@ -59,7 +59,7 @@ class Restorer:
         self._note = note
         self._deadline = deadline
         self.done: list[Change] = []
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedFile] = []
 
     def apply(self, changes: Sequence[Change], contents: Callable[..., Iterator[bytes]]) -> None:
         """Make every change that is still possible.
@@ -97,7 +97,7 @@ class Restorer:
         if why is None:
             self.done.append(change)
         else:
-            self.skipped.append(Skipped(change.path, why))
+            self.skipped.append(SkippedFile(change.path, why))
 
     def _change(self, change: Change, data: bytes) -> str | None:
         """Make one change; why not, where it was not made."""

@@ -144,7 +144,7 @@ def _escaped(path: bytes) -> bytes:
     return escaped.replace(b"\n", b"?")  # a line of patterns cannot have one
 
 
-class Judge:
+class FileFilter:
     """Looks at files, each once, while nothing of ours changes them.
 
     Args:
@@ -159,7 +159,7 @@ class Judge:
         self._rules = rules
         self._real: dict[bytes, bool] = {b"": True}  # folders that no symlink stands for
 
-    def judge(self, path: bytes) -> os.stat_result | LeftOut | None:
+    def check(self, path: bytes) -> os.stat_result | LeftOut | None:
         """What is known of a file that is kept; None where there is none of ours to keep."""
         if not is_plain(path):
             return LeftOut(path, "name")

@@ -88,7 +88,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Shadow:
+class CheckpointStore:
     """The checkpoints of one folder.
 
     Args:
@@ -109,7 +109,7 @@ class Shadow:
         return self.path / "index"
 
     @property
-    def unswept(self) -> Path:
+    def needs_sweep(self) -> Path:
         """Is there while it may have what only a deleted session had."""
         return self.path / "unswept"
 
@@ -165,7 +165,7 @@ class Shadow:
     def _make(self) -> None:
         """Let it appear as a whole: nobody has its lock yet, and others may be making it, too."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _passing(self.path.parent) as place:
+        with _temporary_folder(self.path.parent) as place:
             made = place / self.path.name
             self._fill(made)
             try:
@@ -199,7 +199,7 @@ class Shadow:
 
         It goes as a whole: who finds a part of it would take that for what it may use.
         """
-        with contextlib.suppress(OSError), _passing(self.path.parent) as place:
+        with contextlib.suppress(OSError), _temporary_folder(self.path.parent) as place:
             self.path.rename(place / self.path.name)
 
     def _mend(self) -> None:
@@ -229,7 +229,7 @@ class Shadow:
 
     # -- records -----------------------------------------------------------------------------
 
-    def keep(self, session: str, checkpoint: str, snapshot: Snapshot) -> None:
+    def save(self, session: str, checkpoint: str, snapshot: Snapshot) -> None:
         """Keep a snapshot as a checkpoint of a session."""
         record = Record(
             tree=snapshot.tree,
@@ -291,12 +291,12 @@ class Shadow:
         return self.path / "refs" / "checkpoints" / session / checkpoint
 
 
-def shadows(folder: Path) -> list[Shadow]:
+def all_stores(folder: Path) -> list[CheckpointStore]:
     """Those of all folders that there are."""
     found = []
     for path in sorted(folder.glob("*.git")):
         with contextlib.suppress(OSError):
-            found.append(Shadow(folder, Path(os.fsdecode((path / "root").read_bytes()))))
+            found.append(CheckpointStore(folder, Path(os.fsdecode((path / "root").read_bytes()))))
     return found
 
 
@@ -307,7 +307,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def _passing(folder: Path) -> Iterator[Path]:
+def _temporary_folder(folder: Path) -> Iterator[Path]:
     """A folder for what is on its way; what is left in it goes with it."""
     with tempfile.TemporaryDirectory(
         dir=folder, prefix=_PASSING, ignore_cleanup_errors=True
