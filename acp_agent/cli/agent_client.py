@@ -24,7 +24,7 @@ from protocol.v1 import methods, types as acp
 
 EXIT_SECONDS = 8.0  # for the agent to end by itself, whose own limit in mid-turn is 5
 START_SECONDS = 60.0
-_LAST_WORDS = 4096  # bytes of stderr that are kept
+_STDERR_BYTES = 4096  # bytes of stderr that are kept
 _GROUP_SECONDS = 0.5  # for what the agent left in its group to end when it is asked to
 
 
@@ -49,7 +49,7 @@ class AgentChild:
         assert process.stdout is not None
         self._process = process
         self._watch = watch
-        self._last_words = b""
+        self._stderr_tail = b""
         self._listener: threading.Thread | None = None
         if process.stderr is not None:
             self._listener = threading.Thread(
@@ -80,7 +80,7 @@ class AgentChild:
             command: the program and its arguments.
             handlers: what answers the agent, by the method's name.
             cwd: the folder that it starts in.
-            keep_stderr: keep the end of what it writes to stderr for `last_words`, instead of
+            keep_stderr: keep the end of what it writes to stderr for `stderr_tail`, instead of
                 letting it through to the terminal.
             trace: sees every line.
 
@@ -131,25 +131,25 @@ class AgentChild:
         return self._process.poll()
 
     @property
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of what it wrote to stderr, where that is kept."""
-        return self._last_words.decode("utf-8", "replace")
+        return self._stderr_tail.decode("utf-8", "replace")
 
-    async def aclose(self, *, patience: float = EXIT_SECONDS) -> None:
-        """Close the connection, which ends the agent; kill its group after `patience` seconds."""
+    async def aclose(self, *, timeout: float = EXIT_SECONDS) -> None:
+        """Close the connection, which ends the agent; kill its group after `timeout` seconds."""
         await self.connection.close()
         await asyncio.gather(self.ended, return_exceptions=True)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + patience
+        deadline = loop.time() + timeout
         try:
             # An agent that does not read what is on its way would not see the end behind it either.
-            await self._close_input(patience)
+            await self._close_input(timeout)
         finally:
             await asyncio.to_thread(self._reap, max(0.0, deadline - loop.time()))
         await self._watch.aclose()
         await self._close_input(_GROUP_SECONDS)
 
-    async def _close_input(self, patience: float) -> None:
+    async def _close_input(self, timeout: float) -> None:
         """Close its stdin, once nothing is being written to it any more.
 
         A thread that still writes would go on in whatever file gets the number of a closed one.
@@ -158,14 +158,14 @@ class AgentChild:
         """
         stdin = self._process.stdin
         assert stdin is not None
-        await self._transport.flush(patience)
+        await self._transport.flush(timeout)
         if not self._transport.queued:
             stdin.close()
 
-    def _reap(self, patience: float) -> None:
+    def _reap(self, timeout: float) -> None:
         process = self._process
         try:
-            process.wait(patience)
+            process.wait(timeout)
         except subprocess.TimeoutExpired:
             posix.end_group(process.pid, at_once=True)
             process.wait()
@@ -177,8 +177,8 @@ class AgentChild:
 
     def _listen(self, stderr: IO[bytes]) -> None:
         with stderr:
-            while piece := stderr.read1(_LAST_WORDS):  # type: ignore[attr-defined] # it is buffered
-                self._last_words = (self._last_words + piece)[-_LAST_WORDS:]
+            while piece := stderr.read1(_STDERR_BYTES):  # type: ignore[attr-defined] # it is buffered
+                self._stderr_tail = (self._stderr_tail + piece)[-_STDERR_BYTES:]
 
 
 def end_rest_of_group(leader: int) -> None:
@@ -322,9 +322,9 @@ class AgentClient:
             methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session_id)
         )
 
-    async def aclose(self, *, patience: float = EXIT_SECONDS) -> None:
-        """Close the connection, which ends the agent; kill it after `patience` seconds."""
-        await self._child.aclose(patience=patience)
+    async def aclose(self, *, timeout: float = EXIT_SECONDS) -> None:
+        """Close the connection, which ends the agent; kill it after `timeout` seconds."""
+        await self._child.aclose(timeout=timeout)
 
     def _updated(self, params: acp.SessionNotification) -> None:
         if params.session_id not in {"", self.session_id}:

@@ -21,12 +21,12 @@ HIDDEN = "[hidden]"
 
 def run(argv: list[str]) -> int:
     """Show the configuration or where it is; returns the exit status."""
-    parser = Parser(prog="acp-agent config", description="Show the configuration, or where it is.")
+    parser = Parser(prog="acp-agent config", description="Show the configuration or its path.")
     actions = parser.add_subparsers(dest="action")
-    actions.add_parser("path", help="where the configuration file is, or would be")
-    show = actions.add_parser("show", help="every setting as it is now, defaults included")
-    show.add_argument("--json", action="store_true", help="as JSON instead of TOML")
-    actions.add_parser("schema", help="the JSON Schema by which editors complete the file")
+    actions.add_parser("path", help="print the path of the configuration file")
+    show = actions.add_parser("show", help="show every setting, including defaults")
+    show.add_argument("--json", action="store_true", help="print JSON instead of TOML")
+    actions.add_parser("schema", help="print the JSON Schema of the configuration file")
     options = parser.parse_args(argv)
     if options.action is None:
         parser.print_help(sys.stderr)
@@ -62,7 +62,9 @@ def _show(*, as_json: bool) -> int:
         return 0
     exists = setup.paths.config_file.is_file()
     sources = {keys: name for name, keys in VARIABLES.items() if setup.environ.get(name)}
-    absent = "" if exists else translate(" (not there: what names no source is a default)")
+    absent = (
+        "" if exists else translate(" (does not exist; all settings without a source are defaults)")
+    )
     say(f"# {setup.paths.config_file}{absent}")
     say(_toml(settings, sources).rstrip())
     return 0

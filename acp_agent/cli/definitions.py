@@ -57,7 +57,7 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     """List what a session in a folder would find; an exit status."""
     if not cwd.is_dir():
-        complain(translate("{folder} is no folder; --cwd takes one", folder=cwd))
+        complain(translate("{folder} is not a directory", folder=cwd))
         return USAGE
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
@@ -137,7 +137,7 @@ def _enabled(tables: dict[str, DefinitionConfig]) -> dict[str, DefinitionConfig]
 def _row(one: Skill | AgentSpec, *, enabled: bool) -> list[str]:
     model = one.uses.model or translate("the session's")
     source = translate("user") if one.source == "user" else translate("project")
-    return [one.name, source, model if enabled else translate("switched off"), str(one.path)]
+    return [one.name, source, model if enabled else translate("disabled"), str(one.path)]
 
 
 def _as_json(one: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:

@@ -26,10 +26,10 @@ def run(argv: list[str]) -> int:
     """Examine the setup; the exit status is 1 where something is broken."""
     parser = Parser(
         prog="acp-agent doctor",
-        description="Say what is configured, what works, what is missing and how to mend it.",
+        description="Check the setup and say how to fix problems.",
     )
-    parser.add_argument("--offline", action="store_true", help="ask no provider")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--offline", action="store_true", help="do not contact providers")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     return guarded(lambda: _examine(offline=options.offline, as_json=options.json))
 
@@ -71,9 +71,9 @@ def _examine(*, offline: bool, as_json: bool) -> int:
     else:
         say()
         say(
-            translate("{count} broken: see '!!' above.", count=broken)
+            translate("{count} problems: see the lines marked '!!' above.", count=broken)
             if broken
-            else translate("Nothing is broken.")
+            else translate("No problems found.")
         )
     return FAILED if broken else 0
 

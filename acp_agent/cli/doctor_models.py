@@ -67,11 +67,11 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         if answer.verdict == "refused":
             remedy = f"acp-agent login {provider.id}"
             if origin is not None and origin.kind == "environment":
-                remedy = translate("set {name} to a key that is valid", name=origin.name)
+                remedy = translate("Set {name} to a valid key", name=origin.name)
             return Finding("broken", _with(what, translate_rendered(answer.detail)), remedy)
         if answer.verdict == "unreachable" and provider.key is None:
             return Finding("info", _with(what, translate("not running")))
-        remedy = translate("check its address, which often ends in /v1, and the network")
+        remedy = translate("Check the network and the address, which often ends in /v1")
         return Finding("missing", _with(what, translate_rendered(answer.detail)), remedy)
 
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -82,7 +82,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         if provider.lacks is not None and meant:
             found.append(Finding("broken", f"{provider.id}: {translate_rendered(provider.lacks)}"))
     if not any(provider.key for provider in loaded.values()) and not unlisted(loaded):
-        remedy = translate("acp-agent login, or set a variable such as ANTHROPIC_API_KEY")
+        remedy = translate("Run `acp-agent login`, or set a variable such as ANTHROPIC_API_KEY")
         found.append(Finding("missing", translate("no provider has a key"), remedy))
     return found
 
@@ -100,9 +100,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         with placed(paths.config_file):
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
         if offline and not config.model and not any(p.key for p in providers.values()):
-            return [
-                Finding("info", translate("not examined: it depends on a local server's answer"))
-            ]
+            return [Finding("info", translate("not checked: it depends on a local server"))]
         # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).
         models = Models(msgspec.structs.replace(config, fallback=[]), secrets, environ)
         setup = UserConfig(environ=environ, paths=paths, config=config, secrets=secrets)
@@ -115,9 +113,11 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     if choice.model is None:
         # A model that was named but cannot be used is a mistake; none named is a thing to do.
         named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
-        remedy = translate("acp-agent login; or try it without a key: acp-agent --model demo/demo")
+        remedy = translate(
+            "Run `acp-agent login`, or try the demo without a key: acp-agent --model demo/demo"
+        )
         if unlisted(providers):
-            remedy = translate("set `model` to one that acp-agent models lists")
+            remedy = translate("Set `model` to one that `acp-agent models` lists")
         return [Finding("broken" if named else "missing", choice.why, "" if named else remedy)]
     said = translate("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
     return [Finding("ok", said)]

@@ -54,7 +54,7 @@ def _listen(options: argparse.Namespace) -> NoReturn:
 def _announce(url: str, token: str | None) -> None:
     lines = f"acp-agent: {translate('listening on {url}', url=url)}\n"
     if token is not None:
-        lines += f"acp-agent: {translate('the token of this run is {token}', token=token)}\n"
+        lines += f"acp-agent: {translate('access token for this run: {token}', token=token)}\n"
     sys.stderr.write(lines)
     sys.stderr.flush()
 
@@ -79,11 +79,11 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listenin
         for name, value in (
             ("connections", options.max_connections),
             ("sessions", options.max_sessions),
-            ("message", options.max_message),
-            ("idle", options.idle),
-            ("handshake", options.handshake),
-            ("head", options.head),
-            ("ping", options.ping),
+            ("message", options.max_message_size),
+            ("idle", options.idle_timeout),
+            ("handshake", options.initialize_timeout),
+            ("head", options.header_timeout),
+            ("ping", options.ping_interval),
         )
         if value is not None
     }
@@ -146,32 +146,40 @@ def _token(
 def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent serve",
-        description="Serve the protocol over WebSocket and streamable HTTP; see docs/remote.md.",
+        description="Serve the protocol over WebSocket and streamable HTTP. Times are in seconds. "
+        "See docs/remote.md.",
     )
-    add = parser.add_argument
-    add("--listen", required=True, metavar="HOST:PORT", help="where; port 0 is a free one")
-    add("--path", default=PATH, metavar="PATH", help="the endpoint's, for clients that fix it")
-    add("--binary", action="store_true", help="take messages in binary frames, too")
-    add("--model", metavar="PROVIDER/NAME", help="the model of new sessions")
-    add("--trace", metavar="FILE", help="record the wire, without secrets")
-    add(
-        "--token-file",
-        metavar="FILE",
-        help="has the token (or ACP_AGENT_LISTEN_TOKEN; else one is made)",
-    )
-    add("--no-token", action="store_true", help="let in everybody on this computer")
-    add("--tls-cert", metavar="FILE", help="a certificate, with its chain, as PEM")
-    add("--tls-key", metavar="FILE", help="its key, as PEM")
-    add("--behind-proxy", action="store_true", help="a proxy in front does TLS")
-    add("--allow-host", action="append", default=[], metavar="NAME", help="answer to this Host too")
-    add("--allow-origin", action="append", default=[], metavar="ORIGIN", help="let its pages in")
-    add("--max-connections", type=number(1, _MOST), metavar="N", help="at the same time (256)")
-    add("--max-sessions", type=number(1, _MOST), metavar="N", help="open in one connection (64)")
-    add(
-        "--max-message", type=number(1, _MOST), metavar="BYTES", help="size of a message (33554432)"
-    )
-    add("--idle", type=seconds, metavar="S", help="life of a connection without a stream (120)")
-    add("--handshake", type=seconds, metavar="S", help="time to initialize (30)")
-    add("--head", type=seconds, metavar="S", help="time for the head of a request (10)")
-    add("--ping", type=seconds, metavar="S", help="silence before a peer is pinged (20)")
+    # fmt: off
+    add, count = parser.add_argument, number(1, _MOST)
+    add("--listen", required=True, metavar="HOST:PORT",
+        help="address to listen on; port 0 picks a free port")
+    add("--path", default=PATH, metavar="PATH", help="path of the endpoint")
+    add("--binary", action="store_true", help="also accept binary WebSocket frames")
+    add("--model", metavar="PROVIDER/NAME", help="model for new sessions")
+    add("--trace", metavar="FILE", help="record the messages, without secrets")
+    add("--token-file", metavar="FILE",
+        help="file with the access token (default: ACP_AGENT_LISTEN_TOKEN, else a random token)")
+    add("--no-token", action="store_true",
+        help="require no token, so that every local user has access")
+    add("--tls-cert", metavar="FILE", help="TLS certificate with its chain, in PEM format")
+    add("--tls-key", metavar="FILE", help="key of the TLS certificate, in PEM format")
+    add("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
+    add("--allow-host", action="append", default=[], metavar="NAME",
+        help="also accept this Host header (repeatable)")
+    add("--allow-origin", action="append", default=[], metavar="ORIGIN",
+        help="also accept requests from pages of this origin (repeatable)")
+    add("--max-connections", type=count, metavar="N", help="concurrent connections (default: 256)")
+    add("--max-sessions", type=count, metavar="N",
+        help="open sessions per connection (default: 64)")
+    add("--max-message-size", type=count, metavar="BYTES",
+        help="largest accepted message (default: 33554432)")
+    add("--idle-timeout", type=seconds, metavar="SECONDS",
+        help="close a connection without streams and requests after this time (default: 120)")
+    add("--initialize-timeout", type=seconds, metavar="SECONDS",
+        help="time for a client to send initialize (default: 30)")
+    add("--header-timeout", type=seconds, metavar="SECONDS",
+        help="time for the headers of a request (default: 10)")
+    add("--ping-interval", type=seconds, metavar="SECONDS",
+        help="time without data after which a client is pinged (default: 20)")
+    # fmt: on
     return parser

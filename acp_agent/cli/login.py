@@ -27,18 +27,17 @@ def run(argv: list[str]) -> int:
     """Ask for a key and keep it; returns the exit status."""
     parser = Parser(
         prog="acp-agent login",
-        description="Ask for a provider's key, try it, and keep it where only you can read it.",
+        description="Ask for a provider's API key, test it, and save it readable only by you.",
     )
-    parser.add_argument("name", nargs="?", metavar="PROVIDER", help="whose key")
-    parser.add_argument("--provider", help="the same, as an option")
+    parser.add_argument("provider", nargs="?", metavar="PROVIDER", help="the provider of the key")
     parser.add_argument("--key-stdin", action="store_true", help="read the key from stdin")
-    parser.add_argument("--keyring", action="store_true", help="keep it in the system's keyring")
-    parser.add_argument("--no-check", action="store_true", help="do not try the key")
+    parser.add_argument("--keyring", action="store_true", help="save it in the system's keyring")
+    parser.add_argument("--no-check", action="store_true", help="do not test the key")
     options = parser.parse_args(argv)
     posix.forbid_inspection()
     return guarded(
         lambda: _login(
-            options.provider or options.name,
+            options.provider,
             from_stdin=options.key_stdin,
             keyring=options.keyring,
             check=not options.no_check,
@@ -53,7 +52,7 @@ def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) ->
     providers = {name: provider for name, provider in loaded.items() if provider.api != "demo"}
     terminal = sys.stdin is not None and sys.stdin.isatty()
     if not terminal and not (name and from_stdin):
-        complain(translate("there is no terminal to ask in; use --provider NAME --key-stdin"))
+        complain(translate("not a terminal; run acp-agent login PROVIDER --key-stdin"))
         return USAGE
     provider = _find(name, providers) if name else _ask_provider(providers)
     if not provider.key_required:
@@ -105,7 +104,7 @@ def _ask_key(provider: Provider) -> str:
     from getpass import getpass  # noqa: PLC0415 - only where there is a terminal
 
     try:
-        return getpass(translate("Key of {name} (not shown): ", name=provider.name))
+        return getpass(translate("API key for {name} (not shown): ", name=provider.name))
     except EOFError:
         raise AuthRequiredError("no key was given; nothing is changed") from None
 
@@ -118,8 +117,8 @@ def _try(provider: Provider, key: str) -> bool:
     if answer.verdict == "refused":
         complain(
             translate(
-                "{name} {answer}; nothing is changed. Copy the key again, or keep it untried with "
-                "--no-check",
+                "{name} {answer}. Nothing was saved. Copy the key again, or save it untested "
+                "with --no-check",
                 name=provider.name,
                 answer=translate_rendered(answer.detail),
             )
@@ -134,7 +133,7 @@ def _try(provider: Provider, key: str) -> bool:
     else:
         say(
             translate(
-                "The key could not be tried: {address} {answer}. It is kept anyway.",
+                "Saved without testing the key: {address} {answer}.",
                 address=provider.address,
                 answer=translate_rendered(answer.detail),
             )
@@ -147,23 +146,26 @@ def _tell(setup: UserConfig, provider: Provider, *, keyring: bool) -> None:
     place = (
         translate("the system's keyring")
         if keyring
-        else translate("{file}, for you alone", file=file)
+        else translate("{file}, readable only by you", file=file)
     )
-    say(translate("The key of {name} is kept in {place}.", name=provider.name, place=place))
+    say(translate("{name} key saved in {place}.", name=provider.name, place=place))
     ahead = [name for name in provider.key_env if setup.environ.get(name, "").strip()]
     if ahead:
-        say(translate("Note: the variable {name} is set and goes before it.", name=ahead[0]))
-    say(translate("Next: start a session in your editor, or see 'acp-agent models'."))
+        say(translate("Note: the variable {name} is set and takes precedence.", name=ahead[0]))
+    say(translate("Next: start a session in your editor, or run `acp-agent models`."))
 
 
 def run_logout(argv: list[str]) -> int:
     """Forget keys; returns the exit status."""
     parser = Parser(
         prog="acp-agent logout",
-        description="Forget the key of a provider. Keys in variables are not touched.",
+        description="Delete the saved key of a provider. Keys in environment variables are not "
+        "affected.",
     )
-    parser.add_argument("provider", nargs="?", help="whose key; not needed where only one is kept")
-    parser.add_argument("--all", action="store_true", help="forget the keys of every provider")
+    parser.add_argument(
+        "provider", nargs="?", help="the provider of the key; optional if only one key is saved"
+    )
+    parser.add_argument("--all", action="store_true", help="delete the keys of all providers")
     options = parser.parse_args(argv)
     return guarded(lambda: _logout(options.provider, every=options.all))
 
@@ -172,7 +174,7 @@ def _logout(provider: str | None, *, every: bool) -> int:
     secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
     stored = secrets.stored()
     if not stored:
-        say(translate("No keys are kept."))
+        say(translate("No keys are saved; save one with `acp-agent login`."))
         return 0
     if every:
         chosen = stored
@@ -183,7 +185,7 @@ def _logout(provider: str | None, *, every: bool) -> int:
     else:
         complain(
             translate(
-                "say which: acp-agent logout PROVIDER, one of {names}, or --all",
+                "several keys are saved ({names}); run acp-agent logout PROVIDER, or use --all",
                 names=", ".join(stored),
             )
         )
@@ -192,11 +194,11 @@ def _logout(provider: str | None, *, every: bool) -> int:
         if not secrets.delete(name):
             complain(
                 translate(
-                    "no key of {name} is kept; kept are those of {names}",
+                    "no key of {name} is saved; there are keys of {names}",
                     name=name,
                     names=", ".join(stored),
                 )
             )
             return FAILED
-        say(translate("The key of {name} is forgotten.", name=name))
+        say(translate("Deleted the key of {name}.", name=name))
     return 0

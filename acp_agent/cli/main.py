@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 HOME_VARIABLE = "ACP_AGENT_HOME"  # as in `acp_agent.config.paths`, which serving need not wait for
 
 COMMANDS = {
-    "setup": "Make the agent known to your editor: acp-agent setup zed",
-    "run": 'One turn in the terminal: acp-agent run "fix the failing test"',
+    "setup": "Add the agent to your editor: acp-agent setup zed",
+    "run": 'Run one prompt in the terminal: acp-agent run "fix the failing test"',
     "chat": "Talk to the agent in the terminal, or to another one with --agent",
-    "login": "Ask for a provider's key and keep it",
-    "logout": "Forget a provider's key",
-    "models": "List the models that can be used",
-    "skills": "List the skills of a folder, and what is wrong with them",
-    "agents": "List the agents of a folder, and what is wrong with them",
-    "sessions": "List, show, export and delete conversations",
-    "view": "Show a conversation as a page in the browser",
-    "usage": "Show what requests to models took, by day, model or project",
-    "doctor": "Say what is configured, what works, what is missing and how to mend it",
-    "config": "Show the configuration, or where it is",
-    "tour": "Show what the agent does, in a small project made for it",
-    "serve": "Serve the protocol, with --listen HOST:PORT over WebSocket and HTTP",
-    "completion": "Print a script for Tab in your shell: acp-agent completion bash",
+    "login": "Save a provider's API key",
+    "logout": "Delete a provider's saved key",
+    "models": "List the available models",
+    "skills": "List the skills of a folder, and their problems",
+    "agents": "List the agents of a folder, and their problems",
+    "sessions": "List, show, export, repair and delete sessions",
+    "view": "Show a session as a page in the browser",
+    "usage": "Show token usage and cost by day, model or project",
+    "doctor": "Check the setup and say how to fix problems",
+    "config": "Show the configuration or its path",
+    "tour": "Watch the agent work in a small sample project",
+    "serve": "Serve the protocol over WebSocket and HTTP: acp-agent serve --listen 127.0.0.1:8000",
+    "completion": "Print a shell completion script: acp-agent completion bash",
     "version": "Show the version",
 }
 
@@ -83,7 +83,7 @@ def _main(argv: list[str]) -> int:
     if first and not first.startswith("-") and first != "acp":
         from acp_agent.cli.localization import translate  # noqa: PLC0415 - only where something is said
 
-        said = translate("there is no command {command}; see acp-agent --help", command=repr(first))
+        said = translate("unknown command {command}; see acp-agent --help", command=repr(first))
         sys.stderr.write(f"acp-agent: {said}\n")
         return 2
     from acp_agent.cli.serve import serve  # noqa: PLC0415 - only what the command needs
@@ -105,7 +105,7 @@ def _run(command: str, argv: list[str]) -> int:
             raise
         from acp_agent.cli.localization import translate  # noqa: PLC0415 - only where something is said
 
-        said = translate("the folder that you are in is there no more; go to another one")
+        said = translate("the current directory no longer exists; change to another one")
         sys.stderr.write(f"acp-agent: {said}\n")
         return 1
     return status
@@ -155,17 +155,17 @@ def _help() -> int:
         translate("acp-agent: a coding agent for editors that speak the Agent Client Protocol."),
         "",
         "acp-agent [--model PROVIDER/NAME] [--trace FILE]",
-        f"    {translate('Serve the protocol on stdin and stdout; an editor starts it so.')}",
+        f"    {translate('Serve the protocol on stdin and stdout, as editors start it.')}",
         "",
         "acp-agent -p PROMPT",
-        f"    {translate('The same as acp-agent run PROMPT, with the flags of run.')}",
+        f"    {translate('Short for acp-agent run PROMPT; takes the same options.')}",
         "",
         *(
             f"acp-agent {name:<10} " + f"\n{'':{_MARGIN}}".join(wrap(translate(what), columns))
             for name, what in COMMANDS.items()
         ),
         "",
-        translate("Each command has its own --help."),
+        translate("Run acp-agent COMMAND --help for the options of a command."),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

@@ -32,10 +32,12 @@ def run(argv: list[str]) -> int:
     """List models; returns the exit status."""
     parser = Parser(
         prog="acp-agent models",
-        description="List the models that can be used. Prices are US dollars for a million tokens.",
+        description="List the available models. Prices are in US dollars per million tokens.",
     )
-    parser.add_argument("--all", action="store_true", help="also those of providers without a key")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--all", action="store_true", help="include models of providers without a key"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     return guarded(lambda: asyncio.run(_list(every=options.all, as_json=options.json)))
 
@@ -61,7 +63,9 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
         return Choice(model=model, why=first)
     if model.provider != LOCAL:
         return Choice(model=model, why=translate("a provider that needs no key is configured"))
-    return Choice(model=model, why=translate("no provider has a key, and this server answers"))
+    return Choice(
+        model=model, why=translate("no provider has a key, and this local server is running")
+    )
 
 
 def unlisted(providers: dict[str, Provider]) -> list[Provider]:
@@ -121,12 +125,12 @@ async def _list(*, every: bool, as_json: bool) -> int:
         say_table(["", translate("MODEL"), *sizes], rows, numbers=4)
         say()
     if chosen is not None:
-        say(translate("* {model} is what a new session uses: {why}.", model=chosen, why=choice.why))
+        say(translate("* New sessions use {model}: {why}.", model=chosen, why=choice.why))
     elif served and not (setup.config.model or setup.environ.get("ACP_AGENT_MODEL")):
         say(
             translate(
-                "Say which one is to be used, as in --model {model}, with the variable "
-                "ACP_AGENT_MODEL, or with `model` in the configuration.",
+                "Choose a model with --model, the variable ACP_AGENT_MODEL, or `model` in the "
+                "configuration, such as {model}.",
                 model=served[0].ref,
             )
         )

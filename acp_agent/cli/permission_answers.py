@@ -43,9 +43,9 @@ class Given(Struct, frozen=True, kw_only=True):
         """The answer, and who gave it."""
         match self.by:
             case "nobody":
-                return translate("Refused: nobody to ask")
+                return translate("Refused: not a terminal")
             case "user":
-                return translate("No answer; it is refused.")
+                return translate("Refused: no answer")
             case "flag" if self.allowed:
                 return translate("Allowed by {who}", who=self.name)
             case "flag":

@@ -26,7 +26,7 @@ from protocol.v1 import types as acp
 _STATUS = {"end_turn": 0, "cancelled": INTERRUPTED}
 _UNFINISHED = 3  # the model refused, or a limit was reached
 _REFUSED = 4  # a permission, as nobody could be asked
-_HURRY_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
+_FORCED_EXIT_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ def run(argv: list[str]) -> int:
         complain(translate("the prompt is empty; see acp-agent run --help"))
         return USAGE
     if not flags.cwd.is_dir():
-        complain(translate("{folder} is no folder; --cwd takes one", folder=flags.cwd))
+        complain(translate("{folder} is not a directory", folder=flags.cwd))
         return USAGE
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
     if flags.json:
@@ -97,7 +97,7 @@ async def turn(flags: Flags, view: View) -> int:
     client: AgentClient | None = None
     asked_to_stop = False
     interrupted = INTERRUPTED
-    patience = EXIT_SECONDS
+    timeout = EXIT_SECONDS
 
     def stop() -> None:
         nonlocal asked_to_stop
@@ -140,7 +140,7 @@ async def turn(flags: Flags, view: View) -> int:
             status = _STATUS.get(answer.stop_reason, _UNFINISHED)
             return _REFUSED if refused and status == 0 else status
     except asyncio.CancelledError:
-        patience = _HURRY_SECONDS
+        timeout = _FORCED_EXIT_SECONDS
         return interrupted
     except RpcError as error:
         view.failed(error.message)
@@ -148,11 +148,13 @@ async def turn(flags: Flags, view: View) -> int:
     except BrokenPipeError:  # not the agent, but the reader of our own output is gone
         raise
     except (ConnectionError, TimeoutError):
-        view.failed(translate("the agent ended unexpectedly; acp-agent doctor may say why"))
+        view.failed(
+            translate("the agent exited unexpectedly; run `acp-agent doctor` to find out why")
+        )
         return FAILED
     finally:
         if client is not None:
-            await client.aclose(patience=patience)
+            await client.aclose(timeout=timeout)
 
 
 class _Tally:
@@ -219,7 +221,7 @@ def text_view(
         ended=ended,
         failed=failed,
         cancelling=lambda: screen.say(
-            translate("Cancelling the turn; Ctrl-C once more quits at once."), "warning"
+            translate("Cancelling the turn; press Ctrl-C again to quit immediately."), "warning"
         ),
         ask=screen.ask if out.isatty() and sys.stdin is not None and sys.stdin.isatty() else None,
     )
@@ -230,7 +232,7 @@ def _refusals(refused: Sequence[Asked]) -> str:
     flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
     titles = translate(", ").join(dict.fromkeys(asked.title for asked in refused))
     return translate(
-        "refused, as nobody could be asked: {titles}. To allow it, add {flag}.",
+        "refused, because there is no terminal to ask in: {titles}. To allow it, add {flag}.",
         titles=titles,
         flag=flag,
     )
@@ -282,28 +284,36 @@ def _named(asked: Asked) -> dict[str, object]:
 def _flags(argv: list[str]) -> Flags | None:
     parser = Parser(
         prog="acp-agent run",
-        description="Run one turn in the terminal.",
-        epilog="Exit status: 0 done, 1 an error, 2 wrong use, 3 the model refused or a limit was "
-        "reached, 4 a permission was refused as nobody could be asked, 130 cancelled.",
+        description="Run one prompt in the terminal.",
+        epilog="Exit status: 0 done, 1 error, 2 invalid arguments, 3 the model refused or a "
+        "limit was reached, 4 a permission was refused because there was no terminal to "
+        "ask in, 130 cancelled.",
     )
-    parser.add_argument("prompt", help="what to do; - reads it from standard input")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("prompt", help="the prompt; - reads it from standard input")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
     parser.add_argument(
         "--mode",
         choices=["ask", "accept-edits", "plan", "full"],
-        help="the mode to begin in, such as plan",
+        help="permission mode to start in",
     )
     parser.add_argument(
         "--allow",
         choices=["all", "edits", "none"],
         default="ask",
-        help="what to allow without asking; by default you are asked in a terminal, "
-        "and elsewhere all that needs permission is refused",
+        help="what to allow without asking; by default, ask in a terminal and refuse elsewhere",
     )
-    parser.add_argument("--cwd", type=Path, default=Path(), metavar="DIR", help="where to work")
     parser.add_argument(
-        "--resume", metavar="ID", help="go on with an earlier session: its id or its beginning"
+        "--cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the session's folder (default: this one)",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="ID",
+        help="continue a session; takes its ID or the first characters of it",
     )
     given = parser.parse_args(argv)
     prompt = sys.stdin.read() if given.prompt == "-" else given.prompt

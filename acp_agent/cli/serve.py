@@ -49,8 +49,8 @@ def serve(argv: list[str]) -> int:
         if flags.unknown:
             return _refuse(flags.unknown[0])
         said = translate(
-            "acp-agent waits here for an editor, which sends it messages of the Agent Client "
-            "Protocol. To talk to it in the terminal: acp-agent chat"
+            "Waiting for an editor to send Agent Client Protocol messages on standard input. To "
+            "talk to the agent in the terminal, run: acp-agent chat"
         )
         sys.stderr.write(f"{said}\n")
     input_fd, output_fd = claim_stdio()

@@ -65,15 +65,15 @@ def repair(options: argparse.Namespace) -> int:
     if not missing and not file.exists():
         say(
             translate(
-                "There are no sessions. `acp-agent chat` begins one, and so does your editor."
+                "There are no sessions yet; start one with `acp-agent chat` or in your editor."
             )
         )
         return 0
     if not missing and asyncio.run(_is_sound(file)):
         if asyncio.run(_accept_loss(file)):
-            say(translate("{file} is sound; what it lacks is no longer reported", file=file))
+            say(translate("{file} is intact; the loss is no longer reported", file=file))
         else:
-            say(translate("{file} is sound; there is nothing to repair", file=file))
+            say(translate("{file} is intact; nothing to repair", file=file))
         return 0
     if any_held(file.parent / "locks"):
         raise SessionBusyError(
@@ -188,11 +188,11 @@ def _put_aside(file: Path) -> Path:
 def _tell(rescued: Rescued, file: Path) -> None:
     say(
         translate(
-            "{sessions} sessions with {events} events were taken out of {file}.",
+            "Recovered {sessions} sessions with {events} events from {file}.",
             sessions=rescued.sessions,
             events=rescued.events,
             file=file,
         )
     )
     if rescued.known:
-        say(translate("{count} sessions were there already.", count=rescued.known))
+        say(translate("{count} sessions already existed.", count=rescued.known))

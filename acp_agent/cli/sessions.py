@@ -73,48 +73,54 @@ def run(argv: list[str]) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent sessions",
-        description="List, show, export, delete, check and repair conversations.",
+        description="List, show, export, check, repair and delete sessions.",
     )
     actions = parser.add_subparsers(dest="action")
-    listing = actions.add_parser("list", help="the sessions, the one last used first")
-    listing.add_argument("--cwd", type=_absolute, metavar="DIR", help="only those of this folder")
+    listing = actions.add_parser("list", help="list sessions, the most recently used first")
+    listing.add_argument(
+        "--cwd", type=_absolute, metavar="DIR", help="only sessions of this folder"
+    )
     listing.add_argument(
         "--limit",
         type=number(1, MAX_PAGE),
         default=20,
         metavar="N",
-        help="how many at most (20)",
+        help="list at most N sessions (default: 20)",
     )
-    listing.add_argument("--all", action="store_true", help="also those without any prompt")
-    listing.add_argument("--json", action="store_true", help="as JSON")
-    show = actions.add_parser("show", help="the conversation of a session")
-    show.add_argument("id", help="a session's id or its beginning, or 'latest'")
-    show.add_argument("--thoughts", action="store_true", help="the model's reasoning too")
-    show.add_argument("--json", action="store_true", help="its events as JSON, one a line")
-    export = actions.add_parser("export", help="a session to keep or to share, without secrets")
-    export.add_argument("id", help="a session's id or its beginning, or 'latest'")
+    listing.add_argument("--all", action="store_true", help="include sessions without a prompt")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    show = actions.add_parser("show", help="show the conversation of a session")
+    show.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
+    show.add_argument("--thoughts", action="store_true", help="include the model's reasoning")
+    show.add_argument("--json", action="store_true", help="print the events as JSON, one per line")
+    export = actions.add_parser(
+        "export", help="write a session to a file or stdout, without secrets"
+    )
+    export.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
     export.add_argument(
         "--format",
         choices=["jsonl", "md", "html"],
         default="jsonl",
-        help="events as JSON lines, text, or the page of `acp-agent view`",
+        help="events as JSON lines, Markdown text, or the page of `acp-agent view`",
     )
-    export.add_argument("--output", metavar="FILE", type=Path, help="a new file; else stdout")
-    delete = actions.add_parser("delete", help="remove sessions for good")
-    delete.add_argument("id", nargs="+", help="sessions' ids or their beginnings")
-    delete.add_argument("--yes", action="store_true", help="do not ask")
-    check = actions.add_parser("check", help="find the sessions in which something cannot be read")
-    check.add_argument("--json", action="store_true", help="as JSON")
+    export.add_argument(
+        "--output", metavar="FILE", type=Path, help="write to a new file instead of stdout"
+    )
+    delete = actions.add_parser("delete", help="delete sessions permanently")
+    delete.add_argument("id", nargs="+", help="session IDs or their first characters")
+    delete.add_argument("--yes", action="store_true", help="delete without asking")
+    check = actions.add_parser("check", help="find damaged sessions")
+    check.add_argument("--json", action="store_true", help="print JSON")
     repair = actions.add_parser(
         "repair",
-        help="keep a damaged journal under another name, and take out of it what can be read",
+        help="recover what is readable in a damaged journal, and keep the damaged file",
     )
     repair.add_argument(
         "file",
         nargs="?",
         metavar="FILE",
         type=Path,
-        help="a journal that was put aside before; what the present one has not is taken out of it",
+        help="a damaged journal saved earlier; recovers what the current one lacks",
     )
     return parser
 
@@ -134,7 +140,7 @@ async def _list(options: argparse.Namespace) -> int:
     elif not found:
         say(
             translate(
-                "There are no sessions. `acp-agent chat` begins one, and so does your editor."
+                "There are no sessions yet; start one with `acp-agent chat` or in your editor."
             )
         )
     else:
@@ -181,7 +187,7 @@ async def _export(options: argparse.Namespace) -> int:
             sys.stdout.write(visible(piece) if options.format == "md" else piece)
         return 0
     write_new(options.output, pieces)
-    say(translate("{session} is in {file}.", session=record.id, file=options.output))
+    say(translate("Wrote session {session} to {file}.", session=record.id, file=options.output))
     return 0
 
 
@@ -237,7 +243,7 @@ async def _delete(options: argparse.Namespace) -> int:
         for name in options.id:
             record = await find_session(store, name)
             if not options.yes and not _agreed(record):
-                complain(translate("{session} is kept", session=record.id))
+                complain(translate("{session} was not deleted", session=record.id))
                 status = FAILED
                 continue
             lease = store.lease(record.id)  # refused while an agent writes it
@@ -246,18 +252,18 @@ async def _delete(options: argparse.Namespace) -> int:
                     await kept_files.forget(paths.checkpoints_dir, paths.outputs_dir, record.id)
             finally:
                 lease.release()
-            say(translate("{session} is deleted.", session=record.id))
+            say(translate("Deleted {session}.", session=record.id))
     return status
 
 
 def _agreed(record: SessionRecord) -> bool:
     if not (sys.stdin is not None and sys.stdin.isatty()):
-        complain(translate("there is no terminal to ask in; add --yes"))
+        complain(translate("not a terminal; use --yes to delete without asking"))
         return False
     try:
         said = input(
             translate(
-                "Delete {session} ({turns} turns) for good? [y/N] ",
+                "Delete {session} ({turns} turns) permanently? [y/N] ",
                 session=repr(_about(record)),
                 turns=record.turns,
             )

@@ -38,10 +38,10 @@ PROMPT = (
 def run(argv: list[str]) -> int:
     """Give the tour, or prompt the user's own words in the current folder."""
     parser = Parser(
-        prog="acp-agent tour", description="Show what the agent does, in a small project."
+        prog="acp-agent tour", description="Watch the agent work in a small sample project."
     )
     parser.add_argument(
-        "--prompt", metavar="TEXT", help="prompt this in the current folder instead"
+        "--prompt", metavar="TEXT", help="run this prompt in the current folder instead"
     )
     prompt: str | None = parser.parse_args(argv).prompt
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
@@ -54,29 +54,24 @@ async def _tour(prompt: str | None) -> int:
     except (RpcError, ConnectionError, TimeoutError) as error:
         complain(
             translate(
-                "the agent does not start: {error}; acp-agent doctor may say why", error=error
+                "the agent did not start: {error}; run `acp-agent doctor` to find out why",
+                error=error,
             )
         )
         return FAILED
     screen = Screen(painter(sys.stdout), cwd=Path.cwd())
     screen.say(
-        translate(
-            "acp-agent serves the Agent Client Protocol in a child process; this is its editor."
-        )
+        translate("acp-agent runs as a child process here; this program acts as its editor.")
     )
     if demo:
-        screen.say(
-            translate(
-                "No model is configured, so the built-in demo model answers: a script, offline."
-            )
-        )
+        screen.say(translate("No model is configured, so the built-in offline demo model answers."))
     if prompt is not None and prompt.strip():
         status = await _one_turn(prompt, Path.cwd(), demo=demo, sample=False)
     else:
         with _project() as folder:
             screen.say(
                 translate(
-                    "The project is {folder}, made for this tour and deleted after it.",
+                    "The sample project is {folder}; it is deleted after the tour.",
                     folder=folder,
                 )
             )
@@ -127,9 +122,9 @@ async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> i
     )
     screen = Screen(painter(sys.stdout), cwd=folder)
     if allow == "all":
-        screen.say(translate("The tour allows its own edits and commands; you are not asked."))
+        screen.say(translate("The tour allows its own edits and commands without asking."))
     elif allow == "edits":
-        screen.say(translate("The tour allows edits in its project, and refuses commands."))
+        screen.say(translate("The tour allows edits in its project and refuses commands."))
     screen.say(f"> {prompt}", "bold")
     sys.stdout.write("\n")
     return await turn(flags, view)
@@ -165,15 +160,15 @@ def _what_next(screen: Screen, *, demo: bool, status: int) -> None:
     command = own_command()
     if status != 0:
         screen.say(
-            translate("The turn did not end as it should. Next: {command} doctor", command=command),
+            translate("The turn failed. Next: {command} doctor", command=command),
             "warning",
         )
         return
     if demo:
-        real = translate("Next: `{command} login` gives it a real model.", command=command)
+        real = translate("Next: connect a real model with `{command} login`.", command=command)
         screen.say(real, "bold")
     turn_there = translate(
-        'Next: {command} run "what to do", in a folder of yours.', command=command
+        'Next: {command} run "your task", in one of your projects.', command=command
     )
     screen.say(turn_there, "bold")
     screen.say(translate("Next: README.md has the settings for your editor."), "bold")

@@ -1,10 +1,9 @@
-"""`acp-agent usage`: what requests to models took, by day, model or project."""
+"""`acp-agent usage`: token usage and cost by day, model or project, as a table and as bars."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
@@ -35,7 +34,7 @@ _EVERY_DAY = 62  # up to so many, days without any request are in the plot, too
 
 
 class Total(Struct, kw_only=True):
-    """What a day, a model or a project took; `unpriced` requests are not in the `cost`."""
+    """Usage of a day, a model or a project; `unpriced` requests are not in the `cost`."""
 
     name: str
     requests: int = 0
@@ -44,37 +43,44 @@ class Total(Struct, kw_only=True):
     unpriced: int = 0
 
     @property
+    def tokens(self) -> int:
+        """The tokens of requests and answers."""
+        return self.usage.input + self.usage.output
+
+    @property
     def cached(self) -> float:
-        """The part of what was sent that came from a provider's cache."""
+        """The share of the input that came from a provider's cache."""
         if not self.usage.input:
             return 0.0
         return min(1.0, self.usage.cache_read / self.usage.input)  # some servers count it apart
 
 
 def run(argv: list[str]) -> int:
-    """Show what was used; returns the exit status."""
+    """Show usage and cost; returns the exit status."""
     parser = Parser(
         prog="acp-agent usage",
-        description="Show the tokens and US dollars that requests to models took, in all sessions, "
-        "those that run among them.",
+        description="Show token usage and cost in US dollars of all sessions, including running "
+        "ones.",
     )
     parser.add_argument(
         "--days",
         type=number(1, MOST_DAYS),
         default=30,
         metavar="N",
-        help="today and the days before it (30)",
+        help="show the last N days including today (default: 30)",
     )
     parser.add_argument(
-        "--by", choices=["day", "model", "project"], default="day", help="what to sum up by (day)"
+        "--by",
+        choices=["day", "model", "project"],
+        default="day",
+        help="group by day, model or project (default: day)",
     )
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--json", action="store_true", help="as JSON")
-    forms.add_argument("--plot", metavar="FILE.svg", type=Path, help="write the bars to a new file")
-    parser.add_argument("--no-color", action="store_true", help="no colours")
+    forms.add_argument("--json", action="store_true", help="print JSON")
+    forms.add_argument(
+        "--plot", metavar="FILE.svg", type=Path, help="write the bar chart to a new SVG file"
+    )
     options = parser.parse_args(argv)
-    if options.no_color:
-        os.environ["NO_COLOR"] = "1"  # which all that writes to a terminal heeds
     return guarded(lambda: asyncio.run(_show(options)))
 
 
@@ -94,7 +100,7 @@ async def _show(options: argparse.Namespace) -> int:
     totals = totals_by(options.by, rows, catalog)
     if options.plot is not None:
         _write_plot(options.plot, _bars(totals, options.by, today), options.by)
-        say(translate("The plot is in {file}.", file=options.plot))
+        say(translate("Wrote the plot to {file}.", file=options.plot))
         return 0
     if options.json:
         say_json(
@@ -108,7 +114,13 @@ async def _show(options: argparse.Namespace) -> int:
             }
         )
     elif not totals:
-        say(translate("No requests were made since {day}.", day=first.isoformat()))
+        say(
+            translate(
+                "No model was used since {day}; show more days with --days, or start a session "
+                "with `acp-agent chat`.",
+                day=first.isoformat(),
+            )
+        )
     else:
         _say_totals(totals, options.by)
         say()
@@ -150,23 +162,18 @@ def totals_by(by: By, rows: Iterable[UsageRow], catalog: Catalog) -> list[Total]
             total.cost += price
     if by == "day":
         return sorted(totals.values(), key=lambda total: total.name)
-    return sorted(totals.values(), key=lambda total: (-total.cost, -_tokens(total), total.name))
+    return sorted(totals.values(), key=lambda total: (-total.cost, -total.tokens, total.name))
 
 
 def _name(by: By, row: UsageRow) -> str:
-    match by:
-        case "day":
-            return datetime.fromtimestamp(row.at / 1000).astimezone().date().isoformat()
-        case "model":
-            return row.model
-        case _:
-            home = str(Path.home())
-            inside = row.project == home or row.project.startswith(f"{home}/")
-            return (
-                f"~{row.project[len(home) :]}"
-                if inside
-                else row.project or translate("(deleted sessions)")
-            )
+    if by == "day":
+        return datetime.fromtimestamp(row.at / 1000).astimezone().date().isoformat()
+    if by == "model":
+        return row.model
+    home = str(Path.home())
+    if row.project == home or row.project.startswith(f"{home}/"):
+        return f"~{row.project[len(home) :]}"
+    return row.project or translate("(deleted sessions)")
 
 
 def _sum(name: str, totals: Iterable[Total]) -> Total:
@@ -179,18 +186,14 @@ def _sum(name: str, totals: Iterable[Total]) -> Total:
     return whole
 
 
-def _tokens(total: Total) -> int:
-    return total.usage.input + total.usage.output
-
-
 def _say_totals(totals: Sequence[Total], by: By) -> None:
     whole = _sum(translate("all"), totals)
     headings = [
         {"day": translate("DAY"), "model": translate("MODEL"), "project": translate("PROJECT")}[by],
         translate("REQUESTS"),
-        translate("SENT"),
+        translate("INPUT TOKENS"),
         translate("CACHED"),
-        translate("ANSWERED"),
+        translate("OUTPUT TOKENS"),
         translate("REASONING"),
         translate("COST (USD)"),
     ]
@@ -201,8 +204,8 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
         say()
         say(
             translate(
-                "{mark}: there is no known price for {count} of the requests; `[models]` in the "
-                "configuration can name one.",
+                "{mark}: {count} requests have no known price; set one in `[models]` in the "
+                "configuration.",
                 mark="+?" if whole.cost else "?",
                 count=f"{whole.unpriced:,}",
             )
@@ -232,15 +235,10 @@ def _cells(total: Total) -> list[str]:
     ]
 
 
-def _money(total: Total) -> str:
-    if not total.unpriced:
-        return decimal(total.cost)
-    return f"{decimal(total.cost)} +?" if total.cost else "?"
-
-
-def _dollars(total: Total) -> str:
-    money = _money(total)
-    return money if money == "?" else f"${money}"
+def _money(total: Total, sign: str = "") -> str:
+    if total.unpriced and not total.cost:
+        return "?"
+    return f"{sign}{decimal(total.cost)}{' +?' if total.unpriced else ''}"
 
 
 def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
@@ -258,8 +256,10 @@ def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
     return [
         Bar(
             total.name,
-            total.cost if money else _tokens(total),
-            _dollars(total) if money else translate("{count} tokens", count=f"{_tokens(total):,}"),
+            total.cost if money else total.tokens,
+            _money(total, sign="$")
+            if money
+            else translate("{count} tokens", count=f"{total.tokens:,}"),
         )
         for total in shown
     ]
@@ -270,20 +270,19 @@ def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
         raise InvalidInputError(f"--plot: {path.name} must end in .svg", field="plot")
     try:
         with path.open("x", encoding="utf-8") as file:  # never over a file that is there
-            file.write(svg(bars, title=_title(by)))
+            file.write(
+                svg(
+                    bars,
+                    title={
+                        "day": translate("Usage by day"),
+                        "model": translate("Usage by model"),
+                        "project": translate("Usage by project"),
+                    }[by],
+                )
+            )
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise InvalidInputError(f"cannot write {path} ({why})", field="plot") from None
-
-
-def _title(by: By) -> str:
-    match by:
-        case "day":
-            return translate("Usage by day")
-        case "model":
-            return translate("Usage by model")
-        case _:
-            return translate("Usage by project")
 
 
 def _as_json(total: Total) -> dict[str, object]:

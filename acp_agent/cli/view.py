@@ -26,27 +26,27 @@ def run(argv: list[str]) -> int:
     """Write the page, say where it is, and open it; returns the exit status."""
     parser = Parser(
         prog="acp-agent view",
-        description="Show a conversation as one page that needs no network: what was said and "
-        "done, who allowed it, how long it took and what it cost.",
+        description="Show a session as one offline page: messages, tool calls, permissions, "
+        "timing and cost.",
     )
     parser.add_argument(
         "id",
         nargs="?",
         metavar="SESSION",
-        help="a session's id or its beginning, or 'latest'; without one, the session last used "
-        "in this folder",
+        help="a session ID, the first characters of one, or 'latest' (default: the last used "
+        "session of this folder)",
     )
     parser.add_argument(
         "--output",
         metavar="FILE",
         type=Path,
-        help="a new file; else one in the agent's own folder",
+        help="write to a new file instead of the agent's own folder",
     )
     parser.add_argument(
         "--open",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="open it in the browser; by default where there is one and somebody at the terminal",
+        help="open the page in the browser (default: if there is one and this is a terminal)",
     )
     options = parser.parse_args(argv)
     return guarded(lambda: _view(options))
@@ -67,12 +67,12 @@ def _view(options: argparse.Namespace) -> int:
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise InvalidInputError(f"cannot write {path} ({why})", field="output") from None
-    say(translate("{session} is in {file}.", session=record.id, file=path))
+    say(translate("Wrote session {session} to {file}.", session=record.id, file=path))
     wanted = options.open
     if wanted is None:
         wanted = on_terminal() and has_browser(os.environ, sys.platform)
     if wanted and not webbrowser.open(path.absolute().as_uri()):
-        complain(translate("there was no browser that could be opened"))
+        complain(translate("could not open a browser"))
     return 0
 
 

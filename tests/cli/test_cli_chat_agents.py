@@ -45,8 +45,8 @@ async def test_an_agent_that_cannot_be_talked_to_is_said_as_what_it_is(
     home: Path, tmp_path: Path, script: str | None, told: str
 ) -> None:
     agent = "no-such-agent" if script is None else scripted_agent(tmp_path, script)
-    patience = "0.7" if script and "Thinking" in script else "30"
-    status, out, err = await in_pipes(home, agent, "", "--patience", patience)
+    timeout = "0.7" if script and "Thinking" in script else "30"
+    status, out, err = await in_pipes(home, agent, "", "--timeout", timeout)
     assert status == 1
     assert out == ""
     assert told in re.sub(r"\s*(acp-agent:)?\s+", " ", err).strip()
@@ -54,10 +54,10 @@ async def test_an_agent_that_cannot_be_talked_to_is_said_as_what_it_is(
 
 
 @pytest.mark.parametrize("seconds", ["nan", "-1", "0", "inf", "soon"])
-async def test_a_patience_that_is_no_time_is_wrong_use(home: Path, seconds: str) -> None:
-    status, out, err = await in_pipes(home, "no-such-agent", "", f"--patience={seconds}")
+async def test_a_timeout_that_is_no_time_is_wrong_use(home: Path, seconds: str) -> None:
+    status, out, err = await in_pipes(home, "no-such-agent", "", f"--timeout={seconds}")
     assert (status, out) == (2, "")
-    assert "--patience" in err
+    assert "--timeout" in err
 
 
 async def test_an_agent_without_a_name_is_wrong_use(home: Path) -> None:

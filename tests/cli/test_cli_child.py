@@ -31,7 +31,7 @@ async def started(script: str, cwd: Path) -> AgentChild:
 
 async def test_what_an_agent_never_read_is_written_into_no_other_file(tmp_path: Path) -> None:
     child = await started(READS_A_LITTLE, tmp_path)
-    ending = asyncio.create_task(child.aclose(patience=0.2))
+    ending = asyncio.create_task(child.aclose(timeout=0.2))
     with ExitStack() as files:
         paths: list[Path] = []
         while not ending.done():  # each takes the lowest number that is free
@@ -83,5 +83,5 @@ async def test_an_agent_that_ignores_the_end_of_its_input_does_not_outlive_a_kil
 
 async def test_an_agent_that_reads_late_gets_all_and_ends_by_itself(tmp_path: Path) -> None:
     child = await started(READS_LATE, tmp_path)
-    await child.aclose(patience=20)
+    await child.aclose(timeout=20)
     assert child.status == 7

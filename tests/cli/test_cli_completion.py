@@ -121,8 +121,8 @@ def test_a_shell_that_nobody_wrote_a_script_for_is_refused(tmp_path: Path) -> No
         (["run", "--js"], ["--json"]),
         (["models", "--json", "--"], ["--help", "--all"]),
         (["serve", "--allow-host", "a", "--allow-h"], ["--allow-host"]),
-        (["chat", "--resume", "--p"], ["--plain", "--patience"]),
-        (["chat", "--resume", "--plain", "--p"], ["--patience"]),
+        (["chat", "--resume", "--p"], ["--plain"]),
+        (["chat", "--resume", "--plain", "--t"], ["--timeout"]),
         (["--mo"], ["--model"]),
         (["run", "do it", "--", "--js"], []),
         (["nothing", ""], []),
@@ -213,7 +213,7 @@ def test_models_and_providers_of_the_configuration_are_offered_too(tmp_path: Pat
     assert list(asked(tmp_path, "chat", "--model", "house/")) == [
         "house/third", "house/small", "house/big",
     ]  # fmt: skip
-    assert "house" in asked(tmp_path, "login", "--provider", "")
+    assert "house" in asked(tmp_path, "login", "")
 
 
 @pytest.mark.parametrize(

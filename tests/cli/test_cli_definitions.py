@@ -76,7 +76,7 @@ def test_what_is_broken_is_told_below_the_list_in_the_users_language(home: Path)
 
 def test_one_that_is_switched_off_is_listed_as_such(home: Path) -> None:
     (home / "agent" / "config.toml").write_text("[skills.notes]\nenabled = false\n")
-    assert "switched off" in acp_agent(home, "skills").stdout
+    assert "disabled" in acp_agent(home, "skills").stdout
     assert [(one["name"], one["enabled"]) for one in listed(home, "skills")["skills"]] == [
         ("notes", False)
     ]

@@ -260,7 +260,7 @@ def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     _, parts = doctor(tmp_path, "--offline", environ={"PATH": str(empty)})
-    (git,) = [f for f in parts["Program"] if "git is not there" in f["what"]]
+    (git,) = [f for f in parts["Program"] if "git is not installed" in f["what"]]
     assert git["state"] == "missing"
     assert "install git" in git["remedy"]
 
@@ -320,7 +320,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         assert "as in --model openai/one," in ran.stdout.splitlines()[-1]
         (model,) = parts["Model"]
         assert not any("has a key" in found["what"] for found in parts["Providers"])
-        assert model["remedy"] == "set `model` to one that acp-agent models lists"
+        assert model["remedy"] == "Set `model` to one that `acp-agent models` lists"
         file = tmp_path / "agent" / "config.toml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"[providers.a]\napi = 'openai'\nbase_url = '{served.url}/v1'\n")

@@ -461,7 +461,7 @@ def test_the_users_own_arguments_and_variables_are_tried(
 
 def test_a_person_is_asked_and_may_say_no(tmp_path: Path) -> None:
     path = tmp_path / ".jetbrains" / "acp.json"
-    assert "Nothing is written." in ask(tmp_path, "n\n")
+    assert "Nothing changed." in ask(tmp_path, "n\n")
     assert not path.exists()
     assert "is written." in ask(tmp_path, "y\n")
     assert path.exists()

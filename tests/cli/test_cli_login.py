@@ -28,7 +28,7 @@ def kept(home: Path) -> dict[str, str]:
 def test_a_key_from_stdin_is_tried_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
     with provider(KEY) as served:
         ran = acp_agent(
-            tmp_path, "login", "--provider", "openai", "--key-stdin",
+            tmp_path, "login", "openai", "--key-stdin",
             stdin=f"{KEY}\n", environ={"OPENAI_BASE_URL": f"{served.url}/v1"},
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -122,7 +122,7 @@ def test_an_unknown_provider_is_told_with_the_one_that_was_meant(tmp_path: Path)
 def test_without_a_terminal_the_flags_are_asked_for(tmp_path: Path, arguments: list[str]) -> None:
     ran = acp_agent(tmp_path, "login", *arguments, stdin=KEY)
     assert ran.returncode == 2
-    assert "--provider NAME --key-stdin" in ran.stderr
+    assert "PROVIDER --key-stdin" in ran.stderr
 
 
 def test_an_empty_key_is_refused(tmp_path: Path) -> None:

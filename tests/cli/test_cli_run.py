@@ -114,7 +114,7 @@ async def test_what_nobody_allowed_does_not_run(
 ) -> None:
     status, out, err = await run(home, workspace_repo, *DEMO, *flags, prompt)
     assert status == 4
-    assert "Refused: nobody to ask" in out + err
+    assert "Refused: not a terminal" in out + err
     last = err.splitlines()[-1]
     assert last.startswith("acp-agent: refused, as nobody could be asked: ")
     assert last.endswith(f"To allow it, add {needed}.")
@@ -137,7 +137,7 @@ async def test_what_the_user_said_is_not_to_be_allowed_is_refused_and_no_failure
     [
         (("--allow", "all"), "Allowed by --allow all"),
         (("--allow", "none"), "Refused by --allow none"),
-        ((), "Refused: nobody to ask"),
+        ((), "Refused: not a terminal"),
         (("--mode", "full"), "Allowed by mode full"),
     ],
 )
@@ -163,7 +163,7 @@ async def test_a_chat_without_a_terminal_records_that_nobody_was_asked(
     _, out, _ = await finish(chat, "$ touch made.txt\n")
     assert "-> Refused: nobody to ask" in out
     _, shown, _ = await finish(await start(home, workspace_repo, "sessions", "show", "latest"))
-    assert "Refused: nobody to ask" in shown
+    assert "Refused: not a terminal" in shown
     assert "by you" not in shown
 
 

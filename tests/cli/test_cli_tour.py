@@ -42,7 +42,7 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
         '-    return f"Hello {name}"',  # the edit's diff
         '+    return f"Hello, {name}!"',
         "? Permission: Edit greeting.py",
-        "The tour allows its own edits and commands; you are not asked.",
+        "The tour allows its own edits and commands without asking.",
         "    -> Allowed by acp-agent tour",
         "| Ran 2 tests in",  # the command's output
         "| OK",

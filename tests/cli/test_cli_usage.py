@@ -61,7 +61,7 @@ def on_terminal(home: Path, columns: int, *arguments: str) -> str:
     """What the command writes to a terminal of so many columns, without its colours."""
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-m", "acp_agent", *arguments, "--no-color"]
+    command = [sys.executable, "-m", "acp_agent", *arguments]
     extra = {"TERM": "dumb"}
     with subprocess.Popen(
         command, stdin=end, stdout=end, stderr=end, env=environment(home, extra), cwd=home
@@ -80,7 +80,15 @@ def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Pa
     keep(tmp_path, NOON - DAY, took(reasoning=40))
     today = datetime.now().astimezone().date()
     rows = table(tmp_path)
-    assert rows["DAY"] == ["REQUESTS", "SENT", "CACHED", "ANSWERED", "REASONING", "COST", "(USD)"]
+    assert rows["DAY"] == [
+        "REQUESTS",
+        "INPUT TOKENS",
+        "CACHED",
+        "OUTPUT TOKENS",
+        "REASONING",
+        "COST",
+        "(USD)",
+    ]
     assert rows[today.isoformat()] == ["2", "2,000", "25%", "200", "0", "1.0000"]
     assert rows[(today - timedelta(days=1)).isoformat()][4:] == ["40", "0.5000"]
     assert rows["all"] == ["3", "3,000", "17%", "300", "40", "1.5000"]

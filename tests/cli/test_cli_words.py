@@ -46,9 +46,9 @@ def test_the_list_of_commands_fits_into_the_terminal(
         ["sessions", "list", "--limit", "few"],
         ["sessions", "list", "--limit", "9" * 5_000],
         ["usage", "--days", "1.5"],
-        ["chat", "--patience", "long"],
-        ["chat", "--patience", "nan"],
-        ["serve", "--listen", "127.0.0.1:0", "--idle", "short"],
+        ["chat", "--timeout", "long"],
+        ["chat", "--timeout", "nan"],
+        ["serve", "--listen", "127.0.0.1:0", "--idle-timeout", "short"],
         ["serve", "--listen", "127.0.0.1:0", "--max-sessions", "-1"],
     ],
 )

@@ -26,7 +26,7 @@ def run(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     cwd: Path = options.cwd.absolute()
     if not cwd.is_dir():
-        complain(translate("{folder} is no folder; --cwd takes one", folder=cwd))
+        complain(translate("{folder} is not a directory", folder=cwd))
         return USAGE
     command = _command(options.agent, options.model)
     if not command or not command[0]:
@@ -52,7 +52,7 @@ def _chat(options: argparse.Namespace, command: list[str], cwd: Path) -> int:
         cwd=cwd,
         resume=options.resume,
         options=wanted,
-        patience=options.patience,
+        patience=options.timeout,
         prompt=" ".join(options.prompt).strip(),
         again=_again(options),
     )
@@ -133,7 +133,7 @@ def _parser() -> Parser:
         "--agent", metavar="COMMAND", help="another agent that speaks the protocol, as one word"
     )
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
-    parser.add_argument("--mode", help="the mode to begin in, such as plan")
+    parser.add_argument("--mode", help="permission mode to start in")
     parser.add_argument(
         "--resume",
         metavar="SESSION",
@@ -142,13 +142,19 @@ def _parser() -> Parser:
         help="go on with an earlier session, by its id or its beginning; without one the last "
         "of the folder",
     )
-    parser.add_argument("--cwd", type=Path, default=Path(), metavar="DIR", help="where to work")
+    parser.add_argument(
+        "--cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the session's folder (default: this one)",
+    )
     parser.add_argument(
         "--plain", action="store_true", help="line by line, as where there is no terminal"
     )
     parser.add_argument("--no-history", action="store_true", help="keep nothing of what is typed")
     parser.add_argument(
-        "--patience",
+        "--timeout",
         type=seconds,
         default=60.0,
         metavar="SECONDS",

@@ -234,7 +234,7 @@ class Agent:
 
     async def aclose(self, *, patience: float) -> None:
         """End it, with its group; it gets `patience` seconds to end by itself."""
-        await self._child.aclose(patience=patience)
+        await self._child.aclose(timeout=patience)
 
     def how_it_ended(self) -> str:
         """The exit status or signal, and the end of what it wrote, for people."""

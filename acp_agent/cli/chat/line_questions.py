@@ -66,7 +66,7 @@ class LineQuestions:
             refusal = refusal_of(options)
             refused = None if refusal is None else Answer(refusal)
             if not self._person:
-                self._screen.answered(asked, translate("Refused: nobody to ask"))
+                self._screen.answered(asked, translate("Refused: not a terminal"))
                 return refused
             self._screen.permission(asked)
             if warning:
@@ -89,7 +89,7 @@ class LineQuestions:
                 letter, _, instead = line.partition(" ")
                 if refusal is not None and by_letter.get(letter.lower()) is refusal:
                     return Answer(refusal, instead.strip())
-            self._say(translate("No answer; it is refused."), "warning")
+            self._say(translate("Refused: no answer"), "warning")
             return refused
 
     async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:

@@ -50,7 +50,7 @@ def how_it_ended(child: AgentChild, garbage: Garbage) -> str:
 
 def what_it_wrote(child: AgentChild, garbage: Garbage) -> str:
     """The end of what it wrote, on lines of its own; empty where it wrote nothing."""
-    lines = [line for line in child.last_words.splitlines() if line.strip()]
+    lines = [line for line in child.stderr_tail.splitlines() if line.strip()]
     told = "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
     if garbage.count:
         message = translate("it wrote what is not the protocol: {line}", line=garbage.first)

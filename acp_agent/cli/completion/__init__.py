@@ -27,8 +27,8 @@ def run(argv: list[str]) -> int:
 
     parser = Parser(
         prog="acp-agent completion",
-        description="Print a script with which a shell completes acp-agent's commands, options, "
-        "sessions and models. Where to put it: docs/installing.md.",
+        description="Print a script that completes acp-agent's commands, options, sessions and "
+        "models in a shell. docs/installing.md says where to put it.",
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     shell: str = parser.parse_args(argv).shell

@@ -66,8 +66,10 @@ def published() -> str:
     }
     serving = Parser(prog="acp-agent")
     serving.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
-    serving.add_argument("--trace", metavar="FILE", help="record the wire, without secrets")
-    serving.add_argument("-p", "--print", metavar="PROMPT", help="one turn, as run does it")
+    serving.add_argument("--trace", metavar="FILE", help="record the messages, without secrets")
+    serving.add_argument(
+        "-p", "--print", metavar="PROMPT", help="run one prompt, like acp-agent run"
+    )
     root = {**_command(serving), "actions": commands}
     return json.dumps(root, indent=1, ensure_ascii=False) + "\n"
 

@@ -39,12 +39,14 @@ def answers(launch: Launch, *, from_shell: bool) -> bool:
         agent = greet(launch.command, environ)
     except InvalidInputError as error:
         complain(
-            translate("the agent does not start as the editor starts it: {why}", why=str(error))
+            translate("the agent fails when started like the editor does: {why}", why=str(error))
         )
         return False
-    say(translate("{name} {version} answers.", name=agent.name, version=agent.version))
+    say(
+        translate("{name} {version} started and responded.", name=agent.name, version=agent.version)
+    )
     if launch.model is not None:
-        say(translate("Its arguments name the model: {model}.", model=launch.model))
+        say(translate("Model: {model} (from its arguments).", model=launch.model))
     else:
         _tell_model(environ)
     return True
@@ -54,19 +56,20 @@ def _tell_model(environ: dict[str, str]) -> None:
     try:
         ready = asyncio.run(_model_in(environ))
         if ready.model is not None:
-            say(translate("It would use {model}: {why}.", model=ready.model.ref, why=ready.why))
+            say(translate("Model: {model} ({why}).", model=ready.model.ref, why=ready.why))
             return
         in_shell = asyncio.run(_model_in(os.environ))
     except AcpAgentError as error:
-        say(translate("It has no model: {why}", why=translate_rendered(str(error))))
+        say(translate("No model: {why}", why=translate_rendered(str(error))))
         return
     if in_shell.model is None:
-        say(translate("No model can be used yet. Next: acp-agent login"))
+        say(translate("No model is available yet. Next: acp-agent login"))
         return
-    say(translate("Only in this shell a model can be used: {why}.", why=in_shell.why))
+    say(translate("A model is available only in this shell: {why}.", why=in_shell.why))
     say(
         translate(
-            "An editor that is started from the desktop does not see it. Next: acp-agent login"
+            "An editor started from the desktop does not have these variables. Next: acp-agent "
+            "login"
         )
     )
 

@@ -54,17 +54,22 @@ def run(argv: list[str]) -> int:
     """Set an editor up; returns the exit status."""
     parser = Parser(
         prog="acp-agent setup",
-        description="Make the agent known to an editor: show the change to its configuration, "
-        "make it on consent, and try it.",
+        description="Add the agent to an editor: show the change to its configuration, apply it "
+        "once you agree, and test the agent.",
     )
     add = parser.add_argument
-    add("editor", nargs="?", metavar="EDITOR", help="which; without it they are listed")
-    add("--yes", action="store_true", help="make the change without asking")
-    add("--print", action="store_true", help="only print the lines to add")
-    add("--undo", action="store_true", help="take the change back")
-    add("--file", metavar="FILE", help="the configuration file, where it is in no usual place")
-    add("--insiders", action="store_true", help="VS Code Insiders")
-    add("--no-check", action="store_true", help="do not try whether the agent starts")
+    add(
+        "editor",
+        nargs="?",
+        metavar="EDITOR",
+        help="the editor's name; without it, list all editors",
+    )
+    add("--yes", action="store_true", help="apply the change without asking")
+    add("--print", action="store_true", help="print the lines to add and change nothing")
+    add("--undo", action="store_true", help="revert the change")
+    add("--file", metavar="FILE", help="the editor's configuration file, if not in its usual place")
+    add("--insiders", action="store_true", help="with vscode: VS Code Insiders")
+    add("--no-check", action="store_true", help="do not test whether the agent starts")
     options = parser.parse_args(argv)
     return guarded(lambda: _list() if options.editor is None else _setup(options))
 
@@ -86,16 +91,16 @@ def _setup(options: Namespace) -> int:
         return 0
     if task.editor.form == "print":
         if not options.undo:
-            say(translate("Your configuration is code, which only you change. Add to it:"))
+            say(translate("Your configuration is code, so change it yourself. Add:"))
             _print_lines(task)
             return _end(task, [], check=not options.no_check)
-        say(translate("Your configuration is code, which only you change. Take out of it:"))
+        say(translate("Your configuration is code, so change it yourself. Remove:"))
         _print_lines(task)
         return 0
     plans, refused = _plans(task, undo=options.undo)
     changing = [plan for plan in plans if plan.changes]
     if changing and not task.there:
-        say(translate("{editor} has no configuration yet; this is where it looks.",
+        say(translate("{editor} has no configuration yet; it will read this file.",
                   editor=task.editor.title))  # fmt: skip
     for plan in changing:
         show(plan)
@@ -113,7 +118,7 @@ def _setup(options: Namespace) -> int:
             _sweep(plan)
             if options.undo:
                 config_file.drop_equal_backup(plan.file)
-        say(translate("There is nothing to change in {file}.", file=_named(plans)))
+        say(translate("{file} needs no change.", file=_named(plans)))
     if options.undo or status:
         return status
     return _end(task, plans, check=not options.no_check)
@@ -152,7 +157,7 @@ def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
             refused = True
             complain(
                 translate(
-                    "{file} is left as it is: {why}",
+                    "{file} was not changed: {why}",
                     file=str(path),
                     why=translate_rendered(str(error)),
                 )
@@ -169,15 +174,15 @@ def _consent(*, yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
-        complain(translate("nothing is written: there is nobody to ask; --yes writes it"))
+        complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
         return False
     try:
-        answer = input(translate("Write this? [y/N] ")).strip().lower()
+        answer = input(translate("Apply this change? [y/N] ")).strip().lower()
     except EOFError:
         answer = ""
     if answer in {"y", "yes", "是"}:
         return True
-    say(translate("Nothing is written."))
+    say(translate("Nothing changed."))
     return False
 
 
@@ -188,7 +193,7 @@ def _sweep(plan: Plan) -> None:
         InvalidInputError: another setup is at work there.
     """
     for path in config_file.sweep(plan.file):
-        say(translate("{file} is taken away: a setup that was killed left it.", file=str(path)))
+        say(translate("Deleted {file}, left by an interrupted setup.", file=str(path)))
 
 
 def _make(plan: Plan) -> None:
@@ -201,20 +206,24 @@ def _make(plan: Plan) -> None:
     try:
         if plan.after is None:
             config_file.delete(file)
-            say(translate("{file} is taken away.", file=str(file.path)))
+            say(translate("Deleted {file}.", file=str(file.path)))
             return
         config_file.write(file, plan.after, keep=plan.keep)
     except InvalidInputError as error:
         raise InvalidInputError(f"{file.path} is left as it is: {error}") from None
     if plan.restores:
         config_file.drop_backup(file)
-        say(translate("{file} is as it was.", file=str(file.path)))
+        say(translate("Restored {file}.", file=str(file.path)))
     elif not plan.keep:
-        say(translate("{file} is written.", file=str(file.path)))
+        say(translate("Wrote {file}.", file=str(file.path)))
     else:
-        said = translate("{file} is written; what it was is in {backup}.", file=str(file.path),
-                     backup=str(file.backup))  # fmt: skip
-        say(said)
+        say(
+            translate(
+                "Wrote {file}; the previous version is saved as {backup}.",
+                file=str(file.path),
+                backup=str(file.backup),
+            )
+        )
 
 
 def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
@@ -230,7 +239,7 @@ def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
     if task.editor.plugin and runs_from_cache(task.command):
         say(
             translate(
-                "The plugin lies in a cache, which may be emptied; install the package for good: "
+                "The plugin is in a cache that may be emptied. Install the package permanently: "
                 "uv tool install acp-agent-server, or pipx install acp-agent-server"
             )
         )
@@ -244,7 +253,11 @@ def _tell_extension(task: _Task) -> None:
     if read or not task.editor.settings:
         return
     wanted = " / ".join(setting.extension for setting in task.editor.settings)
-    say(translate("No extension that reads it is installed yet: {wanted}", wanted=wanted))
+    say(
+        translate(
+            "The extension that reads this setting is not installed yet: {wanted}", wanted=wanted
+        )
+    )
 
 
 def _print_lines(task: _Task) -> None:

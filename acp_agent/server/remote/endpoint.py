@@ -220,5 +220,5 @@ def _unfit(request: Request, limit: int) -> Reply | None:
 
 def _too_large(limit: int) -> Reply:
     return refusal(
-        413, f"a message may have {limit} bytes; start the agent with a higher --max-message"
+        413, f"a message may have {limit} bytes; start the agent with a higher --max-message-size"
     )

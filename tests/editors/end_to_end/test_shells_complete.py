@@ -86,7 +86,7 @@ async def test_tab_completes_files_and_folders_where_they_go(name: str, tmp_path
     async with shell(name, tmp_path) as person:
         person.type(f"acp-agent usage --plot plo{TAB}")
         await person.see(r"acp-agent usage --plot plot\ one.svg ")
-        person.type("--no-color; acp-agent run --cwd pl" + TAB)
+        person.type("--days 1; acp-agent run --cwd pl" + TAB)
         await person.see("acp-agent run --cwd places/")
 
 

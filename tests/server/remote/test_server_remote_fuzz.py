@@ -98,7 +98,7 @@ def changed(data: bytes, chance: random.Random) -> bytes:
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAgent]:
     """An agent that may have as many connections as are tried."""
-    many = ("--max-connections", "1000000", "--idle", "1")
+    many = ("--max-connections", "1000000", "--idle-timeout", "1")
     with RemoteAgent(tmp_path_factory.mktemp("home"), *DEMO, *many) as agent:
         yield agent
 

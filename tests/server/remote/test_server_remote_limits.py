@@ -28,7 +28,7 @@ from tests.support.model_server import Answer, ModelServer, Text
 from tests.support.process_memory import peak_memory
 
 MODEL = ("--model", "openai/gpt-5")
-SMALL = ("--max-message", "100000")
+SMALL = ("--max-message-size", "100000")
 
 
 @BOTH

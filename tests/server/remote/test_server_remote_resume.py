@@ -250,7 +250,7 @@ async def conflict(client: HttpClient, session: str) -> None:
 async def test_a_connection_without_stream_and_requests_is_ended_in_time(
     listening: StartListening, home: Path, project: Path
 ) -> None:
-    agent = listening(*DEMO, "--idle", "1")
+    agent = listening(*DEMO, "--idle-timeout", "1")
     async with http_client(agent) as stays, http_client(agent) as client:
         await stays.initialize()  # and has a stream open from now on
         await client.initialize()

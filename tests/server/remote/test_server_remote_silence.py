@@ -18,7 +18,7 @@ from tests.server.remote.websocket_bytes import plain_websocket
 
 
 async def test_a_connection_that_never_initializes_is_ended(listening: StartListening) -> None:
-    agent = listening(*DEMO, "--handshake", "1")
+    agent = listening(*DEMO, "--initialize-timeout", "1")
     async with websocket_client(agent) as client:
         await client.initialize()
         async with connect(agent.websocket_url, additional_headers=agent.authorization) as silent:
@@ -31,7 +31,7 @@ async def test_a_connection_that_never_initializes_is_ended(listening: StartList
 
 
 async def test_a_socket_that_sends_nothing_is_closed(listening: StartListening) -> None:
-    agent = listening(*DEMO, "--head", "0.3")
+    agent = listening(*DEMO, "--header-timeout", "0.3")
 
     async def closed(beginning: bytes) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", agent.port)
@@ -70,7 +70,7 @@ async def test_silent_sockets_keep_out_nobody_who_has_the_token(
 async def test_a_silent_peer_is_pinged_and_one_that_does_not_answer_is_cut(
     listening: StartListening,
 ) -> None:
-    agent = listening(*DEMO, "--ping", "0.2")
+    agent = listening(*DEMO, "--ping-interval", "0.2")
     async with connect(
         agent.websocket_url, additional_headers=agent.authorization, ping_interval=None
     ) as alive:
@@ -88,7 +88,7 @@ async def test_a_silent_peer_is_pinged_and_one_that_does_not_answer_is_cut(
 
 
 async def test_streams_are_kept_alive_by_comments(listening: StartListening) -> None:
-    agent = listening(*DEMO, "--ping", "0.1")
+    agent = listening(*DEMO, "--ping-interval", "0.1")
     async with http(agent, version=1) as client:
         mine = await connected(client, agent)
         async with client.stream("GET", agent.url, headers=EVENTS | mine) as stream:

@@ -28,7 +28,7 @@ def secure(listening: StartListening, authority: Authority, tmp_path: Path) -> R
     authority.server("localhost")
     pem = str(tmp_path / "localhost.pem")
     return listening(
-        *DEMO, "--tls-cert", pem, "--tls-key", pem, "--head", "2", listen="localhost:0"
+        *DEMO, "--tls-cert", pem, "--tls-key", pem, "--header-timeout", "2", listen="localhost:0"
     )
 
 
