@@ -43,7 +43,7 @@ class Given(Struct, frozen=True, kw_only=True):
         """The answer, and who gave it."""
         match self.by:
             case "nobody":
-                return translate("Refused: not a terminal")
+                return translate("Refused: nobody to ask")
             case "user":
                 return translate("Refused: no answer")
             case "flag" if self.allowed:

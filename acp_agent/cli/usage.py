@@ -191,9 +191,9 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
     headings = [
         {"day": translate("DAY"), "model": translate("MODEL"), "project": translate("PROJECT")}[by],
         translate("REQUESTS"),
-        translate("INPUT TOKENS"),
+        translate("INPUT"),
         translate("CACHED"),
-        translate("OUTPUT TOKENS"),
+        translate("OUTPUT"),
         translate("REASONING"),
         translate("COST (USD)"),
     ]

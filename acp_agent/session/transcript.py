@@ -203,7 +203,7 @@ def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[P
 def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
     """Say who allowed or refused a call, and why."""
     if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
-        return translate("Refused: not a terminal")
+        return translate("Refused: nobody to ask")
     whose = {
         "user": translate("you") if event.known else translate("an answer of the client"),
         "mode": translate("mode {name}", name=event.name) if event.name else translate("the mode"),

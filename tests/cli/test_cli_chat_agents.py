@@ -152,7 +152,7 @@ async def test_a_second_ctrl_c_or_a_signal_ends_an_agent_that_listens_to_nothing
         await person.see("I do not listen.")
         if end == "Ctrl-C":
             person.type(CTRL_C)
-            await person.see("Cancelling the turn; Ctrl-C once more quits.")
+            await person.see("Cancelling the turn; Ctrl-C again to quit.")
             person.type(CTRL_C)
         else:
             person.process.terminate()

@@ -87,7 +87,7 @@ def test_a_folder_that_is_none_is_told(home: Path, command: str) -> None:
     ran = acp_agent(home, command, "--cwd", str(home / "wrok"))
     assert ran.returncode == 2
     assert ran.stdout == ""
-    assert ran.stderr == f"acp-agent: {home / 'wrok'} is no folder; --cwd takes one\n"
+    assert ran.stderr == f"acp-agent: {home / 'wrok'} is not a directory\n"
 
 
 def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> None:

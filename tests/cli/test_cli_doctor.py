@@ -75,7 +75,7 @@ def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_pat
     assert status == 1
     remedies = {f["what"].split(":")[0]: f["remedy"] for f in parts["Providers"]}
     assert remedies["openai"] == "acp-agent login openai"
-    assert remedies["kimi"] == "set KIMI_API_KEY to a key that is valid"
+    assert remedies["kimi"] == "Set KIMI_API_KEY to a valid key"
 
 
 def test_a_variable_that_holds_no_key_or_no_address_is_broken_and_named(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_files_that_others_may_read_are_broken(tmp_path: Path) -> None:
     assert status == 1
     (found,) = [f for f in parts["Files"] if str(file) in f["what"]]
     assert found["state"] == "broken"
-    assert "replace its keys" in found["remedy"]
+    assert "Replace its keys" in found["remedy"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     log = tmp_path / "agent" / "logs" / "agent.log"
     log.parent.mkdir()
@@ -262,12 +262,12 @@ def test_a_missing_git_is_told_with_its_remedy(tmp_path: Path) -> None:
     _, parts = doctor(tmp_path, "--offline", environ={"PATH": str(empty)})
     (git,) = [f for f in parts["Program"] if "git is not installed" in f["what"]]
     assert git["state"] == "missing"
-    assert "install git" in git["remedy"]
+    assert "Install git" in git["remedy"]
 
 
 def test_it_tells_whether_text_in_pictures_can_be_recognised(tmp_path: Path) -> None:
     _, parts = doctor(tmp_path, "--offline")
-    (found,) = [f for f in parts["Program"] if "text in pictures" in f["what"]]
+    (found,) = [f for f in parts["Program"] if "text in images" in f["what"]]
     there = can_recognise()
     assert found["state"] == ("ok" if there else "info")
     assert ("pip install 'acp-agent-server[ocr]'" in found["remedy"]) is not there
@@ -277,7 +277,7 @@ def test_the_text_says_the_same_and_ends_with_a_verdict(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "doctor", "--offline", environ={"ACP_AGENT_MODE": "x"})
     assert ran.returncode == 1
     assert "  !! the variable ACP_AGENT_MODE" in ran.stdout
-    assert ran.stdout.endswith("\n1 broken: see '!!' above.\n")
+    assert ran.stdout.endswith("\n1 problems: see the lines marked '!!' above.\n")
     assert "\x1b" not in ran.stdout
 
 
@@ -303,7 +303,7 @@ def test_a_provider_of_ones_own_is_asked_which_models_it_has(tmp_path: Path) -> 
         ran = acp_agent(tmp_path, "models", environ={"MINE_API_KEY": KEY})
         assert "mine/one" in ran.stdout
         assert "mine/two" in ran.stdout
-        assert "as in --model mine/one," in ran.stdout.splitlines()[-1]  # none is chosen
+        assert "such as mine/one." in ran.stdout.splitlines()[-1]  # none is chosen
         served.status = 500
         ran = acp_agent(tmp_path, "models", environ={"MINE_API_KEY": KEY})
         assert (ran.returncode, "mine/one" in ran.stdout) == (0, False)
@@ -317,7 +317,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         ran = acp_agent(tmp_path, "models", environ=environ)
         _, parts = doctor(tmp_path, environ=environ)
         assert "openai/two" in ran.stdout
-        assert "as in --model openai/one," in ran.stdout.splitlines()[-1]
+        assert "such as openai/one." in ran.stdout.splitlines()[-1]
         (model,) = parts["Model"]
         assert not any("has a key" in found["what"] for found in parts["Providers"])
         assert model["remedy"] == "Set `model` to one that `acp-agent models` lists"
@@ -328,7 +328,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
             more.write("[models.'a/b']\nwindow = 5000\n")
         ran = acp_agent(tmp_path, "models", environ=environ)
         assert ran.stdout.splitlines()[-1] == (
-            "* a/b is what a new session uses: a provider that needs no key is configured."
+            "* New sessions use a/b: a provider that needs no key is configured."
         )
         environ["ACP_AGENT_MODEL"] = "openai/one"
         ran = acp_agent(tmp_path, "models", environ=environ)
@@ -370,7 +370,7 @@ def test_a_local_server_that_answers_is_chosen_when_there_is_no_key(tmp_path: Pa
         )
     shown = json.loads(ran.stdout)
     assert shown["chosen"] == "local/one"
-    assert "this server answers" in shown["why"]
+    assert "this local server is running" in shown["why"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -108,7 +108,7 @@ async def test_print_without_a_prompt_is_wrong_use(home: Path, tmp_path: Path) -
 
 async def test_alone_in_a_terminal_it_says_what_it_waits_for(home: Path, tmp_path: Path) -> None:
     async with terminal(home, tmp_path) as person:
-        await person.see("waits here for an editor")
+        await person.see("Waiting for an editor")
         await person.see("acp-agent chat")
         person.type("\x04")
         assert await person.status() == 0

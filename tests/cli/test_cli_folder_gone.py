@@ -25,5 +25,5 @@ def test_a_folder_that_is_there_no_more_is_told_in_one_line(
     )  # fmt: skip
     assert ran.returncode == 1
     assert ran.stderr == (
-        "acp-agent: the folder that you are in is there no more; go to another one\n"
+        "acp-agent: the current directory no longer exists; change to another one\n"
     )

@@ -72,7 +72,7 @@ def test_a_key_is_kept_untried_when_the_provider_does_not_answer(tmp_path: Path)
         stdin=KEY, environ={"OPENAI_BASE_URL": CLOSED_PORT},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    assert "could not be tried" in ran.stdout
+    assert "Saved without testing the key" in ran.stdout
     assert kept(tmp_path) == {"openai": KEY}
 
 
@@ -136,7 +136,7 @@ def test_a_variable_that_goes_before_the_kept_key_is_mentioned(tmp_path: Path) -
         tmp_path, "login", "openai", "--key-stdin", "--no-check",
         stdin=KEY, environ={"OPENAI_API_KEY": "other-key-12345"},
     )  # fmt: skip
-    assert "OPENAI_API_KEY is set and goes before it" in ran.stdout
+    assert "OPENAI_API_KEY is set and takes precedence" in ran.stdout
     assert "other-key-12345" not in ran.stdout + ran.stderr
 
 
@@ -227,9 +227,12 @@ def login(home: Path, *names: str) -> None:
 def test_logout_forgets_the_only_key_without_being_told_whose(tmp_path: Path) -> None:
     login(tmp_path, "openai")
     ran = acp_agent(tmp_path, "logout")
-    assert (ran.returncode, ran.stdout) == (0, "The key of openai is forgotten.\n")
+    assert (ran.returncode, ran.stdout) == (0, "Deleted the key of openai.\n")
     assert kept(tmp_path) == {}
-    assert acp_agent(tmp_path, "logout").stdout == "No keys are kept.\n"
+    assert (
+        acp_agent(tmp_path, "logout").stdout
+        == "No keys are saved; save one with `acp-agent login`.\n"
+    )
 
 
 def test_logout_asks_which_of_several(tmp_path: Path) -> None:

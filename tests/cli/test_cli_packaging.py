@@ -163,4 +163,4 @@ def test_the_login_that_the_entry_offers_is_the_terminals(tmp_path: Path) -> Non
         check=False,
     )
     assert ran.returncode == 2
-    assert "there is no terminal to ask in" in ran.stderr
+    assert "not a terminal; run acp-agent login" in ran.stderr

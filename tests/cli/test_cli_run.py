@@ -114,9 +114,9 @@ async def test_what_nobody_allowed_does_not_run(
 ) -> None:
     status, out, err = await run(home, workspace_repo, *DEMO, *flags, prompt)
     assert status == 4
-    assert "Refused: not a terminal" in out + err
+    assert "Refused: nobody to ask" in out + err
     last = err.splitlines()[-1]
-    assert last.startswith("acp-agent: refused, as nobody could be asked: ")
+    assert last.startswith("acp-agent: refused, because there is no terminal to ask in: ")
     assert last.endswith(f"To allow it, add {needed}.")
     assert not (workspace_repo / "made.txt").exists()
     assert (await run(home, workspace_repo, *DEMO, *needed.split(), prompt))[0] == 0
@@ -137,7 +137,7 @@ async def test_what_the_user_said_is_not_to_be_allowed_is_refused_and_no_failure
     [
         (("--allow", "all"), "Allowed by --allow all"),
         (("--allow", "none"), "Refused by --allow none"),
-        ((), "Refused: not a terminal"),
+        ((), "Refused: nobody to ask"),
         (("--mode", "full"), "Allowed by mode full"),
     ],
 )
@@ -163,7 +163,7 @@ async def test_a_chat_without_a_terminal_records_that_nobody_was_asked(
     _, out, _ = await finish(chat, "$ touch made.txt\n")
     assert "-> Refused: nobody to ask" in out
     _, shown, _ = await finish(await start(home, workspace_repo, "sessions", "show", "latest"))
-    assert "Refused: not a terminal" in shown
+    assert "Refused: nobody to ask" in shown
     assert "by you" not in shown
 
 

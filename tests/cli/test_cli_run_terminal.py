@@ -90,7 +90,7 @@ async def test_a_second_ctrl_c_quits_though_the_agent_does_not_answer(
         [agent] = [pid for pid, line in person.processes().items() if " acp_agent acp " in line]
         os.kill(agent, signal.SIGSTOP)
         person.type(CTRL_C)
-        await person.see("once more quits")
+        await person.see("again to quit")
         person.type(CTRL_C)
         assert await person.status() == 130
         for pid in person.processes():  # what the stopped agent could not end any more

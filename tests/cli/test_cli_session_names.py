@@ -80,7 +80,7 @@ async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
     assert ran.returncode == 1
     assert "several sessions begin with 'sess_0'" in ran.stderr
     ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "delete", "--yes", "sess_01ab")
-    assert ran.stdout == "sess_01abc is deleted.\n"
+    assert ran.stdout == "Deleted sess_01abc.\n"
     assert "sess_01aab" in (await asyncio.to_thread(acp_agent, tmp_path, "sessions", "list")).stdout
 
 

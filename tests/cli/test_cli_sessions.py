@@ -118,7 +118,7 @@ async def test_looking_makes_no_store(tmp_path: Path) -> None:
     ran = await run(tmp_path, "list")
     assert (ran.returncode, ran.stdout) == (
         0,
-        "There are no sessions. `acp-agent chat` begins one, and so does your editor.\n",
+        "There are no sessions yet; start one with `acp-agent chat` or in your editor.\n",
     )
     assert (await run(tmp_path, "list", "--json")).stdout.strip() == "[]"
     ran = await run(tmp_path, "show", "latest")
@@ -210,7 +210,7 @@ async def test_deleting_needs_a_yes(tmp_path: Path) -> None:
     assert "--yes" in ran.stderr
     assert len(json.loads((await run(tmp_path, "list", "--json")).stdout)) == 2
     ran = await run(tmp_path, "delete", "--yes", first)
-    assert (ran.returncode, ran.stdout) == (0, f"{first} is deleted.\n")
+    assert (ran.returncode, ran.stdout) == (0, f"Deleted {first}.\n")
     left = json.loads((await run(tmp_path, "list", "--json")).stdout)
     assert [entry["id"] for entry in left] == [second]
     ran = await run(tmp_path, "delete", "--yes", first)

@@ -110,7 +110,7 @@ async def test_a_journal_without_its_log_is_not_sound(
     assert "no longer reported" in repaired.stdout
     checked = acp_agent(tmp_path, "sessions", "check")
     assert checked.returncode == 0
-    assert "is sound" in checked.stdout
+    assert "is intact" in checked.stdout
 
 
 async def test_an_older_journal_in_the_place_of_a_newer_one_is_not_sound(

@@ -169,7 +169,7 @@ async def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_goes_on(
     await store.append(page.sessions[0].id, conversation(99))
     await store.close()
     again = await acp_agent("sessions", "repair")
-    assert "is sound; there is nothing to repair" in again.stdout
+    assert "is intact; nothing to repair" in again.stdout
 
 
 async def test_what_only_a_damaged_log_has_is_taken_out_too(
@@ -221,8 +221,8 @@ async def test_what_was_put_aside_can_be_taken_out_later(tmp_path: Path) -> None
     ran = await acp_agent("sessions", "repair", str(old))
     assert ran.returncode == 0, ran.stderr
     ran = await acp_agent("sessions", "repair", str(old))  # now there is nothing new
-    assert "0 sessions with 0 events were taken out" in ran.stdout
-    assert "12 sessions were there already." in ran.stdout
+    assert "Recovered 0 sessions with 0 events" in ran.stdout
+    assert "12 sessions already existed." in ran.stdout
     store = await Store.open(journal(tmp_path))
     assert {name: await store.read_all(name) for name in names} == before
     assert await store.read_all(new)
@@ -236,11 +236,11 @@ async def test_a_file_that_never_was_a_journal_is_put_aside_and_one_of_another_p
     path.parent.mkdir()
     path.write_bytes(b"no database at all" * 1_000)
     ran = await acp_agent("sessions", "repair")
-    assert "0 sessions with 0 events were taken out" in ran.stdout
+    assert "Recovered 0 sessions with 0 events" in ran.stdout
     assert aside(tmp_path).read_bytes() == b"no database at all" * 1_000
     assert (
         await acp_agent("sessions", "list")
-    ).stdout == "There are no sessions. `acp-agent chat` begins one, and so does your editor.\n"
+    ).stdout == "There are no sessions yet; start one with `acp-agent chat` or in your editor.\n"
     path.unlink()
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE photos (id INTEGER)")

@@ -34,7 +34,7 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
     status, out, err = await tour(home, tmp_path)
     assert (status, err) == (0, "")
     for shown in (
-        "No model is configured, so the built-in demo model answers",
+        "No model is configured, so the built-in offline demo model answers",
         "I am the demo model",  # streamed text
         "  [>] Look around",  # the plan, and how it goes on
         "  [x] Sum up",
@@ -51,7 +51,7 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
     ):
         assert shown in out, f"the tour does not show {shown!r}:\n{out}"
     login, run, readme = out.splitlines()[-3:]
-    assert login.endswith("acp-agent login` gives it a real model.")
+    assert login.endswith("acp-agent login`.")
     assert run.endswith('acp-agent run "what to do", in a folder of yours.')
     assert readme == "Next: README.md has the settings for your editor."
 

@@ -82,9 +82,9 @@ def test_the_days_are_summed_up_with_their_cost_and_what_was_cached(tmp_path: Pa
     rows = table(tmp_path)
     assert rows["DAY"] == [
         "REQUESTS",
-        "INPUT TOKENS",
+        "INPUT",
         "CACHED",
-        "OUTPUT TOKENS",
+        "OUTPUT",
         "REASONING",
         "COST",
         "(USD)",
@@ -115,7 +115,7 @@ def test_days_before_the_asked_for_are_left_out(tmp_path: Path) -> None:
 def test_requests_without_a_known_price_are_marked(tmp_path: Path) -> None:
     keep(tmp_path, NOON, took("mine/own", cost=None), took())
     done = acp_agent(tmp_path, "usage", "--by", "model")
-    assert "+?: there is no known price for 1 of the requests" in done.stdout
+    assert "+?: 1 requests have no known price" in done.stdout
     assert next(row.split()[-1] for row in done.stdout.splitlines() if "mine/own" in row) == "?"
 
 
@@ -124,11 +124,11 @@ def test_the_mark_of_an_unknown_price_is_explained_as_it_stands_in_the_table(
 ) -> None:
     keep(tmp_path, NOON, took(model="mine/one", cost=None))
     alone = acp_agent(tmp_path, "usage", "--by", "model").stdout
-    assert "\n?: there is no known price" in alone
+    assert "\n?: 1 requests have no known price" in alone
     assert "+?" not in alone
     keep(tmp_path, NOON, took(cost=1.0))
     bars = acp_agent(tmp_path, "usage", "--by", "model").stdout
-    assert "\n+?: there is no known price" in bars
+    assert "\n+?: 1 requests have no known price" in bars
     (bar,) = [line for line in bars.splitlines() if line.startswith("mine/one") and "│" in line]
     assert bar.split("│")[1].strip() == "?"
 
@@ -254,7 +254,7 @@ def test_the_plot_is_an_svg_and_never_replaces_a_file(tmp_path: Path) -> None:
 
 def test_without_any_session_nothing_is_made(tmp_path: Path) -> None:
     done = acp_agent(tmp_path, "usage")
-    assert "No requests were made since" in done.stdout
+    assert "No model was used since" in done.stdout
     assert not (tmp_path / "agent" / "sessions.db").exists()
 
 

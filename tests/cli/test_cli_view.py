@@ -48,7 +48,7 @@ async def test_the_page_is_its_owners_alone_and_goes_with_the_session(tmp_path: 
     name = await fill(tmp_path, "Mend it", tmp_path)
     ran = await run(tmp_path, "view", name)
     path = tmp_path / "agent" / "outputs" / name / "view.html"
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{name} is in {path}.\n", "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"Wrote session {name} to {path}.\n", "")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "<h1><bdi>Mend it</bdi></h1>" in path.read_text("utf-8")
     path.write_text("an older one")
@@ -63,7 +63,7 @@ async def test_without_a_name_it_is_the_session_last_used_in_this_folder(tmp_pat
     await fill(tmp_path, "Elsewhere", Path("/elsewhere"))
     page = tmp_path / "page.html"
     ran = await run(tmp_path, "view", "--output", str(page))
-    assert ran.stdout == f"{first} is in {page}.\n"
+    assert ran.stdout == f"Wrote session {first} to {page}.\n"
     latest = await run(tmp_path, "view", "latest", "--output", str(tmp_path / "latest.html"))
     assert latest.returncode == 0
     assert "Elsewhere" in (tmp_path / "latest.html").read_text("utf-8")
@@ -168,7 +168,7 @@ async def test_the_browser_is_opened_where_that_is_wished(tmp_path: Path) -> Non
     path = tmp_path / "agent" / "outputs" / name / "view.html"
     assert opened.read_text() == path.as_uri()
     ran = await run(tmp_path, "view", name, "--open", environ={"BROWSER": "/bin/false"})
-    assert ran.stderr == "acp-agent: there was no browser that could be opened\n"
+    assert ran.stderr == "acp-agent: could not open a browser\n"
     assert str(path) in ran.stdout
 
 

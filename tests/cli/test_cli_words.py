@@ -18,7 +18,7 @@ def test_every_command_is_explained_in_the_users_language_within_the_terminal(
 ) -> None:
     explained = acp_agent(tmp_path, "--help", environ=CHINESE).stdout
     commands = re.findall(r"^acp-agent (\w+) ", explained, re.MULTILINE)
-    assert "acp-agent doctor     说明已配置的内容" in explained
+    assert "acp-agent doctor     检查设置" in explained
     assert len(commands) > 10
     for line in acp_agent(tmp_path, "serve", "--help", environ=CHINESE).stdout.splitlines():
         assert width(line) <= 80, line
@@ -67,7 +67,7 @@ def test_wrong_use_and_failures_are_told_in_the_users_language(tmp_path: Path) -
         assert ran.returncode != 0
         return ran.stderr.splitlines()[-1]
 
-    assert told("nonsense") == "acp-agent: 没有命令 'nonsense'；请参阅 acp-agent --help"
+    assert told("nonsense") == "acp-agent: 未知命令 'nonsense'；请参阅 acp-agent --help"
     assert told("run") == "acp-agent run：错误：缺少必需的参数：prompt"
     assert told("usage", "--days", "0") == (
         "acp-agent usage：错误：参数 --days：应为 1 到 3,660 之间的数字"
@@ -83,12 +83,14 @@ def test_the_language_of_the_configuration_goes_before_that_of_the_locale(tmp_pa
     config.parent.mkdir()
     config.write_text('language = "en"\n')
     assert acp_agent(tmp_path, "sessions", "list", environ=CHINESE).stdout == (
-        "There are no sessions. `acp-agent chat` begins one, and so does your editor.\n"
+        "There are no sessions yet; start one with `acp-agent chat` or in your editor.\n"
     )
     config.write_text('language = "zh"\n')
-    assert acp_agent(tmp_path, "sessions", "list").stdout.startswith("没有会话。")
+    assert acp_agent(tmp_path, "sessions", "list").stdout.startswith("还没有会话；")
     config.write_text("language = \n")  # what cannot be read is told by who needs it
-    assert acp_agent(tmp_path, "sessions", "list", environ=CHINESE).stdout.startswith("没有会话。")
+    assert acp_agent(tmp_path, "sessions", "list", environ=CHINESE).stdout.startswith(
+        "还没有会话；"
+    )
 
 
 def test_the_columns_of_a_table_stand_below_each_other(tmp_path: Path) -> None:

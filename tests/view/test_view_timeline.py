@@ -113,7 +113,7 @@ def test_what_was_said_stands_in_its_turn_in_order() -> None:
          "Allowed by --allow all"),
         ([PermissionAsked(call=CALL, options=("a",)),
           PermissionDecided(call=CALL, allowed=False, by="nobody", known=True)],
-         "Refused: not a terminal"),
+         "Refused: nobody to ask"),
         ([PermissionDecided(call=CALL, allowed=True, by="mode", name="full", known=True)],
          "Allowed by mode full"),
         ([PermissionDecided(call=CALL, allowed=True, by="mode", why="edits are accepted")],

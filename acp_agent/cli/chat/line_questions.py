@@ -66,7 +66,7 @@ class LineQuestions:
             refusal = refusal_of(options)
             refused = None if refusal is None else Answer(refusal)
             if not self._person:
-                self._screen.answered(asked, translate("Refused: not a terminal"))
+                self._screen.answered(asked, translate("Refused: nobody to ask"))
                 return refused
             self._screen.permission(asked)
             if warning:
