@@ -52,13 +52,13 @@ async def test_without_a_key_the_demo_shows_everything_and_says_what_is_next(
         assert shown in out, f"the tour does not show {shown!r}:\n{out}"
     login, run, readme = out.splitlines()[-3:]
     assert login.endswith("acp-agent login`.")
-    assert run.endswith('acp-agent run "what to do", in a folder of yours.')
+    assert run.endswith('acp-agent run "your task", in one of your projects.')
     assert readme == "Next: README.md has the settings for your editor."
 
 
 async def test_it_cleans_up_after_itself(home: Path, tmp_path: Path) -> None:
     _, out, _ = await tour(home, tmp_path, TMPDIR=str(tmp_path))
-    found = re.search(r"The project is (\S+), made for this tour", out)
+    found = re.search(r"The sample project is (\S+); it is deleted", out)
     assert found is not None
     assert not Path(found[1]).exists()
     assert [path.name for path in tmp_path.glob("acp-agent-*")] == []
@@ -92,7 +92,7 @@ async def test_words_of_the_users_are_prompted_in_the_folder_where_they_are(
     assert status == 0
     assert "> read README.md" in out
     assert "# Sample" in out
-    assert "made for this tour" not in out
+    assert "The sample project" not in out
     assert "Next: " in out
 
 
