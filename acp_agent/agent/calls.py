@@ -49,7 +49,7 @@ class CallRunner:
 
     def __init__(self, host: TurnHost) -> None:
         self._host = host
-        self._running = asyncio.Semaphore(host.limits.concurrent_calls)
+        self._running = asyncio.Semaphore(host.limits.max_concurrent_calls)
         self._end_turn = False
         self._permissions = CallPermissions(host)
 

@@ -128,7 +128,7 @@ class _Compaction:
         Raises:
             AcpAgentError: none did, or not in time.
         """
-        seconds = self._host.context_settings.compaction_seconds
+        seconds = self._host.context_settings.compaction_timeout
         failure: AcpAgentError = ModelError("there is no model to ask", provider="")
         try:
             async with asyncio.timeout(seconds):

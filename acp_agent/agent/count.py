@@ -51,7 +51,7 @@ def room_of(model: ModelInfo, settings: ContextConfig, refused: int | None = Non
     reserved = settings.reserved_tokens
     if reserved is None:
         reserved = min(model.max_output, _LONGEST_ANSWER, window // 4)
-    most = max(min(int(window * settings.fraction), window - reserved), window // 10)
+    most = max(min(int(window * settings.threshold), window - reserved), window // 10)
     return Room(most=most, target=most * 6 // 10, recent=most // 4)
 
 

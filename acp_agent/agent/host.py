@@ -53,7 +53,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     retries: int = 4
     first_byte: float = 120.0
     stall: float = 60.0
-    concurrent_calls: int = 8
+    max_concurrent_calls: int = 8
     refusal_ends_turn: bool = False
     loop_rounds: tuple[int, int, int] = (3, 5, 8)
 

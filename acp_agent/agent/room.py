@@ -28,8 +28,8 @@ async def make_room(host: TurnHost, model: ModelInfo) -> None:
     """
     await host.settled()
     context, settings = host.context, host.context_settings
-    if settings.turns is not None:
-        beyond = trimming.beyond_count(context.view, settings.turns)
+    if settings.max_turns is not None:
+        beyond = trimming.beyond_count(context.view, settings.max_turns)
         if beyond is not None:
             await host.emit(beyond)
     wish = host.take_compaction_wish()
@@ -51,7 +51,7 @@ async def make_room_after_overflow(host: TurnHost, model: ModelInfo) -> bool:
     """
     view = host.context.view
     before, used = _estimate(host), next_request(host, model)
-    limit = view.limit(host.context_settings.result_characters)
+    limit = view.limit(host.context_settings.max_result_characters)
     await host.emit(trimming.after_overflow(view, model.ref, used, limit))
     cut = trimming.cut_all_results(
         view, used=_estimate(host), most=before * _TRIED_AGAIN, ratio=1, limit=limit, least=1
@@ -104,7 +104,7 @@ async def _shorten(host: TurnHost, model: ModelInfo, room: Room) -> None:
     view = context.view
     if not view.entries:
         return
-    limit = view.limit(settings.result_characters)
+    limit = view.limit(settings.max_result_characters)
     factor = ratio(context, model, host.toolset.measured(tool_tokens))
     used = next_request(host, model)
     before = trimming.cut_old_results(view, room, used, factor, limit)

@@ -102,7 +102,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
         if offline and not config.model and not any(p.key for p in providers.values()):
             return [Finding("info", translate("not checked: it depends on a local server"))]
         # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).
-        models = Models(msgspec.structs.replace(config, fallback=[]), secrets, environ)
+        models = Models(msgspec.structs.replace(config, fallback_models=[]), secrets, environ)
         setup = UserConfig(environ=environ, paths=paths, config=config, secrets=secrets)
         try:
             choice = await chosen_model(setup, models, providers)
@@ -151,7 +151,7 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
         if not named:
             return []
         # With a fallback of an unknown provider there are no models at all; it is told of below.
-        without = msgspec.structs.replace(config, fallback=[])
+        without = msgspec.structs.replace(config, fallback_models=[])
         models = Models(without, Secrets(paths.secrets_file, environ), environ)
     except AcpAgentError:
         return []
@@ -161,7 +161,9 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
             try:
                 info = models.resolve(ref)
             except AcpAgentError as error:
-                wrong.append((path, str(error), "broken" if path[0] == "fallback" else "missing"))
+                wrong.append(
+                    (path, str(error), "broken" if path[0] == "fallback_models" else "missing")
+                )
                 continue
             try:
                 if path[0] != "models":  # what is known of a model may be said before it is used
@@ -182,8 +184,8 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
 
 def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
     """The models by the keys that name them."""
-    for index, ref in enumerate(config.fallback):
-        yield ("fallback", index), ref
+    for index, ref in enumerate(config.fallback_models):
+        yield ("fallback_models", index), ref
     for key, role in (("small_model", config.small_model), ("vision_model", config.vision_model)):
         if role is not None:
             yield (key,), role

@@ -49,7 +49,7 @@ Key: TypeAlias = str | int
 
 _SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secret", "password"})
 
-_VARIABLE_OF_A_KEY = "key_env"
+_VARIABLE_OF_A_KEY = "api_key_env"
 _NO_VARIABLE = (
     "the name of a variable belongs here, such as COMPANY_MODELS_KEY; if it is a key, take it out "
     "and run 'acp-agent login'"

@@ -57,7 +57,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
         Meta(description="The API it speaks. Required for a provider that is not a preset."),
     ] = None
     base_url: Annotated[HttpAddress | None, Meta(description="Where its API answers.")] = None
-    key_env: Annotated[
+    api_key_env: Annotated[
         VariableName | None, Meta(description="The environment variable that holds the key.")
     ] = None
     headers: Annotated[
@@ -90,11 +90,11 @@ class ModelConfig(_Table, frozen=True, kw_only=True):
     """What to change in, or add to, the catalog's entry of a model."""
 
     name: MenuName | None = None
-    window: Annotated[
+    context_window: Annotated[
         Annotated[int, Meta(ge=1_000, le=100_000_000)] | None,
         Meta(description="Context window in tokens."),
     ] = None
-    max_output: Annotated[
+    max_output_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=100_000_000)] | None,
         Meta(description="Longest answer in tokens."),
     ] = None
@@ -121,36 +121,36 @@ class ModelConfig(_Table, frozen=True, kw_only=True):
 class LimitsConfig(_Table, frozen=True, kw_only=True):
     """How far a turn may go."""
 
-    model_requests: Annotated[
+    max_model_requests: Annotated[
         int, Meta(ge=1, le=10_000, description="Model requests in one turn.")
     ] = 100
-    retries: Annotated[int, Meta(ge=0, le=20, description="Further attempts of a request.")] = 4
-    first_byte_seconds: Annotated[
+    max_retries: Annotated[int, Meta(ge=0, le=20, description="Further attempts of a request.")] = 4
+    first_byte_timeout: Annotated[
         Seconds, Meta(description="How long a provider may take to begin its answer.")
     ] = 120.0
-    stall_seconds: Annotated[Seconds, Meta(description="How long a begun answer may pause.")] = 60.0
-    command_seconds: Annotated[
+    stall_timeout: Annotated[Seconds, Meta(description="How long a begun answer may pause.")] = 60.0
+    command_timeout: Annotated[
         Seconds, Meta(description="How long a command may run unless the model asks for more.")
     ] = 60.0
-    mcp_connect_seconds: Annotated[
+    mcp_connect_timeout: Annotated[
         Seconds, Meta(description="How long an MCP server may take until it can be used.")
     ] = 30.0
-    mcp_call_seconds: Annotated[
+    mcp_call_timeout: Annotated[
         Seconds, Meta(description="How long a call of an MCP server's tool may run.")
     ] = 300.0
-    mcp_restart_seconds: Annotated[
+    mcp_restart_delay: Annotated[
         Seconds, Meta(description="How long an MCP server that ended rests, the first time.")
     ] = 0.5
-    concurrent_calls: Annotated[
+    max_concurrent_calls: Annotated[
         int, Meta(ge=1, le=1_000, description="Calls of one turn that run at the same time.")
     ] = 8
-    process_calls: Annotated[
+    max_calls_all_sessions: Annotated[
         int, Meta(ge=1, le=10_000, description="Calls that run at the same time in all sessions.")
     ] = 32
-    process_turns: Annotated[
+    max_turns_all_sessions: Annotated[
         int, Meta(ge=1, le=10_000, description="Turns that run at the same time in all sessions.")
     ] = 16
-    background_commands: Annotated[
+    max_background_commands: Annotated[
         int,
         Meta(
             ge=0,
@@ -161,13 +161,13 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     refusal_ends_turn: Annotated[
         bool, Meta(description="Whether a call that the user refuses ends the turn.")
     ] = False
-    loop_tell: Annotated[
+    loop_warn_after: Annotated[
         Rounds, Meta(description="Rounds of a loop after which the model is told. 0: never.")
     ] = 3
-    loop_ask: Annotated[
+    loop_ask_after: Annotated[
         Rounds, Meta(description="Rounds of a loop after which the user is asked. 0: never.")
     ] = 5
-    loop_stop: Annotated[
+    loop_stop_after: Annotated[
         Rounds, Meta(description="Rounds of a loop after which the turn is ended. 0: never.")
     ] = 8
 
@@ -193,7 +193,7 @@ class BudgetConfig(_Table, frozen=True, kw_only=True):
 class ContextConfig(_Table, frozen=True, kw_only=True):
     """What happens when a conversation has become too long for the model."""
 
-    fraction: Annotated[
+    threshold: Annotated[
         float,
         Meta(ge=0.1, le=0.95, description="How full the model's window may get, as a part of it."),
     ] = 0.85
@@ -201,17 +201,17 @@ class ContextConfig(_Table, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=0, le=10_000_000)] | None,
         Meta(description="Tokens of the window that are kept free for the answer."),
     ] = None
-    result_characters: Annotated[
+    max_result_characters: Annotated[
         int, Meta(ge=200, le=50_000, description="What is kept of the old results of calls.")
     ] = 2_000
-    turns: Annotated[
+    max_turns: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,
         Meta(description="The most turns that the model is sent, however short they are."),
     ] = None
     compaction: Annotated[
         bool, Meta(description="Have what no longer fits summed up, instead of leaving it out.")
     ] = True
-    compaction_seconds: Annotated[Seconds, Meta(description="How long summing up may take.")] = (
+    compaction_timeout: Annotated[Seconds, Meta(description="How long summing up may take.")] = (
         180.0
     )
 
@@ -235,7 +235,7 @@ class CheckpointsConfig(_Table, frozen=True, kw_only=True):
         int,
         Meta(ge=1_000_000, description="What the checkpoints of one folder may take on the disk."),
     ] = 2_000_000_000
-    seconds: Annotated[
+    timeout: Annotated[
         Seconds,
         Meta(
             description="How long saving the files may take before a turn writes, and at its end."
@@ -266,7 +266,7 @@ class DefinitionConfig(_Table, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0, le=2)] | None,
         Meta(description="How much chance there is in the model's answers."),
     ] = None
-    max_output: Annotated[
+    max_output_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=100_000_000)] | None,
         Meta(description="Longest answer in tokens."),
     ] = None
@@ -289,7 +289,7 @@ class Config(_Table, frozen=True, kw_only=True):
         ModelRef | None,
         Meta(description="The model to use, as provider/name."),
     ] = None
-    fallback: Annotated[
+    fallback_models: Annotated[
         list[ModelRef],
         Meta(description="The models to ask, in this order, when the chosen one cannot be had."),
     ] = field(default_factory=list)
@@ -302,7 +302,7 @@ class Config(_Table, frozen=True, kw_only=True):
         Meta(description="The model that looks at pictures where the session's cannot."),
     ] = None
     titles: Annotated[
-        Literal["model", "words"],
+        Literal["model", "prompt"],
         Meta(description="Who makes titles: the small model, or the first words of the user."),
     ] = "model"
     mode: Annotated[

@@ -186,8 +186,8 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
     return structs.replace(
         info,
         name=change.name or info.name,
-        window=change.window or info.window,
-        max_output=change.max_output or info.max_output,
+        window=change.context_window or info.window,
+        max_output=change.max_output_tokens or info.max_output,
         vision=info.vision if change.vision is None else change.vision,
         tools=info.tools if change.tools is None else change.tools,
         tool_dialect=_dialect(info, change),

@@ -170,10 +170,10 @@ def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
     """The answer did not begin, or paused, for longer than the setting that is named allows."""
     allowed = "1 second" if seconds == 1 else f"{seconds:g} seconds"
     what = (
-        f"{provider} paused its answer for more than {allowed} (set by limits.stall_seconds)"
+        f"{provider} paused its answer for more than {allowed} (set by limits.stall_timeout)"
         if begun
         else f"{provider} did not begin to answer within {allowed} "
-        "(set by limits.first_byte_seconds)"
+        "(set by limits.first_byte_timeout)"
     )
     return Failed(kind="timeout", message=f"{what}. Try again.")
 

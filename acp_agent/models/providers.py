@@ -179,8 +179,8 @@ def _own(name: str, given: ProviderConfig) -> Preset:
         name=name,
         api=given.api,
         base_url=given.base_url,
-        key_env=() if given.key_env else (f"{_variable(name)}_API_KEY",),
-        key_required=given.key_env is not None,
+        key_env=() if given.api_key_env else (f"{_variable(name)}_API_KEY",),
+        key_required=given.api_key_env is not None,
     )
 
 
@@ -191,7 +191,7 @@ def _provider(
     environ: Mapping[str, str],
 ) -> Provider:
     given = given or ProviderConfig()
-    key_env = ((given.key_env,) if given.key_env else ()) + preset.key_env
+    key_env = ((given.api_key_env,) if given.api_key_env else ()) + preset.key_env
     names = (*(f"{_variable(name)}_BASE_URL" for name in (preset.id, *preset.aliases)),)
     region = given.region or _first(environ, preset.region_env)
     project = given.project or _first(environ, preset.project_env)
@@ -293,12 +293,12 @@ def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
     Raises:
         ConfigError: there is none for one of them.
     """
-    for index, ref in enumerate(config.fallback):
+    for index, ref in enumerate(config.fallback_models):
         if canonical(ref.partition("/")[0]) not in providers:
             raise ConfigError(
-                f"fallback[{index}]: there is no provider for {ref!r}; name a model of one of "
+                f"fallback_models[{index}]: there is no provider for {ref!r}; name a model of one of "
                 f"{', '.join(providers)}, or add a table [providers.{ref.partition('/')[0]}]",
-                key=("fallback", index),
+                key=("fallback_models", index),
             )
 
 

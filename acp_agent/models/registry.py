@@ -151,7 +151,7 @@ class Models:
         """
         config = self._config
         offered: dict[str, ModelInfo] = {}
-        for ref in (config.model, *config.fallback, config.vision_model, config.small_model):
+        for ref in (config.model, *config.fallback_models, config.vision_model, config.small_model):
             if ref is None:
                 continue
             try:
@@ -222,7 +222,7 @@ class Models:
 
     def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
         """The models to ask when `info` cannot be had: those configured that can be used."""
-        named = [self.resolve(ref) for ref in self._config.fallback]
+        named = [self.resolve(ref) for ref in self._config.fallback_models]
         return [
             other
             for other in named

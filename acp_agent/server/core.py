@@ -203,8 +203,8 @@ async def assemble(
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
         user_folder=paths.config_file.parent,
-        turn_slots=Slots(config.limits.process_turns),
-        call_slots=Slots(config.limits.process_calls),
+        turn_slots=Slots(config.limits.max_turns_all_sessions),
+        call_slots=Slots(config.limits.max_calls_all_sessions),
     )
 
 

@@ -92,7 +92,7 @@ class Checkpoints:
             if self._off or time.monotonic() < self._again:
                 await self._session.emit(_NOT_SAVED)
                 return
-            limit = self._limit_before = Deadline(self._session.services.config.checkpoints.seconds)
+            limit = self._limit_before = Deadline(self._session.services.config.checkpoints.timeout)
             try:
                 made, _ = await self._keep("turn", limit)
             except WorkspaceError as error:
@@ -134,7 +134,7 @@ class Checkpoints:
         if not self._due or self._closing:
             return
         self._due = False
-        seconds = self._session.services.config.checkpoints.seconds
+        seconds = self._session.services.config.checkpoints.timeout
         await self._keep_end(min(seconds, CANCELLED_SECONDS) if cancelled else seconds)
 
     def turn_ended(self) -> None:
@@ -274,7 +274,7 @@ class Checkpoints:
     async def left_out(self, checkpoint: str) -> NotSaved:
         """What a checkpoint does not have; nothing where that cannot be found out in time."""
         async with self._lock:
-            seconds = self._session.services.config.checkpoints.seconds
+            seconds = self._session.services.config.checkpoints.timeout
             try:
                 found = await self._in_thread(
                     Deadline(seconds),

@@ -153,7 +153,7 @@ def with_known_providers(found: Found, main: ModelInfo, models: Models, config: 
 
     every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
     tables = (*config.skills.values(), *config.agents.values())
-    refs = [config.model, config.small_model, config.vision_model, *config.fallback]
+    refs = [config.model, config.small_model, config.vision_model, *config.fallback_models]
     refs += [table.model for table in tables]
     refs += [one.uses.model for one in every if one.source == "user"]
     known = {main.provider, small_model(models, config, main).provider}

@@ -105,7 +105,7 @@ class LazyTools:
 
         services = self._services
         if self._background is None:
-            self._background = BackgroundCommands(services.config.limits.background_commands)
+            self._background = BackgroundCommands(services.config.limits.max_background_commands)
         services.gate()  # made here, so that what it imports does not hold up the event loop
         return equip(
             cwd=cwd,

@@ -54,7 +54,7 @@ def equip(
         background: the commands that go on behind their calls.
         finish_loop: ends the repetition of a prompt; whether one is repeated.
     """
-    key_variables = [one.key_env for one in config.providers.values() if one.key_env]
+    key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
     workspace = Workspace(
         cwd=cwd,
         files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs, *readable]),
@@ -73,7 +73,7 @@ def equip(
         workspace=workspace,
         toolset=core_tools(
             workspace,
-            command_seconds=config.limits.command_seconds,
+            command_timeout=config.limits.command_timeout,
             finish_loop=finish_loop,
         ),
     )

@@ -331,11 +331,11 @@ def _limits(services: Services, chosen: Chosen | None) -> Limits:
     limits = services.config.limits
     requests = None if chosen is None else chosen.uses.max_requests
     return Limits(
-        model_requests=min(requests or limits.model_requests, limits.model_requests),
-        retries=limits.retries,
-        first_byte=limits.first_byte_seconds,
-        stall=limits.stall_seconds,
-        concurrent_calls=limits.concurrent_calls,
+        model_requests=min(requests or limits.max_model_requests, limits.max_model_requests),
+        retries=limits.max_retries,
+        first_byte=limits.first_byte_timeout,
+        stall=limits.stall_timeout,
+        max_concurrent_calls=limits.max_concurrent_calls,
         refusal_ends_turn=limits.refusal_ends_turn,
-        loop_rounds=(limits.loop_tell, limits.loop_ask, limits.loop_stop),
+        loop_rounds=(limits.loop_warn_after, limits.loop_ask_after, limits.loop_stop_after),
     )

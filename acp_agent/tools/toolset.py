@@ -132,14 +132,14 @@ class Toolset:
 def core_tools(
     workspace: Workspace,
     *,
-    command_seconds: float = 60.0,
+    command_timeout: float = 60.0,
     finish_loop: Callable[[], bool] = lambda: False,
 ) -> Toolset:
     """The tools that every session has, for its workspace.
 
     Args:
         workspace: what they may touch.
-        command_seconds: how long a command may run where its call says nothing.
+        command_timeout: how long a command may run where its call says nothing.
         finish_loop: ends the repetition of a prompt; whether one is repeated.
     """
     return Toolset(
@@ -150,7 +150,7 @@ def core_tools(
             ListTool(workspace),
             GlobTool(workspace),
             GrepTool(workspace),
-            ShellTool(workspace, default_timeout=command_seconds),
+            ShellTool(workspace, default_timeout=command_timeout),
             BackgroundTool(workspace),
             WebFetchTool(workspace),
             TodoTool(workspace),

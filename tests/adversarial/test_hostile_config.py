@@ -15,20 +15,20 @@ from tests.support.wire_client import AnswerError
 # A file, the line of its fault (None: the file as a whole), and words that the error has to hold.
 BROKEN: dict[str, tuple[bytes, int | None, tuple[str, ...]]] = {
     "no toml": (b"mode = 'ask'\nmodel = \n", 2, ("not TOML",)),
-    "an open bracket": (b"[limits\nretries = 1\n", 1, ("not TOML",)),
+    "an open bracket": (b"[limits\nmax_retries = 1\n", 1, ("not TOML",)),
     "a key twice": (b"mode = 'ask'\nmode = 'plan'\n", 2, ("not TOML", "a key is there twice")),
     "a wrong word": (b"\nmode = 'yolo'\n", 2, ("mode", "ask", "full")),
-    "a wrong type": (b"[limits]\nretries = 'many'\n", 2, ("retries",)),
-    "out of range": (b"[limits]\nstall_seconds = -1\n", 2, ("stall_seconds",)),
-    "not a number": (b"[limits]\nstall_seconds = nan\n", 2, ("stall_seconds",)),
-    "a slip of the pen": (b"[limit]\nretries = 1\n", 1, ("limit", "limits")),
+    "a wrong type": (b"[limits]\nmax_retries = 'many'\n", 2, ("retries",)),
+    "out of range": (b"[limits]\nstall_timeout = -1\n", 2, ("stall_timeout",)),
+    "not a number": (b"[limits]\nstall_timeout = nan\n", 2, ("stall_timeout",)),
+    "a slip of the pen": (b"[limit]\nmax_retries = 1\n", 1, ("limit", "limits")),
     "a slip in a table": (b"[limits]\nretry = 1\n", 2, ("retry", "retries")),
     "a table as text": (b"limits = 'none'\n", 1, ("limits",)),
     "a bad address": (b"[providers.openai]\nbase_url = 'ftp://x'\n", 2, ("base_url",)),
     "a fallback of nobody's": (
-        b"mode = 'ask'\nfallback = [\n  'demo/demo',\n  'opnai/x',\n]\n",
+        b"mode = 'ask'\nfallback_models = [\n  'demo/demo',\n  'opnai/x',\n]\n",
         4,
-        ("fallback[1]", "'opnai/x'", "openai", "[providers.opnai]"),
+        ("fallback_models[1]", "'opnai/x'", "openai", "[providers.opnai]"),
     ),
     "a provider without an address": (
         b"\n[providers.mine]\napi = 'openai'\n",
@@ -98,7 +98,7 @@ async def test_sessions_are_listed_whatever_is_wrong_with_the_configuration(
     await other.initialize()
     session = await other.new_session(workspace_repo)
     await assert_goes_on(other, session, model_server)
-    for text in ("mode = \n", "fallback = ['nobody/x']\n"):
+    for text in ("mode = \n", "fallback_models = ['nobody/x']\n"):
         write_config(home, text)
         listed = (await running.request("session/list", {}))["sessions"]
         assert [one["sessionId"] for one in listed] == [session]

@@ -28,7 +28,7 @@ async def test_a_client_that_does_not_read_costs_bounded_memory_and_then_misses_
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     steps = Counted(Text(f"{number:07} " + "x" * 9_990 + "\n") for number in range(6_000))
-    agent, session = await opened(config="[limits]\nstall_seconds = 0.3\nretries = 0\n")
+    agent, session = await opened(config="[limits]\nstall_timeout = 0.3\nmax_retries = 0\n")
     await assert_goes_on(agent, session, model_server)
     before = resident_memory(agent.process.pid)
 

@@ -36,7 +36,7 @@ from tests.support.model_server import (
 from tests.support.replays import conversation, without_user
 from tests.support.wire_client import AnswerError
 
-HASTY = "[limits]\nretries = 0\nfirst_byte_seconds = 0.4\nstall_seconds = 0.4\n"
+HASTY = "[limits]\nmax_retries = 0\nfirst_byte_timeout = 0.4\nstall_timeout = 0.4\n"
 NOTICES: frozenset[Offer] = frozenset({"notices"})
 
 
@@ -67,13 +67,13 @@ async def test_a_provider_that_never_answers_is_given_up_and_all_that_was_shown_
     reply = answer("It begins ", stall) if begun else Status(code=500, hold=stall)
     model_server.add(reply, reply)
     running, session = await opened(
-        editor=Editor(offers=NOTICES), config=HASTY.replace("retries = 0", "retries = 1")
+        editor=Editor(offers=NOTICES), config=HASTY.replace("max_retries = 0", "max_retries = 1")
     )
     with pytest.raises(AnswerError) as caught:
         await running.prompt(session, "hello")
     assert one_line(caught.value.message)
     expected = "paused its answer for more than" if begun else "did not begin to answer within"
-    setting = "limits.stall_seconds" if begun else "limits.first_byte_seconds"
+    setting = "limits.stall_timeout" if begun else "limits.first_byte_timeout"
     assert f"{expected} 0.4 seconds (set by {setting}). Try again." in caught.value.message
     (notice,) = running.updates(session, "notice")
     assert "trying again" in notice["title"]  # the user sees why it takes so long
@@ -227,7 +227,7 @@ async def test_calls_without_end_stop_at_the_limit_of_requests(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.otherwise = answer(Call("read", {"path": "README.md"}))
-    agent, session = await opened(config="[limits]\nmodel_requests = 5\nloop_ask = 0\n")
+    agent, session = await opened(config="[limits]\nmax_model_requests = 5\nloop_ask_after = 0\n")
     assert (await agent.prompt(session, "loop"))["stopReason"] == "max_turn_requests"
     assert len(model_server.requests) == 5
     await assert_goes_on(agent, session, model_server)

@@ -129,7 +129,7 @@ async def test_a_key_under_a_name_of_the_configurations_choice_is_hidden_too(
             [providers.mine]
             api = "openai"
             base_url = "{model_server.openai_url}"
-            key_env = "PLAIN_NAME"
+            api_key_env = "PLAIN_NAME"
             """,
     )
     (workspace_repo / "notes.txt").write_text(f"the key is {KEY}")
@@ -187,7 +187,7 @@ async def test_a_provider_that_repeats_the_key_in_its_error_gives_it_to_nobody(
 ) -> None:
     agent, session = await opened(
         editor=Editor(offers=frozenset({"notices"})),
-        config="[limits]\nretries = 1\n[log]\nlevel = 'debug'\n",
+        config="[limits]\nmax_retries = 1\n[log]\nlevel = 'debug'\n",
     )
     for code in (400, 401, 403, 404, 413, 418, 429, 500, 529):
         model_server.otherwise = leaky(code)
@@ -204,7 +204,7 @@ async def test_a_provider_that_repeats_the_key_in_its_stream_gives_it_to_nobody_
 ) -> None:
     error = f'data: {{"error": {{"message": "bad key {KEY}", "code": "weird"}}}}\n\n'
     model_server.add(answer("Well, ", Raw(error.encode()), ended=False))
-    agent, session = await opened(config="[limits]\nretries = 0\n")
+    agent, session = await opened(config="[limits]\nmax_retries = 0\n")
     with pytest.raises(AnswerError) as caught:
         await agent.prompt(session, "hello")
     assert one_line(caught.value.message)

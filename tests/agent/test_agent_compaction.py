@@ -35,16 +35,16 @@ from tests.support.open_session import Desk, open_desk
 WINDOW = 16_000
 CONFIG = """
 small_model = "openai/tiny"
-titles = "words"
+titles = "prompt"
 
 [models."openai/narrow"]
-window = 16_000
-max_output = 2_000
+context_window = 16_000
+max_output_tokens = 2_000
 price = { input = 1.0, output = 1.0 }
 
 [models."openai/tiny"]
-window = 16_000
-max_output = 2_000
+context_window = 16_000
+max_output_tokens = 2_000
 price = { input = 10.0, output = 10.0 }
 """
 LONG = "Nothing of note happened in this step of the work, so there is little to tell. " * 40
@@ -300,7 +300,7 @@ async def test_a_model_that_refused_a_length_is_sent_less_than_that_to_sum_up(
 async def test_a_summary_that_does_not_come_is_given_up(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = f"{CONFIG}\n[context]\ncompaction_seconds = 0.2\n"
+    config = f"{CONFIG}\n[context]\ncompaction_timeout = 0.2\n"
     async with open_desk(tmp_path, model_server, config=config, flag="openai/narrow") as desk:
         model = use(desk, Slow(WINDOW, lambda request: LONG), monkeypatch)
         await until_compacted(desk)

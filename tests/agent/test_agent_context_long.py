@@ -27,8 +27,8 @@ from tests.support.open_session import open_desk
 WINDOW = 32_000
 SMALL = f"""
 [models."openai/narrow"]
-window = {WINDOW}
-max_output = 4096
+context_window = {WINDOW}
+max_output_tokens = 4096
 """
 
 

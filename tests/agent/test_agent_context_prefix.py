@@ -26,8 +26,8 @@ from tests.support.open_session import Desk, open_desk
 
 CONFIG = """
 [models."openai/narrow"]
-window = 24_000
-max_output = 2_000
+context_window = 24_000
+max_output_tokens = 2_000
 """
 FILE = "".join(f"line {number} of a file that is read again and again\n" for number in range(70))
 
@@ -259,7 +259,7 @@ async def test_a_single_turn_that_is_too_long_keeps_what_the_user_wants_in_it(
 async def test_only_so_many_turns_are_sent_where_the_user_says_so(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = f"{CONFIG}\n[context]\nturns = 8\n"
+    config = f"{CONFIG}\n[context]\nmax_turns = 8\n"
     async with open_desk(tmp_path, model_server, config=config, flag="openai/narrow") as desk:
         model = use(desk, CountingModel(24_000, lambda request: "Yes."), monkeypatch)
         for number in range(20):

@@ -263,7 +263,7 @@ def test_shortening_makes_the_count_fall_at_once() -> None:
 def test_the_room_is_the_fraction_of_the_window_less_what_the_answer_needs() -> None:
     settings = ContextConfig()
     assert room_of(MODEL, settings).most == 85_000
-    assert room_of(MODEL, ContextConfig(fraction=0.5)).most == 50_000
+    assert room_of(MODEL, ContextConfig(threshold=0.5)).most == 50_000
     assert room_of(MODEL, ContextConfig(reserved_tokens=50_000)).most == 50_000
     assert room_of(MODEL, settings, refused=40_000).most == 32_000
     greedy = ModelInfo(provider="p", id="m", window=100_000, max_output=90_000)

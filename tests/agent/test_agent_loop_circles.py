@@ -92,7 +92,7 @@ async def test_without_forms_the_question_is_text_and_the_next_prompt_is_its_ans
 
 
 async def test_the_numbers_are_settings(tmp_path: Path, model_server: ModelServer) -> None:
-    config = "[limits]\nloop_tell = 0\nloop_ask = 0\nloop_stop = 2\n"
+    config = "[limits]\nloop_warn_after = 0\nloop_ask_after = 0\nloop_stop_after = 2\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         circles(desk, model_server)
         assert await desk.say("Look") == "max_turn_requests"

@@ -152,7 +152,7 @@ async def test_an_attempt_that_is_made_again_is_announced_and_leaves_nothing_for
 async def test_a_turn_ends_at_the_limit_of_model_requests(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    async with open_desk(tmp_path, model_server, config="limits.model_requests = 3\n") as desk:
+    async with open_desk(tmp_path, model_server, config="limits.max_model_requests = 3\n") as desk:
         (desk.folder / "a").write_text("x\n")
         model_server.otherwise = answer(Call("read", {"path": "a"}))
         assert await desk.say("Go on and on") == "max_turn_requests"

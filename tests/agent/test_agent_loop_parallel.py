@@ -36,7 +36,7 @@ from tests.support.open_session import MODEL, Desk, never_answers, open_desk, pr
 
 FULL = 'mode = "full"\n'
 # Nothing is said of loops: what is made one by one may be one.
-ALIKE = f"{FULL}[limits]\nloop_tell = 0\nloop_ask = 0\nloop_stop = 0\n"
+ALIKE = f"{FULL}[limits]\nloop_warn_after = 0\nloop_ask_after = 0\nloop_stop_after = 0\n"
 
 
 class MeetingWrites:
@@ -254,7 +254,7 @@ async def test_a_setting_ends_the_turn_with_a_refused_call_and_runs_none_behind_
 async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = "[limits]\nprocess_turns = 1\n"
+    config = "[limits]\nmax_turns_all_sessions = 1\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         desk.editor.decide = never_answers
         model_server.add(answer(write("a")))
@@ -274,7 +274,7 @@ async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
 async def test_summing_up_waits_for_a_slot_like_a_turn(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n[limits]\nprocess_turns = 1\n'
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n[limits]\nmax_turns_all_sessions = 1\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
         model_server.add(answer("word " * 1_500))
@@ -298,7 +298,7 @@ async def test_summing_up_waits_for_a_slot_like_a_turn(
 async def test_a_turn_that_waits_can_be_cancelled_and_leaves_no_slot_taken(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = "[limits]\nprocess_turns = 1\n"
+    config = "[limits]\nmax_turns_all_sessions = 1\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         desk.editor.decide = never_answers
         model_server.add(answer(write("a")))
@@ -316,7 +316,7 @@ async def test_a_turn_that_waits_can_be_cancelled_and_leaves_no_slot_taken(
 async def test_calls_of_all_sessions_share_the_slots_of_the_process_and_say_that_they_wait(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f"{FULL}[limits]\nprocess_calls = 1\n"
+    config = f"{FULL}[limits]\nmax_calls_all_sessions = 1\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         desk.editor.files = MeetingWrites(1)
         model_server.add(answer(*[write(f"f{number}") for number in range(4)]), answer("Done."))

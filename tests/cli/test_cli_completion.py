@@ -206,9 +206,9 @@ def test_models_providers_and_editors_are_those_that_the_commands_know(tmp_path:
 def test_models_and_providers_of_the_configuration_are_offered_too(tmp_path: Path) -> None:
     configure(
         tmp_path,
-        'model = "house/big"\nfallback = ["house/small"]',
+        'model = "house/big"\nfallback_models = ["house/small"]',
         '[providers.house]\nbase_url = "http://127.0.0.1:9/v1"\napi = "openai"',
-        '[models."house/third"]\nwindow = 8192',
+        '[models."house/third"]\ncontext_window = 8192',
     )
     assert list(asked(tmp_path, "chat", "--model", "house/")) == [
         "house/third", "house/small", "house/big",
@@ -217,7 +217,7 @@ def test_models_and_providers_of_the_configuration_are_offered_too(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "broken", ["model = [", 'providers = 3\nmodels = "x"\nfallback = 1\nlanguage = 2']
+    "broken", ["model = [", 'providers = 3\nmodels = "x"\nfallback_models = 1\nlanguage = 2']
 )
 def test_a_broken_configuration_or_store_offers_what_is_known_without_it(
     broken: str, tmp_path: Path

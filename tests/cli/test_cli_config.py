@@ -33,12 +33,12 @@ def test_path_names_the_file_also_when_it_is_not_there_or_broken(tmp_path: Path)
 def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path) -> None:
     write_config(
         tmp_path,
-        'mode = "plan"\n[models."a/b"]\nwindow = 5000\nprice = { input = 1, output = 2 }\n',
+        'mode = "plan"\n[models."a/b"]\ncontext_window = 5000\nprice = { input = 1, output = 2 }\n',
     )
     ran = acp_agent(tmp_path, "config", "show", environ={"ACP_AGENT_LANGUAGE": "zh"})
     shown = tomllib.loads(ran.stdout)
     assert (shown["mode"], shown["language"]) == ("plan", "zh")
-    assert shown["limits"]["model_requests"] == Config().limits.model_requests
+    assert shown["limits"]["model_requests"] == Config().limits.max_model_requests
     assert shown["models"]["a/b"]["price"] == {"input": 1.0, "output": 2.0}
     again = tmp_path / "again"
     again.mkdir()

@@ -121,12 +121,12 @@ def test_offline_asks_nobody(tmp_path: Path) -> None:
 def test_every_mistake_of_the_configuration_is_told_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "agent" / "config.toml"
     file.parent.mkdir()
-    file.write_text('mode = "aks"\n\nlimits.retries = 99\n')
+    file.write_text('mode = "aks"\n\nlimits.max_retries = 99\n')
     status, parts = doctor(tmp_path, "--offline")
     assert status == 1
     assert states(parts["Configuration"]) == ["broken", "broken"]
     assert parts["Configuration"][0]["what"].startswith(f"{file}:1: mode: ")
-    assert parts["Configuration"][1]["what"].startswith(f"{file}:3: limits.retries: ")
+    assert parts["Configuration"][1]["what"].startswith(f"{file}:3: limits.max_retries: ")
 
 
 def test_a_provider_of_ones_own_without_address_is_broken(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with
     file.parent.mkdir()
     file.write_text(
         'small_model = "opnai/mini"\nvision_model = "anthropic/claude-sonnet-5-5"\n'
-        'fallback = ["demo/demo", "nobody/x"]\n[models."antropic/x"]\nwindow = 5000\n'
+        'fallback_models = ["demo/demo", "nobody/x"]\n[models."antropic/x"]\ncontext_window = 5000\n'
         '[skills.a]\nmodel = "small"\n[agents.b]\nmodel = "nobody/y"\n'
         '[agents.c]\nmodel = "nobody/y"\nenabled = false\n',
     )
@@ -164,7 +164,7 @@ def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with
     }
     assert status == 1
     assert [(what.split(": ")[:2], state) for what, state in told.items()] == [
-        (["3", "fallback[1]"], "broken"),
+        (["3", "fallback_models[1]"], "broken"),
         (["1", "small_model"], "missing"),
         (["2", "vision_model"], "missing"),
         (["4", 'models."antropic/x"'], "missing"),
@@ -325,7 +325,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"[providers.a]\napi = 'openai'\nbase_url = '{served.url}/v1'\n")
         with file.open("a") as more:
-            more.write("[models.'a/b']\nwindow = 5000\n")
+            more.write("[models.'a/b']\ncontext_window = 5000\n")
         ran = acp_agent(tmp_path, "models", environ=environ)
         assert ran.stdout.splitlines()[-1] == (
             "* New sessions use a/b: a provider that needs no key is configured."

@@ -14,9 +14,9 @@ def line_of(text: str, path: Sequence[Key]) -> int | None:
     return lines_of(text, [path])[0]
 
 
-TEXT = """# a comment with limits.retries = 9
+TEXT = """# a comment with limits.max_retries = 9
 mode = "ask"
-limits.retries = 3   # dotted
+limits.max_retries = 3   # dotted
 
 [providers.x]
 api = \"\"\"

@@ -46,13 +46,13 @@ def test_every_kind_of_value_is_read(tmp_path: Path) -> None:
         """
         model = "mine/big"
         mode = "plan"
-        limits.stall_seconds = 5
+        limits.stall_timeout = 5
         [providers.mine]
         api = "openai"
         base_url = "http://127.0.0.1:8080/v1"
         headers = { x-team = "a" }
         [models."mine/big"]
-        window = 200_000
+        context_window = 200_000
         thought_levels = ["low", "high"]
         price = { input = 1, output = 2.5 }
         """,
@@ -60,8 +60,8 @@ def test_every_kind_of_value_is_read(tmp_path: Path) -> None:
     config = load_config(path, {})
     assert config.model == "mine/big"
     assert config.mode == "plan"
-    assert config.limits.stall_seconds == 5.0
-    assert config.limits.retries == Config().limits.retries
+    assert config.limits.stall_timeout == 5.0
+    assert config.limits.max_retries == Config().limits.max_retries
     assert config.providers["mine"].headers == {"x-team": "a"}
     price = config.models["mine/big"].price
     assert price is not None
@@ -92,20 +92,20 @@ MISTAKES = {
     ),
     "an agent's setting": (
         "[agents.reviewer]\ntools = []",
-        (":2:", "agents.reviewer.tools", "unknown key; known here: enabled, max_output, model"),
+        (":2:", "agents.reviewer.tools", "unknown key; known here: enabled, max_output_tokens, model"),
     ),
     "nothing near": ("zzz = 1\n", (":1:", "zzz", "known here:", "providers")),
     "not allowed": ('\n\nmode = "acept-edits"', (":3:", "mode", '"plan"', 'mean "accept-edits"?')),
     "wrong type": (
-        "[limits]\n# a\nretries = 'x'",
-        (":3:", "limits.retries", "whole number", '"x"'),
+        "[limits]\n# a\nmax_retries = 'x'",
+        (":3:", "limits.max_retries", "whole number", '"x"'),
     ),
-    "true for a number": ("[limits]\nretries = true", (":2:", "whole number", "found true")),
-    "out of bounds": ("[limits]\nretries = 99", (":2:", "at most 20", "found 99")),
-    "endless": ("[limits]\nstall_seconds = inf", (":2:", "at most 86,400", "found inf")),
-    "not a number": ("[limits]\nstall_seconds = nan", (":2:", "above 0", "found nan")),
+    "true for a number": ("[limits]\nmax_retries = true", (":2:", "whole number", "found true")),
+    "out of bounds": ("[limits]\nmax_retries = 99", (":2:", "at most 20", "found 99")),
+    "endless": ("[limits]\nstall_timeout = inf", (":2:", "at most 86,400", "found inf")),
+    "not a number": ("[limits]\nstall_timeout = nan", (":2:", "above 0", "found nan")),
     "dotted keys": (
-        "\nlimits.retries = -1",
+        "\nlimits.max_retries = -1",
         (":2:", "at least 0"),
     ),
     "nested table": (
@@ -130,7 +130,10 @@ MISTAKES = {
     "a date": ("model = 2020-01-01", (":1:", "model", "text in quotes", "date")),
     "an address of no web": ("[providers.x]\nbase_url = 'ftp://h'", (":2:", "https://host/v1")),
     "a model without provider": ("model = 'gpt'", (":1:", "model", "wrong form", "/")),
-    "a model's table without provider": ("[models.gpt]\nwindow = 9000", (":1:", "models.gpt", "/")),
+    "a model's table without provider": (
+        "[models.gpt]\ncontext_window = 9000",
+        (":1:", "models.gpt", "/"),
+    ),
     "a provider that no model can name": (
         "[providers.'my company']\napi = 'openai'",
         (":1:", "my company", "wrong form", '"company"'),
@@ -140,7 +143,7 @@ MISTAKES = {
         (":2:", "api_key", "acp-agent login"),
     ),
     "a key in its variable's place": (
-        "[providers.x]\nkey_env = 'sk-abc123'",
+        "[providers.x]\napi_key_env = 'sk-abc123'",
         (":2:", "key_env", "name of a variable", "acp-agent login"),
     ),
     "a region that is none": (
@@ -154,11 +157,14 @@ MISTAKES = {
     "a name that nobody sees": ("[models.'a/b']\nname = ' '", (":2:", 'like "Coder Large"')),
     "text without quotes": ("a = 1\nmode = plan", (":2:", "not TOML", "text goes in quotes")),
     "a table twice": (
-        "[limits]\nretries = 1\n[limits]\nloop_ask = 2\n",
+        "[limits]\nmax_retries = 1\n[limits]\nloop_ask_after = 2\n",
         (":3:", "the table [limits] is there twice"),
     ),
     "curly quotes": ("mode = \u201cplan\u201d", (":1:", "curly quotes")),
-    "a bracket that stays open": ("fallback = ['a/b'\nmode = 'ask'", (":2:", "bracket", "comma")),
+    "a bracket that stays open": (
+        "fallback_models = ['a/b'\nmode = 'ask'",
+        (":2:", "bracket", "comma"),
+    ),
     "YAML": ("mode: plan", (":1:", "a = is missing behind a key")),
     "JSON": ('{"mode": "plan"}', (":1:", "neither `key = value` nor `[table]`")),
     "UTF-16": ("mode = 'plan'".encode("utf-16"), (":1:", "save the file as UTF-8")),
@@ -174,7 +180,7 @@ MISTAKES = {
         (":1:", "quote is not closed in its line"),
     ),
     "a double quote that stays open in its line": (
-        'mode = "ask\ntitles = "words"',
+        'mode = "ask\ntitles = "prompt"',
         (":1:", "quote is not closed in its line"),
     ),
     "a key twice": ("mode = 'ask'\n\nmode = 'plan'", (":3:", "not TOML: a key is there twice")),
@@ -215,7 +221,7 @@ def test_what_keeps_a_file_from_being_toml_is_told_in_chinese_too(tmp_path: Path
 
 def test_a_key_in_its_variables_place_is_not_repeated(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text("[providers.x]\nkey_env = 'sk-abc123'\n")
+    path.write_text("[providers.x]\napi_key_env = 'sk-abc123'\n")
     with pytest.raises(ConfigError) as raised:
         load_config(path, {})
     assert "abc123" not in str(raised.value)

@@ -31,12 +31,12 @@ def test_the_command_writes_what_the_function_gives(tmp_path: Path) -> None:
     ("text", "valid"),
     [
         ("", True),
-        ('mode = "plan"\n[limits]\nretries = 3\n[providers.x]\nbase_url = "http://h/v1"', True),
+        ('mode = "plan"\n[limits]\nmax_retries = 3\n[providers.x]\nbase_url = "http://h/v1"', True),
         ("[skills.a]\nmodel = 'small'\n[agents.b]\nmodel = 'a/b'\ntemperature = 0.5", True),
         ("[skills.a]\nmodel = 'smaller'", False),
         ("unknown = 1", False),
         ('mode = "pla"', False),
-        ("[limits]\nretries = 99", False),
+        ("[limits]\nmax_retries = 99", False),
         ('[models."a/b".price]\ninput = 1', False),
     ],
 )

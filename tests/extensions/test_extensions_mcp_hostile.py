@@ -27,7 +27,7 @@ from tests.support.open_session import is_alive
 from tests.support.process_memory import peak_memory
 from tests.support.waiting import until
 
-QUICK = "[limits]\nmcp_connect_seconds = 1.0\nmcp_call_seconds = 0.5\n"
+QUICK = "[limits]\nmcp_connect_timeout = 1.0\nmcp_call_timeout = 0.5\n"
 
 
 async def told(running: AgentProcess, session: str, words: str) -> str:
@@ -117,7 +117,7 @@ async def test_a_server_that_dies_again_and_again_is_given_up(
     record = tmp_path / "record"
     running, session = await with_servers(
         program("always-dies", env={"MCP_RECORD": str(record)}),
-        config="[limits]\nmcp_restart_seconds = 0.01\n",
+        config="[limits]\nmcp_restart_delay = 0.01\n",
     )
     await told(running, session, "is given up")
     assert sum("is started again" in notice for notice in notices(running, session)) == 3
@@ -210,7 +210,7 @@ async def test_a_call_that_takes_too_long_ends_and_is_cancelled_at_the_server(
     record = tmp_path / "record"
     model_server.add(answer(call("slow")), answer("Too slow."))
     server = program("echo", env={"MCP_RECORD": str(record)})
-    running, session = await with_servers(server, config="[limits]\nmcp_call_seconds = 0.5\n")
+    running, session = await with_servers(server, config="[limits]\nmcp_call_timeout = 0.5\n")
     assert (await running.prompt(session, "go"))["stopReason"] == "end_turn"
     assert "did not answer within 0.5 s; the call was cancelled" in results(model_server)[0]
     await until(lambda: "cancelled" in record.read_text())

@@ -259,7 +259,9 @@ def test_a_model_of_ones_own_server_costs_nothing_unless_it_is_given_a_price() -
     assert Catalog({}).cost_now("mine/qwen3:8b", usage) is None
     priced = ModelConfig(price=PriceConfig(input=1, output=2))
     assert Catalog({"local/big": priced}).cost_now("local/big", usage) == 3
-    assert Catalog({"local/big": ModelConfig(window=9_000)}).cost_now("local/big", usage) == 0
+    assert (
+        Catalog({"local/big": ModelConfig(context_window=9_000)}).cost_now("local/big", usage) == 0
+    )
 
 
 def test_every_listed_price_is_one_that_can_be() -> None:

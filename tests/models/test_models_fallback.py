@@ -127,14 +127,14 @@ class Keys:
 
 def test_only_models_that_can_be_used_and_are_not_the_chosen_one_are_asked() -> None:
     names = ["openai/gpt-4.1", "anthropic/claude-opus-5-5", "gemini/gemini-3.8-flash"]
-    models = Models(Config(fallback=names), Keys(), {})
+    models = Models(Config(fallback_models=names), Keys(), {})
     found = models.fallbacks(models.resolve("openai/gpt-4.1"))
     assert [info.ref for info in found] == ["gemini/gemini-3.8-flash"]
 
 
 def test_a_fallback_of_a_provider_that_is_none_is_named() -> None:
     with pytest.raises(ConfigError, match="nobody/model"):
-        Models(Config(fallback=["nobody/model"]), Keys(), {})
+        Models(Config(fallback_models=["nobody/model"]), Keys(), {})
 
 
 async def closed_and(server: ModelServer, others: Sequence[ModelInfo]) -> tuple[Gathered, int]:

@@ -70,7 +70,7 @@ async def test_without_any_model_the_error_says_how_to_get_one() -> None:
 
 
 async def test_a_key_of_a_provider_whose_models_nobody_named_is_said_not_to_be_enough() -> None:
-    own = ProviderConfig(api="openai", base_url=NOWHERE["LOCAL_BASE_URL"], key_env="MY_KEY")
+    own = ProviderConfig(api="openai", base_url=NOWHERE["LOCAL_BASE_URL"], api_key_env="MY_KEY")
     found = models(Config(providers={"mine": own}), MY_KEY="k")
     with pytest.raises(AuthRequiredError, match=r'mine has a key.* model = "mine/NAME"'):
         await found.choose(None, None)
@@ -178,7 +178,7 @@ def test_a_driver_of_before_is_not_there_for_a_provider_that_was_changed() -> No
 
 def test_the_configuration_changes_what_is_known_of_a_model() -> None:
     price = PriceConfig(input=1, output=2)
-    change = ModelConfig(window=50_000, vision=True, price=price, temperature=0.2)
+    change = ModelConfig(context_window=50_000, vision=True, price=price, temperature=0.2)
     own = ModelConfig(name="Mine", thought_levels=["low", "high"])
     config = Config(models={"openai/gpt-4.1": change, "ollama/mine": own})
     found = models(config)
@@ -235,7 +235,7 @@ async def test_an_own_provider_is_used_with_its_address_key_and_headers() -> Non
     async with ModelServer() as server:
         server.add(answer("Hello"))
         own = ProviderConfig(
-            api="openai", base_url=server.openai_url, key_env="MY_KEY", headers={"X-Team": "7"}
+            api="openai", base_url=server.openai_url, api_key_env="MY_KEY", headers={"X-Team": "7"}
         )
         found = models(Config(providers={"mine": own}, model="mine/big"), MY_KEY="k-1")
         info = await found.choose(None, None)
@@ -303,7 +303,7 @@ def test_every_model_that_the_configuration_names_is_offered_where_it_can_be_use
     config = Config(
         providers={"mine": own},
         model="mine/big",
-        fallback=["mine/other", "openai/gpt-5.2"],
+        fallback_models=["mine/other", "openai/gpt-5.2"],
         vision_model="mine/eyes",
         small_model="mine/small",
     )

@@ -235,9 +235,9 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up(
 @pytest.mark.parametrize(
     ("begun", "seconds", "english", "chinese"),
     [
-        (False, 1, "within 1 second (set by limits.first_byte_seconds)", "未在 1 秒内开始回答"),
-        (False, 1.5, "within 1.5 seconds (set by limits.first_byte_seconds)", "未在 1.5 秒内"),
-        (True, 1, "more than 1 second (set by limits.stall_seconds)", "停顿超过 1 秒"),
+        (False, 1, "within 1 second (set by limits.first_byte_timeout)", "未在 1 秒内开始回答"),
+        (False, 1.5, "within 1.5 seconds (set by limits.first_byte_timeout)", "未在 1.5 秒内"),
+        (True, 1, "more than 1 second (set by limits.stall_timeout)", "停顿超过 1 秒"),
     ],
 )
 def test_a_wait_that_was_too_long_is_told_with_the_setting_that_says_so(

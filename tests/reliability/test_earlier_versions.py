@@ -84,7 +84,7 @@ def test_a_configuration_written_for_an_earlier_version_is_still_used(home: Path
     assert shown.returncode == 0, shown.stderr
     for setting in (
         'model = "openai/gpt-5.2"',
-        'key_env = "COMPANY_MODELS_KEY"',
+        'api_key_env = "COMPANY_MODELS_KEY"',
         "day_cost = 20.0",
     ):
         assert setting in shown.stdout

@@ -17,13 +17,13 @@ DEMO = ("--model", "demo/demo")
 # Models that do not change with the catalog; `config_file(home, MODELS)` makes them known.
 MODELS = """
 [models."openai/gpt-5"]
-window = 200_000
+context_window = 200_000
 vision = true
 thought_levels = ["low", "high"]
 price = { input = 2.0, output = 10.0, cache_read = 0.5 }
 
 [models."openai/small"]
-window = 32_000
+context_window = 32_000
 thought_levels = ["low", "high"]
 
 [models."anthropic/claude-sonnet-4-5"]

@@ -30,7 +30,7 @@ def keyed_model(home: Path, server: ModelServer) -> tuple[str, ...]:
     config_file(
         home,
         f'[providers.mine]\napi = "openai"\nbase_url = "{server.openai_url}"\n'
-        'key_env = "MINE_KEY"\n',
+        'api_key_env = "MINE_KEY"\n',
     )
     return ("--model", "mine/scripted-model")
 

@@ -15,8 +15,8 @@ from tests.support.model_server import ModelServer, Reply, Request, Stall, Statu
 
 NARROW = """
 [models."openai/gpt-5"]
-window = 16_000
-max_output = 2_000
+context_window = 16_000
+max_output_tokens = 2_000
 price = { input = 1.0, output = 1.0 }
 """
 LONG = "Nothing of note happened in this step of the work. " * 60

@@ -131,7 +131,7 @@ async def test_a_login_by_the_page_works_as_in_version_1(
         config_file(
             home,
             f'[providers.mine]\napi = "openai"\nbase_url = "{served.url}/v1"\n'
-            'key_env = "MINE_KEY"\n',
+            'api_key_env = "MINE_KEY"\n',
         )
         editor = EditorV2(offers=FORMS)
         editor.answer = lambda _: {"action": "accept"}

@@ -25,7 +25,7 @@ from tests.support.model_server import (
 )
 from tests.support.wire_client import AnswerError
 
-NO_RETRIES = "[limits]\nretries = 0\n"
+NO_RETRIES = "[limits]\nmax_retries = 0\n"
 
 
 async def failure(running: AgentProcess, session: str, text: str = "go") -> AnswerError:
@@ -141,7 +141,7 @@ async def test_a_retry_is_told_as_a_thought_where_there_are_no_notices(
 async def test_retries_end_and_then_the_failure_is_told(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
-    config_file(home, "[limits]\nretries = 2\n")
+    config_file(home, "[limits]\nmax_retries = 2\n")
     model_server.otherwise = Status(code=500, headers={"retry-after-ms": "1"})
     running, session = await opened()
     error = await failure(running, session)
@@ -182,7 +182,7 @@ async def test_what_had_streamed_before_a_failure_is_kept(
 async def test_a_provider_that_never_answers_is_given_up(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
-    config_file(home, "[limits]\nretries = 0\nfirst_byte_seconds = 0.3\nstall_seconds = 0.3\n")
+    config_file(home, "[limits]\nmax_retries = 0\nfirst_byte_timeout = 0.3\nstall_timeout = 0.3\n")
     model_server.add(Status(code=500, hold=Stall()), answer("Begun ", Stall()))
     running, session = await opened()
     silent = await failure(running, session)
@@ -212,7 +212,7 @@ async def test_a_failure_in_the_middle_of_a_turn_keeps_the_calls_that_had_ended(
 async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
     opened: OpenSession, home: Path, model_server: ModelServer
 ) -> None:
-    config_file(home, "[limits]\nmodel_requests = 3\n")
+    config_file(home, "[limits]\nmax_model_requests = 3\n")
     model_server.otherwise = answer(READ)
     running, session = await opened()
     assert (await running.prompt(session, "for ever"))["stopReason"] == "max_turn_requests"

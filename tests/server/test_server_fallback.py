@@ -10,9 +10,9 @@ from tests.server.server_session import READ, OpenSession, config_file
 from tests.support.model_server import ModelServer, Status, Thought, answer
 
 FALLBACK = """
-fallback = ["openai/no-key-needed", "anthropic/claude-sonnet-4-5"]
+fallback_models = ["openai/no-key-needed", "anthropic/claude-sonnet-4-5"]
 [limits]
-retries = 0
+max_retries = 0
 """
 
 

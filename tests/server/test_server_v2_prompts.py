@@ -19,7 +19,7 @@ from tests.support.v2_client import V2Client
 from tests.support.wire_client import AnswerError
 
 # Providers that fail are not tried again, so that no test waits for the next try.
-NO_RETRIES = "[limits]\nretries = 0\n"
+NO_RETRIES = "[limits]\nmax_retries = 0\n"
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
     "gg=="
@@ -213,7 +213,7 @@ async def test_a_failure_of_the_provider_ends_the_work_with_an_error_that_a_pers
 async def test_a_provider_that_stays_busy_is_tried_again_in_sight_of_the_user_and_then_given_up(
     opened_v2: OpenV2, model_server: ModelServer, home: Path
 ) -> None:
-    config_file(home, "[limits]\nretries = 1\n")
+    config_file(home, "[limits]\nmax_retries = 1\n")
     model_server.otherwise = Status(code=429, headers={"Retry-After": "0"}, message="slow down")
     client, session = await opened_v2()
     ended = await client.prompt(session, "Go")

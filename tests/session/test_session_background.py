@@ -27,7 +27,7 @@ def look(action: str, **more: object) -> Call:
 async def test_no_more_run_than_the_settings_allow(
     tmp_path: Path, model_server: ModelServer, most: int, told: str
 ) -> None:
-    config = f'mode = "full"\n[limits]\nbackground_commands = {most}\n'
+    config = f'mode = "full"\n[limits]\nmax_background_commands = {most}\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.add(answer(start("sleep 600")), answer(start("sleep 601")), answer("Done."))
         await desk.say("Start two")

@@ -132,7 +132,7 @@ async def test_requests_without_a_known_price_count_as_tokens_and_the_user_is_to
 async def test_side_requests_count_and_are_not_made_beyond_a_budget(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n' + budget(session_tokens=20_000)
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n' + budget(session_tokens=20_000)
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.add(took("word " * 1_500), took("They said words.", sent=3_000, answered=200))
         await desk.say("word " * 1_500)
@@ -163,7 +163,7 @@ async def test_a_request_whose_price_was_not_kept_counts_at_todays(
 async def test_compact_is_not_made_beyond_a_budget_and_going_back_is(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n'
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.add(took("word " * 1_500))
         await desk.say("word " * 1_500)
@@ -182,8 +182,8 @@ async def test_compact_is_not_made_beyond_a_budget_and_going_back_is(
 async def test_a_turn_whose_summary_took_the_budget_makes_no_further_request(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n' + budget(session_tokens=50_000)
-    config += "[context]\nfraction = 0.1\n"
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n' + budget(session_tokens=50_000)
+    config += "[context]\nthreshold = 0.1\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.add(
             took("word " * 3_000, sent=4_000, answered=4_000),

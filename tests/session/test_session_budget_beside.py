@@ -123,7 +123,7 @@ async def test_an_answer_that_becomes_long_leaves_others_less_room(
 async def test_a_side_request_counts_though_its_answer_is_of_no_use(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n'
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         usage = Usage(input=3_000, output=200)
         refused = answer("I will not.", stop="content_filter", usage=usage)

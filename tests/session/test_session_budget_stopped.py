@@ -79,7 +79,7 @@ async def test_what_comes_with_the_count_may_be_unreadable(
 async def test_an_answer_that_failed_for_good_counts(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    async with open_desk(tmp_path, model_server, config="[limits]\nretries = 0\n") as desk:
+    async with open_desk(tmp_path, model_server, config="[limits]\nmax_retries = 0\n") as desk:
         model_server.add(told("Half an ", Cut()))
         with pytest.raises(Exception, match="broke in the middle"):
             await desk.say("Go")
@@ -89,7 +89,7 @@ async def test_an_answer_that_failed_for_good_counts(
 async def test_attempts_that_come_to_nothing_use_a_budget_up(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = "[limits]\nretries = 0\n[budget]\nsession_tokens = 8_000\n"
+    config = "[limits]\nmax_retries = 0\n[budget]\nsession_tokens = 8_000\n"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         model_server.otherwise = told("Half an ", Cut())
         for _ in range(2):
@@ -117,7 +117,7 @@ async def test_what_failed_is_not_asked_again_beyond_a_budget(
 async def test_a_side_request_counts_each_of_its_attempts(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n'
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         words = answer("word " * 1_500, usage=Usage(input=1_000, output=100))
         summary = answer("They said words.", usage=Usage(input=3_000, output=200))
@@ -143,7 +143,7 @@ async def test_a_provider_that_tells_at_the_beginning_what_it_was_sent_is_believ
 async def test_a_side_request_that_failed_is_not_made_again_beyond_a_budget(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = f'small_model = "{MODEL}"\ntitles = "words"\n[budget]\nsession_tokens = 8_000\n'
+    config = f'small_model = "{MODEL}"\ntitles = "prompt"\n[budget]\nsession_tokens = 8_000\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         words = answer("word " * 1_500, usage=Usage(input=1_000, output=100))
         model_server.add(words, told("They sa", Cut()))

@@ -34,7 +34,7 @@ from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import MODEL, Desk, RecordingEditor, open_desk
 from tests.support.waiting import until
 
-COMPACTS = f'small_model = "{MODEL}"\ntitles = "words"\n'
+COMPACTS = f'small_model = "{MODEL}"\ntitles = "prompt"\n'
 LONG = "word " * 1_500
 
 

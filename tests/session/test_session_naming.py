@@ -85,7 +85,7 @@ async def test_a_title_that_the_user_gave_meanwhile_is_not_replaced(
         assert desk.session.state.title == "My own"
 
 
-@pytest.mark.parametrize("config", ["", f'{CONFIG}titles = "words"\n'])
+@pytest.mark.parametrize("config", ["", f'{CONFIG}titles = "prompt"\n'])
 async def test_no_model_is_asked_for_a_title_without_one_for_side_work_or_where_it_is_off(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, config: str
 ) -> None:

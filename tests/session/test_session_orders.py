@@ -45,7 +45,7 @@ COUNT = int(os.environ.get("ACP_AGENT_ORDERS", "10"))
 FIRST = int(os.environ.get("ACP_AGENT_ORDERS_SEED", "1"))
 ACTIONS = 14
 NOWHERE = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-CONFIG = 'titles = "words"\n[limits]\nprocess_calls = 2\n'
+CONFIG = 'titles = "prompt"\n[limits]\nmax_calls_all_sessions = 2\n'
 BUDGET = "[budget]\nsession_tokens = 20_000\n"
 
 
@@ -219,8 +219,8 @@ class Scene:
             assert words in self.model.heard, "words of a turn that came to its end were not heard"
         for slots in (services.turn_slots, services.call_slots):
             assert not slots._waiting
-        assert services.call_slots._free == services.config.limits.process_calls
-        assert services.turn_slots._free == services.config.limits.process_turns
+        assert services.call_slots._free == services.config.limits.max_calls_all_sessions
+        assert services.turn_slots._free == services.config.limits.max_turns_all_sessions
         assert services.under_way.most().tokens == 0
 
 

@@ -17,7 +17,7 @@ from tests.support.replays import conversation, without_user
 
 MODEL = ("--model", "openai/gpt-5")
 # Floods are not for a model's window to stop.
-ENDLESS_WINDOW = '[models."openai/gpt-5"]\nwindow = 10_000_000\n'
+ENDLESS_WINDOW = '[models."openai/gpt-5"]\ncontext_window = 10_000_000\n'
 
 # A key of no known form, so that only knowing it helps; it opens nothing.
 KEY = "open-sesame+4711/hushhush"

@@ -45,13 +45,13 @@ SECRET = "open-sesame-0123456789-open"  # begins and ends alike
 
 CONFIG = """
 [models."openai/gpt-5"]
-window = 100_000
+context_window = 100_000
 vision = true
 thought_levels = ["low", "high"]
 price = { input = 1.0, output = 10.0 }
 
 [models."openai/blind"]
-window = 50_000
+context_window = 50_000
 vision = false
 thought_levels = []
 """

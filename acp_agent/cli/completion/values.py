@@ -83,7 +83,7 @@ class UserValues:
         catalog = json.loads((_PACKAGE / "models" / "catalog.json").read_text("utf-8"))
         known = {model["ref"]: model["name"] for model in catalog["models"]}
         settings = self._settings()
-        for ref in _strings(settings.get("models"), settings.get("fallback")):
+        for ref in _strings(settings.get("models"), settings.get("fallback_models")):
             known.setdefault(ref, "")
         for name in ("model", "small_model", "vision_model"):
             for ref in _strings([settings.get(name)]):

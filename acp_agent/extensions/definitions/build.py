@@ -145,7 +145,7 @@ def _uses(fields: RunFields, config: DefinitionConfig) -> Uses:
         model=_model(fields.model) if config.model is None else config.model,
         thought_level=config.thought_level or fields.thought_level,
         temperature=fields.temperature if config.temperature is None else config.temperature,
-        max_output=config.max_output or fields.max_output,
+        max_output=config.max_output_tokens or fields.max_output_tokens,
         tools=tools,
         without=without,
         max_requests=fields.max_requests,

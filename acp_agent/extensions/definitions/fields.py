@@ -59,7 +59,7 @@ class RunFields(Struct, frozen=True, kw_only=True, rename="kebab"):
             extra={"wants": "a number from 0 to 2"},
         ),
     ] = None
-    max_output: Annotated[
+    max_output_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=100_000_000)] | None,
         Meta(
             description="The longest answer of the model, in tokens.",

@@ -85,8 +85,8 @@ class McpServers:
             cwd=cwd,
             environ=services.environ,
             watch=services.watch,
-            connect=services.config.limits.mcp_connect_seconds,
-            rest=services.config.limits.mcp_restart_seconds,
+            connect=services.config.limits.mcp_connect_timeout,
+            rest=services.config.limits.mcp_restart_delay,
             clean=self.clean,
         )
         asking = asyncio.Lock()
@@ -195,7 +195,7 @@ class McpServers:
         from acp_agent.session.mcp.catalog import Offers  # noqa: PLC0415 - in a thread
 
         limits = self._services.config.limits
-        return Offers(tuple(self.servers), call_seconds=limits.mcp_call_seconds)
+        return Offers(tuple(self.servers), call_seconds=limits.mcp_call_timeout)
 
 
 class McpAsker:

@@ -31,7 +31,7 @@ model = "scripted/model"
 [providers.scripted]
 api = "anthropic"
 base_url = "{url}"
-key_env = "SCRIPTED_KEY"
+api_key_env = "SCRIPTED_KEY"
 """
 
 

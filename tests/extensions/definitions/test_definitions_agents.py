@@ -35,7 +35,7 @@ def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_b
 ) -> None:
     files.agent("reviewer", "model: small")
     path = files.agent("reviewer", "thought-level: low", place=files.project / ".acp-agent")
-    config = Config(agents={"reviewer": DefinitionConfig(thought_level="max", max_output=5)})
+    config = Config(agents={"reviewer": DefinitionConfig(thought_level="max", max_output_tokens=5)})
     agent = files.the_agent("reviewer", config)
     assert (agent.path, agent.uses) == (path, Uses(thought_level="max", max_output=5))
 

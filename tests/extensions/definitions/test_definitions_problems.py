@@ -42,7 +42,10 @@ DESCRIPTION = "text of at most 1,024 characters"
             "description: expected text of at most 1,024 characters, found a list",
         ),
         ("temperature: 2.5", "temperature: expected a number from 0 to 2, found 2.5"),
-        ("max-output: 0", "max-output: expected a whole number from 1 to 100,000,000, found 0"),
+        (
+            "max-output-tokens: 0",
+            "max-output-tokens: expected a whole number from 1 to 100,000,000, found 0",
+        ),
         ("max-requests: '5'", 'max-requests: expected a whole number from 1 to 10,000, found "5"'),
         (
             "effort: huge",

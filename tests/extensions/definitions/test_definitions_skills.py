@@ -22,7 +22,7 @@ argument-hint: "[file]"
 model: small
 thought-level: off
 temperature: 0.5
-max-output: 4096
+max-output-tokens: 4096
 tools: read, grep, mcp__git__*
 disallowed-tools:
   - shell
@@ -232,8 +232,12 @@ def test_what_is_no_skill_is_passed_over(files: Files) -> None:
 
 
 def test_the_users_configuration_goes_before_a_file(files: Files) -> None:
-    files.skill("review", "model: opus", "thought-level: low", "max-output: 5", "max-requests: 7")
-    own = DefinitionConfig(model="openai/o9", thought_level="high", temperature=0.0, max_output=9)
+    files.skill(
+        "review", "model: opus", "thought-level: low", "max-output-tokens: 5", "max-requests: 7"
+    )
+    own = DefinitionConfig(
+        model="openai/o9", thought_level="high", temperature=0.0, max_output_tokens=9
+    )
     assert files.the_skill(Config(skills={"review": own})).uses == Uses(
         model="openai/o9", thought_level="high", temperature=0.0, max_output=9, max_requests=7
     )
@@ -242,7 +246,10 @@ def test_the_users_configuration_goes_before_a_file(files: Files) -> None:
 def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
     files.skill("review", "model: small", "temperature: 1")
     config = Config(
-        skills={"review": DefinitionConfig(max_output=9), "none": DefinitionConfig(model="small")},
+        skills={
+            "review": DefinitionConfig(max_output_tokens=9),
+            "none": DefinitionConfig(model="small"),
+        },
         agents={"review": DefinitionConfig(model="openai/o9")},
     )
     assert files.the_skill(config).uses == Uses(model="small", temperature=1, max_output=9)

@@ -55,7 +55,7 @@ async def begin(
     config_file(
         home,
         '[log]\nlevel = "debug"\n[providers.mine]\napi = "openai"\n'
-        f'base_url = "{served.url}/v1"\nkey_env = "MINE_KEY"\n',
+        f'base_url = "{served.url}/v1"\napi_key_env = "MINE_KEY"\n',
     )
     editor = Editor(offers=PAGES)
     editor.answer = lambda _: {"action": "accept"} if answer is None else answer

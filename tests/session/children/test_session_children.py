@@ -374,7 +374,7 @@ async def test_an_agent_written_in_a_session_is_there_from_its_next_turn_on(
 async def test_a_long_piece_of_work_of_an_agents_is_summed_up_in_its_own_context(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    config = '[models."openai/small"]\nwindow = 8_000\n'
+    config = '[models."openai/small"]\ncontext_window = 8_000\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
         write_agent(desk.folder, "model: openai/small")
         (desk.folder / "long.txt").write_text("word " * 5_000)

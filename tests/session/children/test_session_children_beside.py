@@ -50,7 +50,9 @@ async def test_an_agent_changes_no_file_that_only_its_parent_has_read(
 async def test_as_many_agents_as_may_run_at_once_do_not_wait_for_each_other_for_ever(
     tmp_path: Path, model_server: ModelServer, calls: int
 ) -> None:
-    limits = f"concurrent_calls = {calls}\nprocess_calls = 1\nprocess_turns = 1\nloop_tell = 0\n"
+    limits = (
+        f"max_concurrent_calls = {calls}\nmax_calls_all_sessions = 1\nmax_turns_all_sessions = 1\nloop_warn_after = 0\n"
+    )
     async with open_desk(tmp_path, model_server, config=f"[limits]\n{limits}") as desk:
         write_agent(desk.folder)
         echo = answer(Call("shell", {"command": "echo hi"}))
