@@ -45,20 +45,18 @@ class Templates:
         return self._remembered(text, depth)
 
     def _translated(self, text: str, depth: int) -> str:
-        said = self._looked_up(text, depth)
-        if said is None and text.endswith("."):  # a reason that was made a sentence
-            said = self._looked_up(text[:-1], depth + 1)
-            said = None if said is None else said + self._stop
-        return text if said is None else said
+        found = self._find(text, depth)
+        if text.endswith(".") and (found is None or (found[1][-1:] and found[1][-1].endswith("."))):
+            # A reason that was made a sentence: the full stop is not part of its last value.
+            reason = self._find(text[:-1], depth + 1)
+            if reason is not None:
+                return self._fill_in(*reason, depth + 2) + self._stop
+        return text if found is None else self._fill_in(*found, depth + 1)
 
-    def _looked_up(self, text: str, depth: int) -> str | None:
-        found = (self._parts if depth else self._texts).find(text)
-        if found is None:
-            return None
-        said, values = found
-        return self._filled_in(said, values, depth + 1)
+    def _find(self, text: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
+        return (self._parts if depth else self._texts).find(text)
 
-    def _filled_in(self, said: str, values: Sequence[str], depth: int) -> str:
+    def _fill_in(self, said: str, values: Sequence[str], depth: int) -> str:
         text, ours = "", False  # so far, and whether it ends with a value of ours
         for index, (literal, field, specification, _) in enumerate(Formatter().parse(said)):
             text = _joined(text, literal) if ours else text + literal

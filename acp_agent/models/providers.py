@@ -296,8 +296,8 @@ def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
     for index, ref in enumerate(config.fallback_models):
         if canonical(ref.partition("/")[0]) not in providers:
             raise ConfigError(
-                f"fallback_models[{index}]: there is no provider for {ref!r}; name a model of one of "
-                f"{', '.join(providers)}, or add a table [providers.{ref.partition('/')[0]}]",
+                f"fallback_models[{index}]: there is no provider for {ref!r}; name a model of one "
+                f"of {', '.join(providers)}, or add a table [providers.{ref.partition('/')[0]}]",
                 key=("fallback_models", index),
             )
 

@@ -152,7 +152,8 @@ def test_a_model_that_some_work_is_given_to_and_that_cannot_be_used_is_told_with
     file.parent.mkdir()
     file.write_text(
         'small_model = "opnai/mini"\nvision_model = "anthropic/claude-sonnet-5-5"\n'
-        'fallback_models = ["demo/demo", "nobody/x"]\n[models."antropic/x"]\ncontext_window = 5000\n'
+        'fallback_models = ["demo/demo", "nobody/x"]\n'
+        '[models."antropic/x"]\ncontext_window = 5000\n'
         '[skills.a]\nmodel = "small"\n[agents.b]\nmodel = "nobody/y"\n'
         '[agents.c]\nmodel = "nobody/y"\nenabled = false\n',
     )

@@ -103,7 +103,8 @@ def test_a_provider_of_ones_own_is_found_in_the_configuration(tmp_path: Path) ->
     home.mkdir()
     with provider(KEY) as served:
         (home / "config.toml").write_text(
-            f'[providers.mine]\napi = "openai"\nbase_url = "{served.url}/v1"\napi_key_env = "MINE"\n'
+            f'[providers.mine]\napi = "openai"\nbase_url = "{served.url}/v1"\n'
+            'api_key_env = "MINE"\n'
         )
         ran = acp_agent(tmp_path, "login", "mine", "--key-stdin", stdin=KEY)
     assert ran.returncode == 0, ran.stderr

@@ -92,7 +92,11 @@ MISTAKES = {
     ),
     "an agent's setting": (
         "[agents.reviewer]\ntools = []",
-        (":2:", "agents.reviewer.tools", "unknown key; known here: enabled, max_output_tokens, model"),
+        (
+            ":2:",
+            "agents.reviewer.tools",
+            "unknown key; known here: enabled, max_output_tokens, model",
+        ),
     ),
     "nothing near": ("zzz = 1\n", (":1:", "zzz", "known here:", "providers")),
     "not allowed": ('\n\nmode = "acept-edits"', (":3:", "mode", '"plan"', 'mean "accept-edits"?')),

@@ -51,7 +51,8 @@ async def test_as_many_agents_as_may_run_at_once_do_not_wait_for_each_other_for_
     tmp_path: Path, model_server: ModelServer, calls: int
 ) -> None:
     limits = (
-        f"max_concurrent_calls = {calls}\nmax_calls_all_sessions = 1\nmax_turns_all_sessions = 1\nloop_warn_after = 0\n"
+        f"max_concurrent_calls = {calls}\nmax_calls_all_sessions = 1\n"
+        "max_turns_all_sessions = 1\nloop_warn_after = 0\n"
     )
     async with open_desk(tmp_path, model_server, config=f"[limits]\n{limits}") as desk:
         write_agent(desk.folder)
