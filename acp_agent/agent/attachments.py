@@ -43,7 +43,7 @@ async def linked_files(
         except WorkspaceError as error:
             found.append(f"[The linked file {path} was not attached: {scrub(str(error), secrets)}]")
             continue
-        workspace.files.seen(file)
+        workspace.files.mark_seen(file)
         clean = scrub(file.text, secrets)
         text = clean[: min(FILE_LIMIT, room)]
         room -= len(text)

@@ -38,7 +38,7 @@ from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.tools.base import EVERYTHING, NOTHING, AnyTool, Outcome, Prepared
 from acp_agent.tools.file_changes import refuse_hidden
-from acp_agent.tools.result_limit import bounded
+from acp_agent.tools.result_limit import limit_result
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ class CallRunner:
         return ToolEnded(
             call=call.call,
             failed=outcome.failed,
-            result=await bounded(text, host.workspace.outputs, call.call),
+            result=await limit_result(text, host.workspace.outputs, call.call),
             images=outcome.images,
             content=clean_content(outcome.content, host.secrets),
             locations=outcome.locations,

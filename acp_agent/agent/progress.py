@@ -22,8 +22,8 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, new_message_id
 from acp_agent.tools.base import Answer, CommandEnd, Question
-from acp_agent.workspace.command_output import invalid_bytes, readable
-from acp_agent.workspace.scrub import scrub, unfinished
+from acp_agent.workspace.command_output import invalid_bytes, replace_invalid
+from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 
 class CallProgress:
@@ -65,7 +65,7 @@ class CallProgress:
         """
         secrets = self._host.secrets
         text = self._held + text
-        cut = len(text) - unfinished(text, secrets)
+        cut = len(text) - incomplete_tail(text, secrets)
         self._held = text[cut:]
         await self._send(scrub(text[:cut], secrets))
 
@@ -74,7 +74,7 @@ class CallProgress:
         if self._goes_on is None:
             await self._flush()
 
-    async def goes_on(self, name: str, command: str) -> None:
+    async def moved_to_background(self, name: str, command: str) -> None:
         """Say that the call's command goes on behind it; `output` may be called until its end."""
         self._goes_on = BackgroundCommandChanged(
             call=self._call,
@@ -84,7 +84,7 @@ class CallProgress:
         )
         await self._host.emit(self._goes_on)
 
-    async def ends(self, end: CommandEnd) -> None:
+    async def background_ended(self, end: CommandEnd) -> None:
         """Say that the command which went on behind the call has ended."""
         assert self._goes_on is not None
         await self._flush()
@@ -96,7 +96,7 @@ class CallProgress:
                 signal=end.signal,
                 timed_out=end.timed_out,
                 stopped=end.stopped,
-                heard=end.heard,
+                heard=end.reported,
             )
         )
 
@@ -107,7 +107,9 @@ class CallProgress:
     async def _send(self, piece: str) -> None:
         if piece:
             await self._host.emit(
-                ToolOutput(call=self._call, text=readable(piece), invalid=invalid_bytes(piece))
+                ToolOutput(
+                    call=self._call, text=replace_invalid(piece), invalid=invalid_bytes(piece)
+                )
             )
 
     async def show(

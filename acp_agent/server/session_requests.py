@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct, structs
 
 from acp_agent.errors import EditorFailedError, EditorGoneError
-from acp_agent.tools.quoting import one_line
+from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import InvalidResultError, RpcError
@@ -60,7 +60,7 @@ def reason_of(error: RpcError, secrets: Iterable[str]) -> str:
     text = error.message
     if isinstance(details, str) and details.strip() and details not in text:
         text = f"{text}: {' '.join(details.split())}" if text else details
-    return one_line(scrub(text, secrets), REASON_LIMIT) or f"error {error.code}"
+    return first_line(scrub(text, secrets), REASON_LIMIT) or f"error {error.code}"
 
 
 # What sends requests to the client, in a session's name or outside of any.

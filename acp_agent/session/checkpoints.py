@@ -241,7 +241,7 @@ class Checkpoints:
             results = await self._in_thread(
                 deadline, lambda limit: self._folder_checkpoints().restore(plans, checkpoint, limit)
             )
-            (await self._session.workbench.equip()).workspace.files.commands_ran()
+            (await self._session.workbench.equip()).workspace.files.note_commands_ran()
             after, _ = await self._keep("restore_end", Deadline(RESTORE_SECONDS))
             await self._session.emit(after)
             return told_of(self._home, results, others, replaced=made.checkpoint)

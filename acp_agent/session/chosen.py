@@ -35,7 +35,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     def of(self, toolset: Toolset) -> Toolset:
         """The tools among these that may be used."""
-        return toolset.only(lambda tool: tool in self.always or self.uses.allows(tool))
+        return toolset.filtered(lambda tool: tool in self.always or self.uses.allows(tool))
 
 
 def choose(

@@ -207,12 +207,13 @@ def _command(name: str, rest: str) -> FoundCommand | None:
 
 
 async def _help(session: Session) -> str:
-    from acp_agent.tools.quoting import code, plain  # noqa: PLC0415 - not at start
+    from acp_agent.tools.quoting import code_span, escape_markdown  # noqa: PLC0415 - not at start
 
     await session.extensions.definitions.look()  # a skill may have been written just now
     # A project's skills and servers' prompts say what they want of themselves.
     return "\n".join(
-        f"- {code(' '.join(filter(None, [f'/{one.name}', one.hint])))}: {plain(one.description)}"
+        f"- {code_span(' '.join(filter(None, [f'/{one.name}', one.hint])))}: "
+        f"{escape_markdown(one.description)}"
         for one in session.commands
     )
 
@@ -239,7 +240,7 @@ async def _status(session: Session) -> str:
 
 
 async def _jobs(session: Session) -> str:
-    from acp_agent.tools.quoting import code, one_line  # noqa: PLC0415 - not at start
+    from acp_agent.tools.quoting import code_span, first_line  # noqa: PLC0415 - not at start
 
     translate = session.services.translate
     lines: list[str] = []
@@ -250,7 +251,9 @@ async def _jobs(session: Session) -> str:
             if command.runs
             else translate("ended after {seconds} s", seconds=seconds)
         )
-        lines.append(f"- {command.name}: {code(one_line(command.command, _SHOWN_COMMAND))}, {how}")
+        lines.append(
+            f"- {command.name}: {code_span(first_line(command.command, _SHOWN_COMMAND))}, {how}"
+        )
     return session.clean("\n".join(lines)) or translate("There are no background commands.")
 
 

@@ -23,9 +23,9 @@ class TurnTools:
 
     def __init__(self, host: SessionHost, chosen: Chosen | None = None) -> None:
         self._host = host
-        self._searching = Changed(lambda tools: tools.with_more([self._search()]))
-        self._rewinding = Changed(lambda tools: tools.with_more([self._rewind()]))
-        self._delegating = Changed(lambda tools: tools.with_more(self._delegation.tools()))
+        self._searching = Changed(lambda tools: tools.with_tools([self._search()]))
+        self._rewinding = Changed(lambda tools: tools.with_tools([self._rewind()]))
+        self._delegating = Changed(lambda tools: tools.with_tools(self._delegation.tools()))
         self._chosen = None if chosen is None else Changed(chosen.of)
 
     def now(self) -> Toolset:

@@ -11,7 +11,7 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
-from acp_agent.tools.quoting import code, fenced, one_line, shorten
+from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.tools.shell import SHOWN_LIMIT, TITLE_LIMIT, ending
 from acp_agent.workspace.background_commands import BackgroundCommand
 
@@ -59,7 +59,7 @@ class BackgroundTool(Tool[BackgroundParams]):
             return self.name
         name = str(arguments.get("id") or "")
         try:
-            what = code(one_line(self.workspace.background.get(name).command, TITLE_LIMIT))
+            what = code_span(first_line(self.workspace.background.get(name).command, TITLE_LIMIT))
         except ToolError:
             what = f"the background command {name}"
         return title.format(what)
@@ -100,23 +100,23 @@ class BackgroundTool(Tool[BackgroundParams]):
         runs = command.runs
         matched = False
         if params.action == "stop":
-            command.heard = command.heard or runs
+            command.reported = command.reported or runs
             command.stop(by_call=True)
             await command.wait(_STOP_SECONDS)
         elif params.action == "wait":
-            command.heard = command.heard or runs
+            command.reported = command.reported or runs
             try:
                 matched = await command.wait(params.seconds or WAIT, params.until or "")
             finally:
                 if command.runs:
-                    command.heard = False
+                    command.reported = False
         output = command.take().rstrip("\n")
         how = _state(command)
         if matched and command.runs:
             how += "; a line matched"
         elif params.action == "wait" and params.until and not matched:
             how += "; no line matched"
-        shown = f"{fenced(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
+        shown = f"{code_block(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
         return Outcome(
             text=f"{output}\n[{how}]" if output else f"[no new output; {how}]",
             content=(text_part(shown),),
@@ -124,7 +124,8 @@ class BackgroundTool(Tool[BackgroundParams]):
 
 
 def _line(command: BackgroundCommand) -> str:
-    return f"- {command.name}: {code(one_line(command.command, TITLE_LIMIT))}, {_state(command)}"
+    line = code_span(first_line(command.command, TITLE_LIMIT))
+    return f"- {command.name}: {line}, {_state(command)}"
 
 
 def _state(command: BackgroundCommand) -> str:

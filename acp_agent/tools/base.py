@@ -128,7 +128,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 class CommandEnd(Struct, frozen=True, kw_only=True):
     """How a command ended that went on behind its call.
 
-    `lost` where nobody knows how; `heard` where another call tells the model of it.
+    `lost` where nobody knows how; `reported` where another call tells the model of it.
     """
 
     exit_code: int | None = None
@@ -136,7 +136,7 @@ class CommandEnd(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     stopped: bool = False
     lost: bool = False
-    heard: bool = False
+    reported: bool = False
 
 
 class Progress(Protocol):
@@ -161,11 +161,11 @@ class Progress(Protocol):
         """Show a further piece of a command's output."""
         ...
 
-    async def goes_on(self, name: str, command: str) -> None:
+    async def moved_to_background(self, name: str, command: str) -> None:
         """Say that the call's command goes on behind it; `output` may be called until its end."""
         ...
 
-    async def ends(self, end: CommandEnd) -> None:
+    async def background_ended(self, end: CommandEnd) -> None:
         """Say that the command which went on behind the call has ended."""
         ...
 
@@ -251,7 +251,7 @@ class Tool(ABC, Generic[Params]):
 AnyTool = Tool[Any]
 
 
-class GivenArguments(BaseModel):
+class SchemaArguments(BaseModel):
     """Arguments that were checked against the tool's own schema."""
 
     model_config = ConfigDict(frozen=True)
@@ -259,10 +259,10 @@ class GivenArguments(BaseModel):
     values: JsonObject
 
 
-class DescribedTool(Tool[GivenArguments]):
+class SchemaTool(Tool[SchemaArguments]):
     """A tool whose parameters are a JSON Schema that it brings along."""
 
-    params: ClassVar[type[BaseModel]] = GivenArguments
+    params: ClassVar[type[BaseModel]] = SchemaArguments
 
     @abstractmethod
     def parameters(self) -> JsonObject:

@@ -28,7 +28,7 @@ from acp_agent.tools.base import (
     Touches,
     path_argument,
 )
-from acp_agent.tools.file_changes import Change, hidden_value, make, prepared
+from acp_agent.tools.file_changes import Change, apply_change, hidden_value_error, prepare_change
 from acp_agent.workspace.file_io import TextFile, display_path, with_lf
 from acp_agent.workspace.scrub import REPLACEMENT
 
@@ -80,7 +80,7 @@ class EditTool(Tool[EditParams]):
         change = Change(
             asked=params.path,
             path=path,
-            opened=files.as_opened(path),
+            opened=files.editor_path(path),
             shown=shown,
             before=before,
             after=result.text,
@@ -92,9 +92,9 @@ class EditTool(Tool[EditParams]):
                 f"{result.count} replacements, the first" if result.count > 1 else "1 replacement"
             )
             done = f"{shown} edited: {times} in line {result.line}."
-            return await make(change, files, done)
+            return await apply_change(change, files, done)
 
-        return prepared(change, title=f"Edit {shown}", run=run)
+        return prepare_change(change, title=f"Edit {shown}", run=run)
 
 
 class Replacement(Struct, frozen=True):
@@ -125,7 +125,7 @@ def replace_text(file: TextFile, old: str, new: str, *, every: bool, shown: str)
     text = with_lf(file.text)
     places = _occurrences(text, old)
     if not places and REPLACEMENT in old:
-        raise hidden_value()
+        raise hidden_value_error()
     if not places:
         raise ToolError(f"the text to replace is not in {shown}", advice=explain_absence(text, old))
     lines = [text.count("\n", 0, place) + 1 for place in places[: _LINES_NAMED + 1]]

@@ -44,7 +44,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return Location(path=str(self.opened), line=self.line)
 
 
-def prepared(change: Change, *, title: str, run: Run) -> Prepared:
+def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
     """A call that makes the change: what it shows and what it will touch."""
     return Prepared(
         title=title,
@@ -55,7 +55,7 @@ def prepared(change: Change, *, title: str, run: Run) -> Prepared:
     )
 
 
-def hidden_value() -> ToolError:
+def hidden_value_error() -> ToolError:
     """Return the error for a text with what stands for a hidden value."""
     return ToolError(
         f"the text contains {REPLACEMENT}, which stands for a hidden value", advice="edit around it"
@@ -78,10 +78,10 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
     if old is None or change.new_text.count(REPLACEMENT) <= old.count(REPLACEMENT):
         return
     if scrub(old, secrets).count(REPLACEMENT) > old.count(REPLACEMENT):
-        raise hidden_value()
+        raise hidden_value_error()
 
 
-async def make(change: Change, files: WorkspaceFiles, done: str) -> Outcome:
+async def apply_change(change: Change, files: WorkspaceFiles, done: str) -> Outcome:
     """Write the change.
 
     Between the diff and this the user was asked, which takes as long as it takes: the path and the
@@ -96,7 +96,7 @@ async def make(change: Change, files: WorkspaceFiles, done: str) -> Outcome:
         ToolError: the file is not what the diff was made of; nothing is written.
         WorkspaceError: the file cannot be written.
     """
-    async with files.changing(change.path):
+    async with files.locked(change.path):
         note = await _make(change, files)
         wrote = await _on_disk(change.path, files)
     return Outcome(text=f"{done}{note}", wrote=wrote)
@@ -121,7 +121,7 @@ async def _make(change: Change, files: WorkspaceFiles) -> str:
         return " It cannot be read back yet: read it before you change it again."
     if with_final_newline(written.text) != with_final_newline(change.after):
         return " Its text changed on saving, by a formatter perhaps: read it before the next edit."
-    files.seen(written)
+    files.mark_seen(written)
     return ""
 
 

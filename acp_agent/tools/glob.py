@@ -20,8 +20,8 @@ from acp_agent.tools.base import (
     path_argument,
     text_argument,
 )
-from acp_agent.tools.quoting import code, fenced
-from acp_agent.workspace.file_io import display_name, display_path, kind_of
+from acp_agent.tools.quoting import code_block, code_span
+from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.search import find_files
 
 FILES_SHOWN = 200
@@ -47,13 +47,13 @@ class GlobTool(Tool[GlobParams]):
         pattern = text_argument(arguments, "pattern")
         path = path_argument(self, arguments)
         place = f" in {path}" if path not in ("", ".") else ""
-        return f"Find {code(pattern)}{place}" if pattern else f"Find files{place}"
+        return f"Find {code_span(pattern)}{place}" if pattern else f"Find files{place}"
 
     async def prepare(self, params: GlobParams) -> Prepared:
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
         cwd = self.workspace.files.roots[0]
-        if kind_of(folder) != "folder":
+        if file_kind(folder) != "folder":
             raise ToolError(
                 f"{display_path(folder, cwd)} is not a folder", advice="give one in `path`"
             )
@@ -72,7 +72,7 @@ class GlobTool(Tool[GlobParams]):
             left = found.total - len(found.names)
             note = f"\n[{left:,} older files more: narrow the pattern]" if left else ""
             late = "\n[the search took too long and is incomplete]" if found.timed_out else ""
-            return Outcome(text=f"{rows}{note}{late}", content=(text_part(fenced(rows, "")),))
+            return Outcome(text=f"{rows}{note}{late}", content=(text_part(code_block(rows, "")),))
 
         return Prepared(
             title=self.title(params.model_dump()),

@@ -25,8 +25,8 @@ from acp_agent.tools.base import (
     text_argument,
 )
 from acp_agent.tools.glob import relative_pattern
-from acp_agent.tools.quoting import code, fenced, shorten
-from acp_agent.workspace.file_io import display_path, kind_of
+from acp_agent.tools.quoting import code_block, code_span, shorten
+from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
 LINES_SHOWN = 400
@@ -67,12 +67,14 @@ class GrepTool(Tool[GrepParams]):
         glob = text_argument(arguments, "glob")
         place = f" in {path}" if path not in ("", ".") else ""
         files = f" ({glob})" if glob else ""
-        return f"Search for {code(pattern)}{place}{files}" if pattern else f"Search{place}{files}"
+        return (
+            f"Search for {code_span(pattern)}{place}{files}" if pattern else f"Search{place}{files}"
+        )
 
     async def prepare(self, params: GrepParams) -> Prepared:
         """Check the place and the glob; the pattern is ripgrep's to judge."""
         place = self.workspace.files.resolve(params.path, to_read=True)
-        kind = kind_of(place)
+        kind = file_kind(place)
         if kind is None:
             shown = display_path(place, self.workspace.files.roots[0])
             raise ToolError(f"there is no {shown}", advice="give a file or a folder in `path`")
@@ -142,7 +144,7 @@ class GrepTool(Tool[GrepParams]):
         for line in found.lines:
             if line.matched:
                 first.setdefault(line.name, line.number)
-        opened = self.workspace.files.as_opened(folder)
+        opened = self.workspace.files.editor_path(folder)
         return tuple(
             Location(path=os.fsencode(opened / name).decode("utf-8", "replace"), line=number)
             for name, number in itertools.islice(first.items(), LOCATIONS_SHOWN)
@@ -196,7 +198,7 @@ def _outcome(
         notes.append(("the search took too long and is incomplete", "name a smaller folder"))
     happened = [f"[{what}]" for what, _ in notes]
     body = "\n".join(rows) or "Nothing matches."
-    shown = fenced(shorten(body, SHOWN_LIMIT), "") if rows else body
+    shown = code_block(shorten(body, SHOWN_LIMIT), "") if rows else body
     return Outcome(
         text="\n".join(
             [body, *(f"[{what}: {todo}]" if todo else f"[{what}]" for what, todo in notes)]

@@ -11,8 +11,8 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, path_argument
-from acp_agent.tools.quoting import fenced, shorten
-from acp_agent.workspace.file_io import display_name, display_path, kind_of
+from acp_agent.tools.quoting import code_block, shorten
+from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.folder_listing import Entry, list_folder
 
 ENTRIES_SHOWN = 500
@@ -43,7 +43,7 @@ class ListTool(Tool[ListParams]):
         """Check the folder."""
         folder = self.workspace.files.resolve(params.path, to_read=True)
         shown = display_path(folder, self.workspace.files.roots[0])
-        kind = kind_of(folder)
+        kind = file_kind(folder)
         if kind is None:
             raise ToolError(f"there is no folder {shown}", advice="find it with `glob`")
         if kind != "folder":
@@ -58,7 +58,7 @@ class ListTool(Tool[ListParams]):
                 notes += f"\n[more than {ENTRIES_SHOWN} entries: list a folder further down]"
             if found.ignored:
                 notes += f"\n[{found.ignored} ignored entries are left out]"
-            content = text_part(fenced(shorten(body, SHOWN_LIMIT), ""))
+            content = text_part(code_block(shorten(body, SHOWN_LIMIT), ""))
             return Outcome(text=body + notes, content=(content,))
 
         return Prepared(

@@ -15,8 +15,8 @@ from acp_agent.extensions.mcp.config import identity
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.permissions.access import McpAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
-from acp_agent.tools.mcp_tool import asked, resource_outcome
-from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.tools.mcp_tool import call_server, resource_outcome
+from acp_agent.tools.quoting import code_block, first_line, shorten
 from acp_agent.workspace.workspace import Workspace
 
 _LISTED = 200  # resources of one server
@@ -64,7 +64,7 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
         async def run(progress: Progress) -> Outcome:
             del progress
             text = "\n\n".join(_listed(server) for server in servers if has_resources(server))
-            shown = text_part(fenced(shorten(text or "none", _SHOWN), ""))
+            shown = text_part(code_block(shorten(text or "none", _SHOWN), ""))
             return Outcome(text=text or "[there are none]", content=(shown,))
 
         return Prepared(title=self.title(params.model_dump()), run=run)
@@ -119,12 +119,12 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
                 definition=READING,
                 read_only=True,
             ),
-            content=(text_part(fenced(one_line(params.uri, 4_000), "")),),
+            content=(text_part(code_block(first_line(params.uri, 4_000), "")),),
         )
 
     async def _run(self, server: McpServer, uri: str, progress: Progress) -> Outcome:
         del progress
-        result = await asked(
+        result = await call_server(
             server, lambda: server.client.read_resource(uri), seconds=self._seconds
         )
         return resource_outcome(result.contents)
@@ -169,5 +169,5 @@ def _listed(server: McpServer) -> str:
 
 
 def _line(uri: str, name: str, about: str) -> str:
-    text = f"{one_line(uri, 1_000)} ({one_line(name, _TEXT)})"
-    return f"{text}: {one_line(about, _TEXT)}" if about else text
+    text = f"{first_line(uri, 1_000)} ({first_line(name, _TEXT)})"
+    return f"{text}: {first_line(about, _TEXT)}" if about else text

@@ -32,15 +32,15 @@ from acp_agent.permissions.access import McpAccess
 from acp_agent.tools.base import (
     EVERYTHING,
     NOTHING_ON_TRUST,
-    DescribedTool,
-    GivenArguments,
     Outcome,
     Prepared,
     Progress,
+    SchemaArguments,
+    SchemaTool,
     Touches,
 )
 from acp_agent.tools.images import IMAGE_LIMIT, image_block, image_type
-from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.tools.quoting import code_block, first_line, shorten
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
 _SHOWN_ARGUMENTS = 4_000  # characters of the arguments that the call shows
@@ -58,7 +58,7 @@ _NAME = 200  # characters of a name or an address
 Resource = types.TextResourceContents | types.BlobResourceContents
 
 
-class McpTool(DescribedTool):
+class McpTool(SchemaTool):
     """Calls a tool of a server. One class a tool, since a tool's name and kind are its class's.
 
     Nothing that the server says of its tool decides anything: the gate asks the user.
@@ -90,14 +90,14 @@ class McpTool(DescribedTool):
     def title(self, arguments: JsonObject) -> str:
         """The server's and the tool's own name: what it calls itself may be misleading."""
         del arguments
-        return f"{one_line(self.server.config.name, _TITLE)}: {_title_of(self.remote)}"
+        return f"{first_line(self.server.config.name, _TITLE)}: {_title_of(self.remote)}"
 
-    def touches(self, params: GivenArguments) -> Touches:
+    def touches(self, params: SchemaArguments) -> Touches:
         """Whatever the server likes, unless it says it changes nothing and the user believes it."""
         del params
         return NOTHING_ON_TRUST if self.effect == "reads" else EVERYTHING
 
-    async def prepare(self, params: GivenArguments) -> Prepared:
+    async def prepare(self, params: SchemaArguments) -> Prepared:
         """Show the arguments: they are what would be sent."""
         shown = json.dumps(params.values, indent=2, ensure_ascii=False)
         return Prepared(
@@ -110,14 +110,14 @@ class McpTool(DescribedTool):
                 definition=definition(self.remote),
                 read_only=self.effect == "reads",
             ),
-            content=(text_part(fenced(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
+            content=(text_part(code_block(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
             if params.values
             else (),
         )
 
     async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:
         show = _Shown(progress, self.title(arguments))
-        result = await asked(
+        result = await call_server(
             self.server,
             lambda: self.server.client.call_tool(self.remote.name, arguments, show),
             seconds=self.seconds,
@@ -174,7 +174,7 @@ def definition(remote: types.Tool) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-async def asked(
+async def call_server(
     server: McpServer, request: Callable[[], Awaitable[T]], *, seconds: float, again: bool = True
 ) -> T:
     """Ask a server and wait for at most `seconds`; the time that the user takes does not count.
@@ -193,7 +193,7 @@ async def asked(
         ) from None
     except MCPError as error:
         if again and await client.visit(error):
-            return await asked(server, request, seconds=seconds, again=False)
+            return await call_server(server, request, seconds=seconds, again=False)
         why = client.why(error, str)
         raise ToolError(f"the MCP server {name!r} failed: {why}") from None
     except (ValueError, RuntimeError) as error:
@@ -219,7 +219,7 @@ class _Shown:
         self._next = now + _PROGRESS_SECONDS
         self._count += 1
         share = f"{min(progress / total, 1):.0%}" if total and total > 0 else ""
-        said = one_line(message, _TITLE) if message else ""
+        said = first_line(message, _TITLE) if message else ""
         state = ", ".join(part for part in (share, said) if part)
         if state:
             await self._progress.show(title=f"{self._title} ({state})")
@@ -228,7 +228,7 @@ class _Shown:
 def _title_of(remote: types.Tool) -> str:
     """The tool's own name, and beside it the title that it gives itself."""
     said = remote.title or (remote.annotations.title if remote.annotations else None) or ""
-    name, title = one_line(remote.name, _TITLE), one_line(said, _TITLE)
+    name, title = first_line(remote.name, _TITLE), first_line(said, _TITLE)
     return f"{title} ({name})" if title and title != name else name
 
 
@@ -284,7 +284,7 @@ def _outcome(
         text = f"{text[:TEXT_LIMIT]}\n[{left_out:,} characters are left out: too much text]"
     shown: list[CallContent] = []
     if text.strip():
-        shown.append(text_part(fenced(shorten(text, SHOWN_LIMIT), "")))
+        shown.append(text_part(code_block(shorten(text, SHOWN_LIMIT), "")))
     shown += [ContentPart(image) for image in images]
     return Outcome(
         text=text if text.strip() else ("[pictures only]" if images else "[nothing]"),
@@ -302,21 +302,23 @@ def _take(block: types.ContentBlock, texts: list[str], images: list[ImageBlock])
         case types.ImageContent():
             _take_image(block.data, block.mime_type, texts, images)
         case types.AudioContent():
-            texts.append(f"[a sound of type {one_line(block.mime_type, _NAME)} is left out]")
+            texts.append(f"[a sound of type {first_line(block.mime_type, _NAME)} is left out]")
         case types.ResourceLink():
-            texts.append(f"[resource {one_line(block.name, _NAME)}: {one_line(block.uri, 1_000)}]")
+            texts.append(
+                f"[resource {first_line(block.name, _NAME)}: {first_line(block.uri, 1_000)}]"
+            )
         case types.EmbeddedResource():
             _take_resource(block.resource, texts, images)
 
 
 def _take_resource(resource: Resource, texts: list[str], images: list[ImageBlock]) -> None:
-    name = one_line(resource.uri, 1_000)
+    name = first_line(resource.uri, 1_000)
     if isinstance(resource, types.TextResourceContents):
         texts.append(f"[{name}]\n{resource.text}")
     elif (resource.mime_type or "").startswith("image/"):
         _take_image(resource.blob, resource.mime_type or "", texts, images)
     else:
-        kind = one_line(resource.mime_type or "unknown", _NAME)
+        kind = first_line(resource.mime_type or "unknown", _NAME)
         texts.append(f"[{name}: binary data of type {kind} is left out]")
 
 
@@ -329,7 +331,7 @@ def _take_image(data: str, said: str, texts: list[str], images: list[ImageBlock]
         return
     kind = image_type(raw[:32])
     if kind is None:
-        texts.append(f"[a picture of type {one_line(said, _NAME)} is left out]")
+        texts.append(f"[a picture of type {first_line(said, _NAME)} is left out]")
     elif len(raw) > IMAGE_LIMIT:
         texts.append(f"[a picture of {len(raw):,} bytes is left out: too large]")
     else:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from acp_agent.content import ImageBlock
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.tools.images import image_block
-from acp_agent.workspace.worker_process import in_own_process
+from acp_agent.workspace.worker_process import run_in_process
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -59,7 +59,7 @@ async def read_pages(data: bytes, first: int, count: int, *, room: int) -> Pages
         "draw": can_draw(),
     }
     try:
-        return await in_own_process(
+        return await run_in_process(
             "acp_agent.tools.pdf:pages_of", arguments, Pages, seconds=_SECONDS
         )
     except TimeoutError:

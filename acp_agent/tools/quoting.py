@@ -14,7 +14,7 @@ _LEAST = 24  # characters of a description below which it says nothing
 _NAMES = 1_000  # characters of the names in an error
 
 
-def one_line(text: str, limit: int) -> str:
+def first_line(text: str, limit: int) -> str:
     """The first line that is not empty, at most `limit` characters, marked where there is more.
 
     Characters that cannot be seen or that turn the direction of writing are shown as escapes: what
@@ -29,19 +29,19 @@ def one_line(text: str, limit: int) -> str:
     return line[: limit - 2].rstrip() + " …"
 
 
-def code(text: str) -> str:
+def code_span(text: str) -> str:
     """`text`, one line, as a Markdown code span, whatever backticks it has (CommonMark, 6.1)."""
     fence = "`" * (_longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """`text` as Markdown that has no link, picture, tag or entity of its own (CommonMark, 2.4)."""
     return _DRAWN.sub(r"\\\g<0>", text)
 
 
-def fenced(text: str, language: str) -> str:
+def code_block(text: str, language: str) -> str:
     """`text` as a fenced Markdown block, whatever backticks it has (CommonMark, 4.5)."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
@@ -69,7 +69,7 @@ def _longest_run(text: str) -> int:
     return longest
 
 
-def listing(about: Mapping[str, str]) -> list[str]:
+def described_list(about: Mapping[str, str]) -> list[str]:
     """A line for each name with what it is about: the more there are, the shorter.
 
     Names for which there is no room are counted in the last line.
@@ -79,7 +79,7 @@ def listing(about: Mapping[str, str]) -> list[str]:
     lines: list[str] = []
     room = _ALL
     for name, text in about.items():
-        line = f"- {name}: {one_line(text, share)}" if share >= _LEAST else f"- {name}"
+        line = f"- {name}: {first_line(text, share)}" if share >= _LEAST else f"- {name}"
         room -= len(line) + 1
         if room < 0:
             lines.append(f"and {len(about) - len(lines)} more, which the user can name.")
@@ -88,6 +88,6 @@ def listing(about: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def names_in_short(names: Iterable[str]) -> str:
+def joined_names(names: Iterable[str]) -> str:
     """The names, for an error."""
     return shorten(", ".join(names), _NAMES)

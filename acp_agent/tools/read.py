@@ -24,7 +24,7 @@ from acp_agent.tools.base import (
     path_argument,
 )
 from acp_agent.tools.images import IMAGE_LIMIT, IMAGE_SUFFIXES, image_block, image_type
-from acp_agent.tools.quoting import fenced, shorten
+from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import display_path, with_lf
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ReadTool(Tool[ReadParams]):
                 return await self._pages(path, params)
             return await self._lines(path, params)
 
-        opened = self.workspace.files.as_opened(path)
+        opened = self.workspace.files.editor_path(path)
         location = Location(path=str(opened), line=params.line)
         return Prepared(
             title=self.title(params.model_dump(exclude_unset=True)),
@@ -127,7 +127,7 @@ class ReadTool(Tool[ReadParams]):
             text="\n".join([text, *advice]),
             images=pictures,
             content=(
-                text_part(fenced(shorten(text, SHOWN_LIMIT), "")),
+                text_part(code_block(shorten(text, SHOWN_LIMIT), "")),
                 *map(ContentPart, pictures),
             ),
         )
@@ -135,7 +135,7 @@ class ReadTool(Tool[ReadParams]):
     async def _lines(self, path: Path, params: ReadParams) -> Outcome:
         file = await self.workspace.files.read_text(path)
         part = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
-        self.workspace.files.seen(file)
+        self.workspace.files.mark_seen(file)
         if not part.total:
             return Outcome(text="(the file is empty)", content=(text_part("The file is empty."),))
         if not part.numbered:
@@ -147,7 +147,7 @@ class ReadTool(Tool[ReadParams]):
         if part.left:
             text += f"[{part.left:,} more lines; read on with line {part.next_line}]\n"
         return Outcome(
-            text=text, content=(text_part(fenced(shorten(part.plain, SHOWN_LIMIT), "")),)
+            text=text, content=(text_part(code_block(shorten(part.plain, SHOWN_LIMIT), "")),)
         )
 
 

@@ -15,7 +15,7 @@ _NOTE = 600  # bytes that the note in the middle may take
 _TAIL = 0.3  # the part of the room that the end of a result gets
 
 
-async def bounded(text: str, outputs: Path, call: CallId) -> str:
+async def limit_result(text: str, outputs: Path, call: CallId) -> str:
     """A result of at most `RESULT_LIMIT` bytes of UTF-8.
 
     A longer one keeps its head and its tail, cut at line ends where there are any, around a note

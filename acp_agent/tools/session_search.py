@@ -26,7 +26,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.tools.base import RESULT_LIMIT, Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.quoting import fenced, shorten
+from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.workspace import Workspace
 
 _MOST = 12  # passages of one answer
@@ -108,7 +108,7 @@ class SessionSearchTool(Tool[SessionSearchParams]):
         async def run(_: Progress) -> Outcome:
             journal = await self._journal()
             answer, advice = await asyncio.to_thread(_answer, journal, params)
-            shown = text_part(fenced(shorten(answer, _SHOWN), ""))
+            shown = text_part(code_block(shorten(answer, _SHOWN), ""))
             return Outcome(text=f"{answer}\n{advice}".rstrip("\n"), content=(shown,))
 
         return Prepared(title=self.title(params.model_dump(exclude_defaults=True)), run=run)

@@ -14,7 +14,7 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.platform import posix
 from acp_agent.tools.base import CommandEnd, Outcome, Prepared, Progress, Tool, ToolParams
-from acp_agent.tools.quoting import code, fenced, one_line, shorten
+from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.background_commands import BackgroundCommand
 from acp_agent.workspace.processes import CommandResult, EditorTerminals
 from acp_agent.workspace.workspace import Workspace
@@ -56,19 +56,19 @@ class ShellTool(Tool[ShellParams]):
     def title(self, arguments: JsonObject) -> str:
         """The command, as far as it has come."""
         command = arguments.get("command")
-        line = one_line(command, TITLE_LIMIT) if isinstance(command, str) else ""
-        return code(line) if line else self.name
+        line = first_line(command, TITLE_LIMIT) if isinstance(command, str) else ""
+        return code_span(line) if line else self.name
 
     async def prepare(self, params: ShellParams) -> Prepared:
         """Show the command; the title holds the command itself, whatever it is said to be for."""
-        line = one_line(params.command, TITLE_LIMIT)
+        line = first_line(params.command, TITLE_LIMIT)
         if not line:
             raise ToolError("the command is empty", advice="give a command line")
-        title = code(line)
-        if params.description and (purpose := one_line(params.description, 80)):
+        title = code_span(line)
+        if params.description and (purpose := first_line(params.description, 80)):
             title += f" ({purpose})"
         if params.background:
-            self.workspace.background.check_room()
+            self.workspace.background.check_limit()
         return Prepared(
             title=title,
             run=functools.partial(
@@ -79,7 +79,7 @@ class ShellTool(Tool[ShellParams]):
                 str(self.workspace.cwd),
                 roots=tuple(str(root) for root in self.workspace.files.roots),
             ),
-            content=(text_part(fenced(params.command, "sh")),),
+            content=(text_part(code_block(params.command, "sh")),),
         )
 
     async def _run(self, params: ShellParams, progress: Progress) -> Outcome:
@@ -98,7 +98,7 @@ class ShellTool(Tool[ShellParams]):
                     only_reads=progress.only_reads,
                 )
         finally:
-            self.workspace.files.commands_ran()
+            self.workspace.files.note_commands_ran()
         return _outcome(result, timeout, in_terminal=terminals is not None)
 
     async def _run_in_background(self, params: ShellParams, progress: Progress) -> Outcome:
@@ -107,23 +107,25 @@ class ShellTool(Tool[ShellParams]):
         command = workspace.background.new(progress.call, params.command)
 
         async def ended(command: BackgroundCommand) -> None:
-            workspace.files.commands_ran()
+            workspace.files.note_commands_ran()
             result = command.result
             if result is None:
-                await progress.ends(CommandEnd(lost=True, heard=command.heard))
+                await progress.background_ended(CommandEnd(lost=True, reported=command.reported))
                 return
-            await progress.ends(
+            await progress.background_ended(
                 CommandEnd(
                     exit_code=result.exit_code,
                     signal=result.signal,
                     timed_out=result.timed_out,
-                    stopped=result.stopped and not command.heard,
-                    heard=command.heard,
+                    stopped=result.stopped and not command.reported,
+                    reported=command.reported,
                 )
             )
 
         try:
-            await progress.goes_on(command.name, one_line(params.command, TITLE_LIMIT))
+            await progress.moved_to_background(
+                command.name, first_line(params.command, TITLE_LIMIT)
+            )
             await command.start(
                 workspace.processes,
                 workspace.cwd,
@@ -135,7 +137,7 @@ class ShellTool(Tool[ShellParams]):
         except BaseException as error:
             workspace.background.forget(command)
             if isinstance(error, (WorkspaceError, asyncio.CancelledError)):
-                await progress.ends(CommandEnd(lost=True, heard=True))
+                await progress.background_ended(CommandEnd(lost=True, reported=True))
             raise
         return Outcome(
             text=f"It runs in the background as {command.name}. You are told when it ends; the "
@@ -162,7 +164,7 @@ class ShellTool(Tool[ShellParams]):
 def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Outcome:
     how = ending(result, timeout)
     output = result.output.rstrip("\n")
-    shown = f"{fenced(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
+    shown = f"{code_block(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
     return Outcome(
         text=f"{output}\n[{how}]" if output else f"[no output; {how}]",
         failed=result.timed_out or result.exit_code != 0,

@@ -12,7 +12,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
-from acp_agent.tools.quoting import listing, names_in_short, one_line
+from acp_agent.tools.quoting import described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters
@@ -58,12 +58,12 @@ class SkillTool(Tool[SkillParams]):
         """What the tool is for, and the skills that there are."""
         if not self._skills:
             return f"{super().description()}\n\nAt the moment only the user may choose one."
-        return "\n".join([super().description(), "", "The skills:", *listing(self._skills)])
+        return "\n".join([super().description(), "", "The skills:", *described_list(self._skills)])
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "Use the skill review"."""
         skill = arguments.get("skill")
-        return f"Use the skill {one_line(skill, _TITLE)}" if isinstance(skill, str) else self.name
+        return f"Use the skill {first_line(skill, _TITLE)}" if isinstance(skill, str) else self.name
 
     def touches(self, params: SkillParams) -> Touches:
         """Nothing by itself: what is done with it is judged call by call."""
@@ -78,8 +78,8 @@ class SkillTool(Tool[SkillParams]):
         """
         if params.skill not in self._names:
             raise ToolError(
-                f"there is no skill {one_line(params.skill, _TITLE)!r}",
-                advice=f"the skills are {names_in_short(self._skills)}",
+                f"there is no skill {first_line(params.skill, _TITLE)!r}",
+                advice=f"the skills are {joined_names(self._skills)}",
             )
         return Prepared(
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)

@@ -12,7 +12,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
-from acp_agent.tools.quoting import listing, names_in_short, one_line
+from acp_agent.tools.quoting import described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters
@@ -51,12 +51,14 @@ class TaskTool(Tool[TaskParams]):
 
     def description(self) -> str:
         """What the tool is for, and the agents that there are."""
-        return "\n".join([super().description(), "", "The agents:", *listing(self._agents)])
+        return "\n".join([super().description(), "", "The agents:", *described_list(self._agents)])
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "explore: Find the parser"."""
         said = [arguments.get("agent"), arguments.get("title")]
-        return one_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
+        return (
+            first_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
+        )
 
     def touches(self, params: TaskParams) -> Touches:
         """Nothing by itself: what the agent calls is judged call by call.
@@ -74,8 +76,8 @@ class TaskTool(Tool[TaskParams]):
         """
         if params.agent not in self._agents:
             raise ToolError(
-                f"there is no agent {one_line(params.agent, _TITLE)!r}",
-                advice=f"the agents are {names_in_short(self._agents)}",
+                f"there is no agent {first_line(params.agent, _TITLE)!r}",
+                advice=f"the agents are {joined_names(self._agents)}",
             )
         return Prepared(
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)

@@ -15,7 +15,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
-from acp_agent.tools.base import AnyTool, DescribedTool, GivenArguments
+from acp_agent.tools.base import AnyTool, SchemaArguments, SchemaTool
 from acp_agent.tools.edit import EditTool
 from acp_agent.tools.finish_loop import FinishLoopTool
 from acp_agent.tools.glob import GlobTool
@@ -48,7 +48,7 @@ class Toolset:
         self._specs = [_spec(tool) for tool in self._tools.values()]
         self._measures: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
 
-    def with_more(self, tools: Iterable[AnyTool]) -> Toolset:
+    def with_tools(self, tools: Iterable[AnyTool]) -> Toolset:
         """These tools, then others; one whose name is taken already is left out."""
         both = Toolset(())
         both._tools, both._specs = dict(self._tools), list(self._specs)
@@ -58,17 +58,19 @@ class Toolset:
                 both._specs.append(_spec(tool))
         return both
 
-    def only(self, wanted: Callable[[str], bool]) -> Toolset:
+    def filtered(self, wanted: Callable[[str], bool]) -> Toolset:
         """Those of these tools whose names are wanted, in the same order."""
         fewer = Toolset(())
         fewer._tools = {name: tool for name, tool in self._tools.items() if wanted(name)}
         fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
         return fewer
 
-    def over(self, workspace: Workspace) -> Toolset:
+    def for_workspace(self, workspace: Workspace) -> Toolset:
         """The same tools for another workspace."""
         others = Toolset(())
-        others._tools = {name: _over(tool, workspace) for name, tool in self._tools.items()}
+        others._tools = {
+            name: _for_workspace(tool, workspace) for name, tool in self._tools.items()
+        }
         others._specs = self._specs
         return others
 
@@ -117,12 +119,12 @@ class Toolset:
                 advice="write them again as one JSON object",
                 shown=f"the model called {tool.name} with wrong arguments",
             )
-        if isinstance(tool, DescribedTool):
+        if isinstance(tool, SchemaTool):
             mistakes = tool.mistakes(decoded)
             if mistakes:
                 names = tool.parameters().get("properties", {})
                 raise _wrong_arguments(tool, mistakes, names)
-            return GivenArguments(values=decoded)
+            return SchemaArguments(values=decoded)
         try:
             return tool.params.model_validate(decoded)
         except ValidationError as error:
@@ -160,14 +162,14 @@ def core_tools(
     )
 
 
-def _over(tool: AnyTool, workspace: Workspace) -> AnyTool:
+def _for_workspace(tool: AnyTool, workspace: Workspace) -> AnyTool:
     other = copy.copy(tool)
     other.workspace = workspace
     return other
 
 
 def _spec(tool: AnyTool) -> ToolSpec:
-    if isinstance(tool, DescribedTool):
+    if isinstance(tool, SchemaTool):
         parameters = tool.parameters()
     else:
         parameters = parameters_schema(tool.params)

@@ -13,7 +13,7 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
-from acp_agent.tools.quoting import fenced, one_line, shorten
+from acp_agent.tools.quoting import code_block, first_line, shorten
 from acp_agent.workspace.page_reader import Page
 from acp_agent.workspace.workspace import Workspace
 
@@ -69,7 +69,7 @@ class WebFetchTool(Tool[WebFetchParams]):
             title=_title(url),
             run=functools.partial(self._run, url),
             access=FetchAccess(url),
-            content=(text_part(fenced(one_line(url, SHOWN_LIMIT), "")),),
+            content=(text_part(_quoted(url)),),
         )
 
     async def _run(self, url: str, progress: Progress) -> Outcome:
@@ -79,16 +79,17 @@ class WebFetchTool(Tool[WebFetchParams]):
             moved = f"HTTP {page.status}: this address leads to another host"
             return Outcome(
                 text=f"{moved}; fetch {page.url}",
-                content=(text_part(f"{moved}\n{fenced(one_line(page.url, SHOWN_LIMIT), '')}"),),
+                content=(text_part(f"{moved}\n{_quoted(page.url)}"),),
                 raw_output=_raw(page),
             )
         failed = page.status >= 400
         header = f"{page.url} (HTTP {page.status}{', cut off' if page.truncated else ''})"
         body = page.text if page.text.strip() else "[the page has no text]"
+        shown = code_block(shorten(body, SHOWN_LIMIT), "")
         return Outcome(
             text=f"{header}\n\n{body}",
             failed=failed,
-            content=(text_part(f"HTTP {page.status}\n{fenced(shorten(body, SHOWN_LIMIT), '')}"),),
+            content=(text_part(f"HTTP {page.status}\n{shown}"),),
             raw_output=_raw(page),
         )
 
@@ -100,7 +101,11 @@ def _title(url: str) -> str:
         place = f"{parts.hostname or ''}{parts.path}".rstrip("/")
     except ValueError:
         place = url
-    return f"Fetch {one_line(place or url, _TITLE_LIMIT)}".rstrip()
+    return f"Fetch {first_line(place or url, _TITLE_LIMIT)}".rstrip()
+
+
+def _quoted(url: str) -> str:
+    return code_block(first_line(url, SHOWN_LIMIT), "")
 
 
 def _raw(page: Page) -> JsonObject:

@@ -19,7 +19,7 @@ from acp_agent.tools.base import (
     Touches,
     path_argument,
 )
-from acp_agent.tools.file_changes import Change, make, prepared
+from acp_agent.tools.file_changes import Change, apply_change, prepare_change
 from acp_agent.workspace.file_io import BYTE_ORDER_MARK, display_path, with_lf, with_newline
 
 
@@ -60,7 +60,7 @@ class WriteTool(Tool[WriteParams]):
         change = Change(
             asked=params.path,
             path=path,
-            opened=files.as_opened(path),
+            opened=files.editor_path(path),
             shown=shown,
             before=before,
             after=with_newline(text, before.newline) if before else text,
@@ -69,9 +69,11 @@ class WriteTool(Tool[WriteParams]):
 
         async def run(_: Progress) -> Outcome:
             done = "replaced" if before else "created"
-            return await make(change, files, f"{shown} {done}, {_count_lines(text)}.")
+            return await apply_change(change, files, f"{shown} {done}, {_count_lines(text)}.")
 
-        return prepared(change, title=f"Write {shown}" if before else f"Create {shown}", run=run)
+        return prepare_change(
+            change, title=f"Write {shown}" if before else f"Create {shown}", run=run
+        )
 
 
 def _first_difference(old: str, new: str) -> int:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from acp_agent import events
 from acp_agent.content import CallContent, ContentPart, DiffPart, ImageBlock, Location, TextBlock
 from acp_agent.ids import CallId
-from acp_agent.tools.quoting import fenced
+from acp_agent.tools.quoting import code_block
 from acp_agent.view.blocks import Cleaner, blocks, diff, picture
 from acp_agent.view.page import Call, Permission
 
@@ -30,7 +30,7 @@ class _Story:
         self.output: list[str] = []
         self.told = ""
         command = _command(event.arguments) if event.kind == "execute" else ""
-        self.asked = fenced(command, "sh") if command else ""  # what it shows before it runs
+        self.asked = code_block(command, "sh") if command else ""  # what it shows before it runs
 
 
 class Calls:

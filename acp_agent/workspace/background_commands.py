@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
-from acp_agent.workspace.command_output import readable
+from acp_agent.workspace.command_output import replace_invalid
 
 if TYPE_CHECKING:
     from acp_agent.workspace.processes import CommandResult, LocalProcesses
@@ -36,7 +36,7 @@ class BackgroundCommand:
         command: the command line.
         result: how it ended; None while it runs.
         failure: why nobody knows how it ended; "" where that is known.
-        heard: whether the model is being told of its end.
+        reported: whether the model is being told of its end.
         stopped_by_call: whether it was the model who stopped it, where it was stopped.
     """
 
@@ -46,7 +46,7 @@ class BackgroundCommand:
         self.command = command
         self.result: CommandResult | None = None
         self.failure = ""
-        self.heard = False
+        self.reported = False
         self.stopped_by_call = False
         self._began = time.monotonic()
         self._ended_at: float | None = None
@@ -131,7 +131,7 @@ class BackgroundCommand:
     def wrote(self, text: str, file: Path | None) -> None:
         """It wrote something."""
         self._file = file or self._file
-        self._unread += readable(text)
+        self._unread += replace_invalid(text)
         if len(self._unread) > UNREAD_LIMIT:
             self._came = self._has_come()
             self._left_out += len(self._unread) - UNREAD_KEPT
@@ -227,7 +227,7 @@ class BackgroundCommands:
             )
         return command
 
-    def check_room(self) -> None:
+    def check_limit(self) -> None:
         """Whether one more may be started.
 
         Raises:
@@ -251,7 +251,7 @@ class BackgroundCommands:
         Raises:
             ToolError: as many run as may.
         """
-        self.check_room()
+        self.check_limit()
         self._count += 1
         one = BackgroundCommand(str(self._count), call, command)
         self._known[one.name] = one

@@ -68,7 +68,7 @@ class ChildOutput(asyncio.SubprocessProtocol):
     async def take(self, wait: float | None) -> bytes:
         """What came, as soon as something did, the pipe ended, or `wait` seconds passed."""
         if not self._data and not self.closed.is_set():
-            await within(self._ready.wait(), wait)
+            await wait_at_most(self._ready.wait(), wait)
         self._ready.clear()
         data = bytes(self._data)
         self._data.clear()
@@ -78,7 +78,7 @@ class ChildOutput(asyncio.SubprocessProtocol):
         return data
 
 
-async def within(wait: Awaitable[object], limit: float | None) -> bool:
+async def wait_at_most(wait: Awaitable[object], limit: float | None) -> bool:
     """Wait at most `limit` seconds; whether it came."""
     try:
         async with asyncio.timeout(limit):
@@ -118,7 +118,7 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
     if process.stdin is not None:
         process.stdin.close()
     pipes = [pipe.read() for pipe in (process.stdout, process.stderr) if pipe is not None]
-    await within(asyncio.gather(process.wait(), *pipes), _REAP_LIMIT)
+    await wait_at_most(asyncio.gather(process.wait(), *pipes), _REAP_LIMIT)
 
 
 def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
@@ -141,10 +141,10 @@ class StartedCommand:
     async def end(self) -> None:
         """Ask the group to end, and end what is left of it after a moment."""
         posix.end_group(self.group, at_once=False)
-        await within(self.reader.exited.wait(), _TERM_GRACE)
+        await wait_at_most(self.reader.exited.wait(), _TERM_GRACE)
         if not self.reader.exited.is_set() or not await self._group_gone(LINGER):
             posix.end_group(self.group, at_once=True)
-        await within(self.reader.exited.wait(), REAP_LIMIT)
+        await wait_at_most(self.reader.exited.wait(), REAP_LIMIT)
         await self.end_strays()
 
     async def end_background(self) -> None:

@@ -47,13 +47,13 @@ PIECE_LIMIT = 64 * 1024  # characters of one piece
 LIVE_LIMIT = 1_000_000  # characters of one command that are passed on
 
 
-def readable(text: str) -> str:
+def replace_invalid(text: str) -> str:
     """The text with U+FFFD for each byte that was not UTF-8."""
     return text if text.isascii() else _INVALID.sub("\ufffd", text)
 
 
 def invalid_bytes(text: str) -> bytes:
-    """One byte for each U+FFFD that `readable` gives: what it stands for, or 0 for itself.
+    """One byte for each U+FFFD that `replace_invalid` gives: what it stands for, or 0 for itself.
 
     Empty where all of the text was UTF-8.
     """

@@ -66,7 +66,7 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
     return WorkspaceError(message.format(shown=shown, doing=doing), advice=advice)
 
 
-def kind_of(path: Path) -> Literal["file", "folder", "other"] | None:
+def file_kind(path: Path) -> Literal["file", "folder", "other"] | None:
     """What a resolved path leads to; None for nothing, or nothing that we may look at."""
     try:
         mode = path.lstat().st_mode

@@ -24,8 +24,8 @@ from acp_agent.workspace.file_io import (
     decode,
     display_path,
     encode,
+    file_kind,
     is_utf8,
-    kind_of,
     make_parents,
     read_regular,
     replace_file,
@@ -56,9 +56,9 @@ class WorkspaceFiles:
         self._given = (cwd, *directories)
         self._roots = tuple(_real(str(folder)) for folder in self._given)
         self._readable = tuple(_real(str(folder)) for folder in readable)
-        self._editor = EditorView(buffers, self.as_opened) if buffers is not None else None
+        self._editor = EditorView(buffers, self.editor_path) if buffers is not None else None
         self._seen: dict[str, str] = {}
-        self._changing: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -91,13 +91,13 @@ class WorkspaceFiles:
                 advice="rename it, or use `shell`",
             )
         cwd = self._roots[0]
-        if real.is_relative_to(cwd) and kind_of(cwd) != "folder":
+        if real.is_relative_to(cwd) and file_kind(cwd) != "folder":
             raise WorkspaceError(
                 f"the working folder {cwd} is gone; restore it, or open the session in another one"
             )
         return real
 
-    def as_opened(self, path: Path) -> Path:
+    def editor_path(self, path: Path) -> Path:
         """A resolved path as the editor knows it: below a root as it was given, not resolved.
 
         An editor that opened a folder through a symlink does not know its files by another path.
@@ -187,22 +187,19 @@ class WorkspaceFiles:
                 f"{shown} was not written: {error.shown}", advice=error.advice
             ) from error
 
-    def seen(self, file: TextFile) -> None:
+    def mark_seen(self, file: TextFile) -> None:
         """Remember that the model has seen the file as it is."""
         self._seen[file.path] = file.digest
 
-    def changing(self, path: Path) -> asyncio.Lock:
-        """Nobody else who has these files looks whether to change this one for as long as it lasts.
-
-        It is theirs, too, who have them `unseen`.
-        """
-        lock = self._changing.get(path)
+    def locked(self, path: Path) -> asyncio.Lock:
+        """Return the lock of a file that is about to be changed; copies of these files share it."""
+        lock = self._locks.get(path)
         if lock is None:
-            lock = self._changing[path] = asyncio.Lock()
+            lock = self._locks[path] = asyncio.Lock()
         return lock
 
-    def unseen(self) -> WorkspaceFiles:
-        """The same files for another model, which has seen none of them."""
+    def copy_unseen(self) -> WorkspaceFiles:
+        """Return the same files for another model, which has seen none of them."""
         other = copy.copy(self)
         other._seen = {}  # noqa: SLF001 - its own class
         return other
@@ -227,7 +224,7 @@ class WorkspaceFiles:
             )
         return file
 
-    def commands_ran(self) -> None:
+    def note_commands_ran(self) -> None:
         """A command of ours may have changed files on disk behind the editor's back."""
         if self._editor is not None:
             self._editor.commands_ran()

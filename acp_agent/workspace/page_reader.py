@@ -26,7 +26,7 @@ from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.addresses import Resolve, check_public, literal_address
-from acp_agent.workspace.worker_process import in_own_process
+from acp_agent.workspace.worker_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
 MAX_REDIRECTS = 5
@@ -210,7 +210,7 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
     }
     shown = _shown(str(url))
     try:
-        text = await in_own_process(
+        text = await run_in_process(
             "acp_agent.workspace.pages:page_text", arguments, str, seconds=_PARSE_LIMIT
         )
     except TimeoutError:

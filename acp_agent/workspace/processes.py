@@ -26,7 +26,7 @@ from acp_agent.workspace.child_process import (
     ChildOutput,
     StartedCommand,
     end_marked,
-    within,
+    wait_at_most,
 )
 from acp_agent.workspace.command_output import CommandOutput, LiveOutput
 from acp_agent.workspace.environment import added_variables, command_environ
@@ -146,7 +146,7 @@ class LocalProcesses:
                 await started.end()
             await started.end_background()
             # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
-            if not await within(started.reader.closed.wait(), LINGER):
+            if not await wait_at_most(started.reader.closed.wait(), LINGER):
                 started.transport.close()
             await asyncio.wait_for(pump, REAP_LIMIT)
         except TimeoutError:
@@ -246,7 +246,7 @@ class LocalProcesses:
         if pump.done() and not pump.cancelled():
             pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
         if not ended:
-            await within(started.reader.exited.wait(), REAP_LIMIT)
+            await wait_at_most(started.reader.exited.wait(), REAP_LIMIT)
             await started.end_strays()
         self._watch.ends(started.group)
         started.transport.close()
@@ -257,7 +257,7 @@ class LocalProcesses:
         with suppress(OSError, ValueError):
             started = await starting
             posix.end_group(started.group, at_once=True)
-            await within(started.reader.exited.wait(), REAP_LIMIT)
+            await wait_at_most(started.reader.exited.wait(), REAP_LIMIT)
             started.transport.close()
 
     def _in_background(self, work: Awaitable[None]) -> None:

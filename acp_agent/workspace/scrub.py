@@ -97,7 +97,7 @@ def scrub_known(text: str, secrets: Iterable[str]) -> str:
     return "".join((*pieces, text[done:]))
 
 
-def unfinished(text: str, secrets: Iterable[str]) -> int:
+def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
     """How many characters at the end of `text` may be part of a credential that goes on.
 
     Args:

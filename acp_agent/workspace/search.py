@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.file_io import kind_of
+from acp_agent.workspace.file_io import file_kind
 from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, FoundLine, decode_lines, run_ripgrep
 
 FILE_LIMIT = 300_000  # files below one folder that a search by name looks at
@@ -202,7 +202,7 @@ async def _names_kept(folder: Path, glob: str | None, timeout: float) -> set[byt
 
 
 def _target(place: Path) -> tuple[Path, str]:
-    return (place, "./") if kind_of(place) == "folder" else (place.parent, f"./{place.name}")
+    return (place, "./") if file_kind(place) == "folder" else (place.parent, f"./{place.name}")
 
 
 def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:

@@ -44,7 +44,7 @@ class _Answer(Struct, frozen=True):
     error: str = ""
 
 
-async def in_own_process(
+async def run_in_process(
     function: str, arguments: Mapping[str, object], kind: type[T], *, seconds: float
 ) -> T:
     """Return what a function returns in a process of its own.

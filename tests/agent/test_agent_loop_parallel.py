@@ -211,7 +211,7 @@ async def test_a_server_is_believed_that_its_tool_only_reads_once_the_user_has_a
     desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def toolset(host: SessionHost) -> Toolset:
-        return host.equipment.toolset.with_more([Believed(host.workspace)])
+        return host.equipment.toolset.with_tools([Believed(host.workspace)])
 
     monkeypatch.setattr(SessionHost, "toolset", property(toolset))
     look = Call("look", {})

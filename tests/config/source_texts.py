@@ -80,7 +80,7 @@ def _part(part: ast.expr) -> str:
     match part:
         case ast.Constant(value=text):
             return str(text)
-        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="code"))):
+        case ast.FormattedValue(value=ast.Call(func=ast.Name(id="code_span"))):
             return "`{}`"  # how titles show what is not words
     return "{}"
 
@@ -103,7 +103,7 @@ SHOWN: dict[str, tuple[str | int, ...]] = {
     "NoticeShown": ("title", "description"),
     "tell": ("title", "description", 0, 1),
     "Prepared": ("title",),
-    "prepared": ("title",),
+    "prepare_change": ("title",),
     "Problem": (1,),
     "ArgumentTypeError": (0,),
     "Failed": ("message",),

@@ -39,10 +39,10 @@ class RecordedProgress:
     async def output(self, text: str) -> None:
         self.said.append(text)
 
-    async def goes_on(self, name: str, command: str) -> None:
+    async def moved_to_background(self, name: str, command: str) -> None:
         self.behind.append(name)
 
-    async def ends(self, end: CommandEnd) -> None:
+    async def background_ended(self, end: CommandEnd) -> None:
         self.ended.append(end)
 
     async def show(

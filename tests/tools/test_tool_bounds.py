@@ -4,7 +4,7 @@ from pathlib import Path
 
 from acp_agent.ids import CallId
 from acp_agent.tools.base import RESULT_LIMIT
-from acp_agent.tools.result_limit import bounded
+from acp_agent.tools.result_limit import limit_result
 from tests.support.tool_calls import ToolUser
 
 CALL = CallId("call_1")
@@ -12,7 +12,7 @@ CALL = CallId("call_1")
 
 async def test_a_result_within_the_limit_is_left_alone(tmp_path: Path) -> None:
     text = "x" * RESULT_LIMIT
-    assert await bounded(text, tmp_path / "outputs", CALL) == text
+    assert await limit_result(text, tmp_path / "outputs", CALL) == text
     assert not (tmp_path / "outputs").exists()
 
 
@@ -21,7 +21,7 @@ async def test_a_long_result_keeps_head_and_tail_and_the_whole_is_in_a_file(
 ) -> None:
     lines = [f"line {n}" for n in range(20_000)]
     text = "\n".join(lines)
-    result = await bounded(text, tmp_path / "outputs", CALL)
+    result = await limit_result(text, tmp_path / "outputs", CALL)
     assert len(result) <= RESULT_LIMIT
     assert result.startswith("line 0\nline 1\n")
     assert result.endswith("\nline 19998\nline 19999")
@@ -37,7 +37,7 @@ async def test_the_model_can_read_and_search_what_was_left_out(tmp_path: Path) -
     (tmp_path / "project").mkdir()
     user = ToolUser((tmp_path / "project").resolve(), outputs=tmp_path / "outputs")
     text = "\n".join(f"line {n}" for n in range(20_000))
-    result = await bounded(text, user.workspace.outputs, CALL)
+    result = await limit_result(text, user.workspace.outputs, CALL)
     path = result.partition("the whole is in ")[2].partition(":")[0]
     outcome = await user.call("read", path=path, line=12_346, limit=1)
     assert outcome.text.startswith("12346\tline 12345\n")
@@ -45,25 +45,25 @@ async def test_the_model_can_read_and_search_what_was_left_out(tmp_path: Path) -
 
 
 async def test_one_endless_line_is_cut_as_well(tmp_path: Path) -> None:
-    result = await bounded("z" * 1_000_000, tmp_path / "outputs", CALL)
+    result = await limit_result("z" * 1_000_000, tmp_path / "outputs", CALL)
     assert RESULT_LIMIT - 1_000 < len(result) <= RESULT_LIMIT
 
 
 async def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
-    await bounded("z" * 60_000, tmp_path / "outputs", CallId("../../etc/x"))
+    await limit_result("z" * 60_000, tmp_path / "outputs", CallId("../../etc/x"))
     assert [path.name for path in (tmp_path / "outputs").iterdir()] == ["______etc_x.txt"]
 
 
 async def test_a_result_that_cannot_be_kept_is_still_cut_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "outputs").write_text("a file in the way")
-    result = await bounded("z" * 60_000, tmp_path / "outputs", CALL)
+    result = await limit_result("z" * 60_000, tmp_path / "outputs", CALL)
     assert len(result) <= RESULT_LIMIT
     assert "the rest was not kept: " in result
 
 
 async def test_a_result_is_bounded_in_bytes_whatever_its_letters(tmp_path: Path) -> None:
     text = "\n".join(["好的" * 20] * 1_000)
-    result = await bounded(text, tmp_path, CallId("call_1"))
+    result = await limit_result(text, tmp_path, CallId("call_1"))
     assert RESULT_LIMIT - 1_000 < len(result.encode()) <= RESULT_LIMIT
     assert result.startswith("好的")
     assert result.endswith("好的")

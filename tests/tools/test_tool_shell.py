@@ -15,7 +15,7 @@ from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import PlanEntry
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.tools.base import RESULT_LIMIT, Answer, CommandEnd, Outcome, Question
-from acp_agent.tools.quoting import code, fenced, one_line
+from acp_agent.tools.quoting import code_block, code_span, first_line
 from acp_agent.tools.shell import ShellParams, ShellTool
 from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
@@ -62,9 +62,9 @@ class Files(WorkspaceFiles):
 
     ran = 0
 
-    def commands_ran(self) -> None:
+    def note_commands_ran(self) -> None:
         self.ran += 1
-        super().commands_ran()
+        super().note_commands_ran()
 
 
 def make_workspace(folder: Path, terminals: EditorTerminals | None = None) -> Workspace:
@@ -282,15 +282,15 @@ def test_the_description_for_the_model_names_the_limits(workspace: Workspace) ->
 
 
 def test_a_title_shows_what_would_otherwise_be_hidden() -> None:
-    assert one_line("ls \u202e\x1b[2K x\ty", 80) == "ls \\u{202e}\\u{1b}[2K x y"
-    assert one_line("y" * 500, 120) == "y" * 118 + " …"
-    assert len(one_line("\u202e" * 500, 120)) <= 120
+    assert first_line("ls \u202e\x1b[2K x\ty", 80) == "ls \\u{202e}\\u{1b}[2K x y"
+    assert first_line("y" * 500, 120) == "y" * 118 + " …"
+    assert len(first_line("\u202e" * 500, 120)) <= 120
 
 
 def test_no_text_ends_its_own_code_span_or_block() -> None:
-    assert code("a``b") == "```a``b```"
-    assert code("`a`") == "`` `a` ``"
-    assert fenced("x\n````\ny", "sh") == "`````sh\nx\n````\ny\n`````"
+    assert code_span("a``b") == "```a``b```"
+    assert code_span("`a`") == "`` `a` ``"
+    assert code_block("x\n````\ny", "sh") == "`````sh\nx\n````\ny\n`````"
 
 
 async def test_a_command_for_the_background_that_cannot_begin_is_shown_as_ended(
@@ -305,4 +305,4 @@ async def test_a_command_for_the_background_that_cannot_begin_is_shown_as_ended(
     with pytest.raises(WorkspaceError):
         await prepared.run(progress)
     assert len(progress.behind) == 1
-    assert progress.ended == [CommandEnd(lost=True, heard=True)]
+    assert progress.ended == [CommandEnd(lost=True, reported=True)]

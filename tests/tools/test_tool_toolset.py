@@ -53,7 +53,7 @@ def test_a_set_of_tools_is_measured_once_and_another_set_anew(user: ToolUser) ->
         asked.append(len(specs))
         return len(specs)
 
-    more = user.tools.with_more([RewindTool(user.workspace, _nowhere, lambda: True)])
+    more = user.tools.with_tools([RewindTool(user.workspace, _nowhere, lambda: True)])
     assert [user.tools.measured(measure) for _ in range(3)] == [len(NAMES)] * 3
     assert more.measured(measure) == len(NAMES) + 1
     assert asked == [len(NAMES), len(NAMES) + 1]

@@ -113,12 +113,12 @@ async def test_no_more_commands_are_started_than_may_run(
     commands = BackgroundCommands(limit=1)
     first = await start(commands, processes, "exec sleep 1000", tmp_path)
     with pytest.raises(ToolError, match="1 background commands run already"):
-        commands.check_room()
+        commands.check_limit()
     first.stop()
     await first.ended()
     assert first.result is not None
     assert first.result.signal == "SIGTERM"
-    commands.check_room()
+    commands.check_limit()
 
 
 async def test_one_that_cannot_be_started_says_why(

@@ -80,7 +80,7 @@ async def test_a_last_newline_that_the_editor_drops_is_not_lost(root: Path, path
     files = WorkspaceFiles(root, [], editor)
     first = await files.read_text(path)
     assert first.text == "saved\n"
-    files.seen(first)
+    files.mark_seen(first)
     assert (await files.check_unchanged(path)).text == "saved\n"
 
 
@@ -134,7 +134,7 @@ async def test_the_disk_wins_after_a_command_over_a_buffer_that_is_behind(
     files = WorkspaceFiles(root, [], FakeEditor())
     await files.read_text(path)
     path.write_text("from the command\n")
-    files.commands_ran()
+    files.note_commands_ran()
     assert (await files.read_text(path)).text == "from the command\n"
     assert (await files.read_text(path)).text == "from the command\n", "as long as it is behind"
 
@@ -145,7 +145,7 @@ async def test_the_disk_wins_after_a_command_over_what_we_wrote_ourselves(
     files = WorkspaceFiles(root, [], FakeEditor())
     await files.write_text(path, "ours\n")
     path.write_text("from the command\n")
-    files.commands_ran()
+    files.note_commands_ran()
     assert (await files.read_text(path)).text == "from the command\n"
 
 
@@ -158,7 +158,7 @@ async def test_unsaved_changes_win_after_a_command_that_changed_the_same_file(
     editor.type(path, "the user's\n")
     await files.read_text(path)
     path.write_text("from the command\n")
-    files.commands_ran()
+    files.note_commands_ran()
     assert (await files.read_text(path)).text == "the user's\n"
 
 
@@ -167,7 +167,7 @@ async def test_changes_typed_since_the_command_win(root: Path, path: Path) -> No
     files = WorkspaceFiles(root, [], editor)
     await files.read_text(path)
     path.write_text("from the command\n")
-    files.commands_ran()
+    files.note_commands_ran()
     editor.type(path, "typed after it\n")
     assert (await files.read_text(path)).text == "typed after it\n"
 
@@ -177,7 +177,7 @@ async def test_a_buffer_never_looked_at_is_given_time_to_catch_up(root: Path, pa
     await editor.read_text(path)  # open in the editor before the session
     path.write_text("from the command\n")
     files = WorkspaceFiles(root, [], editor)
-    files.commands_ran()
+    files.note_commands_ran()
     assert (await files.read_text(path)).text == "from the command\n"
 
 
@@ -185,7 +185,7 @@ async def test_waiting_for_the_editor_ends_and_what_is_unsaved_wins(root: Path, 
     editor = FakeEditor()
     editor.type(path, "the user's\n")
     files = WorkspaceFiles(root, [], editor)
-    files.commands_ran()
+    files.note_commands_ran()
     began = time.monotonic()
     assert (await files.read_text(path)).text == "the user's\n"
     assert time.monotonic() - began < 5

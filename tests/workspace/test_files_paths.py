@@ -111,7 +111,7 @@ def test_a_working_folder_given_through_a_symlink_still_holds_its_files(
     link.symlink_to(root)
     files = WorkspaceFiles(link)
     assert files.resolve(str(link / "a.py")) == root / "a.py"
-    assert files.as_opened(root / "a.py") == link / "a.py"
+    assert files.editor_path(root / "a.py") == link / "a.py"
 
 
 def test_the_folder_of_outputs_may_be_read_and_not_written(root: Path, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ async def test_a_file_changed_after_it_was_seen_must_be_read_again(root: Path) -
     files = WorkspaceFiles(root)
     with pytest.raises(WorkspaceError, match="f has not been read yet; read it first"):
         await files.check_unchanged(path)
-    files.seen(await files.read_text(path))
+    files.mark_seen(await files.read_text(path))
     assert (await files.check_unchanged(path)).text == "one\n"
     path.write_text("two\n")
     with pytest.raises(WorkspaceError, match="f changed since it was read; read it again"):

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.workspace.command_output import CommandOutput, PlainText, invalid_bytes, readable
+from acp_agent.workspace.command_output import (
+    CommandOutput,
+    PlainText,
+    invalid_bytes,
+    replace_invalid,
+)
 from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 
@@ -144,7 +149,7 @@ def test_no_bytes_put_a_control_character_into_the_text(raw: bytes, cut: int) ->
     text = PlainText()
     plain = text.feed(raw[:cut]) + text.feed(raw[cut:], final=True)
     assert all(c in "\t\n\r" or not (ord(c) < 32 or 127 <= ord(c) < 160) for c in plain)
-    readable(plain).encode()
+    replace_invalid(plain).encode()
 
 
 @given(st.binary(max_size=300))
@@ -155,7 +160,7 @@ def test_of_bytes_that_are_no_text_each_is_told_with_the_character_that_stands_f
     invalid = iter(invalid_bytes(plain))
     told = b"".join(
         bytes([byte]) if one == "\ufffd" and (byte := next(invalid, 0)) else one.encode()
-        for one in readable(plain)
+        for one in replace_invalid(plain)
     )
     assert told == plain.encode("utf-8", "surrogateescape")
     assert next(invalid, None) is None

@@ -77,7 +77,7 @@ async def test_a_write_that_is_stopped_does_not_come_after_the_next_one(
     path = files.resolve("a.txt")
 
     async def write(text: str) -> None:
-        async with files.changing(path):
+        async with files.locked(path):
             await files.write_text(path, text)
 
     first = asyncio.create_task(write("first"))

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from acp_agent.workspace.scrub import scrub, unfinished
+from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 ALNUM = string.ascii_letters + string.digits
 
@@ -201,7 +201,7 @@ def test_no_piece_of_a_stream_shows_a_part_of_a_known_value(way: str, value: str
     written = WAYS[way](value)
     text = f"line one\nvalue: {written} and more\n"
     for cut in range(len(text)):
-        held = unfinished(text[:cut], [value])
+        held = incomplete_tail(text[:cut], [value])
         shown = scrub(text[: cut - held], [value]) + scrub(text[cut - held :], [value])
         assert shown == scrub(text, [value]), cut
 

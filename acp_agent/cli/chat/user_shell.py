@@ -16,7 +16,7 @@ from acp_agent.cli.chat.user_command import Ran
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
 from acp_agent.platform import posix
-from acp_agent.tools.quoting import fenced
+from acp_agent.tools.quoting import code_block
 
 _SHOWN = 60  # characters of a command in a line about it
 _SENT = 64_000  # characters of output that go with one prompt; the oldest command is left out first
@@ -133,5 +133,5 @@ class UserShell:
         """A command for the model, in English like all that it reads."""
         end = f"status {ran.status}" if ran.status >= 0 else posix.signal_name(-ran.status)
         part = "the end of what it printed" if ran.cut else "what it printed"
-        printed = fenced(self._scrub(f"$ {ran.command}\n{ran.output}"), "console")
+        printed = code_block(self._scrub(f"$ {ran.command}\n{ran.output}"), "console")
         return f"I ran a command myself, in {self._cwd}. It ended with {end}; {part}:\n\n{printed}"

@@ -77,14 +77,14 @@ class ChildHost(SessionHost):
         self._activity = ChildActivity(progress)
         self._commands: dict[CallId, BackgroundCommandChanged] = {}
         # What its parent read, or another child, its model has not seen.
-        files = parent.workspace.files.unseen()
+        files = parent.workspace.files.copy_unseen()
         terminals = parent.workspace.terminals
         if terminals is not None:  # shown in the child's calls, and so the child's
             terminals = parent.owner.editor.terminals(child)
         self._workspace = msgspec.structs.replace(
             parent.workspace, files=files, terminals=terminals
         )
-        self._own_tools = Changed(lambda tools: tools.over(self._workspace))
+        self._own_tools = Changed(lambda tools: tools.for_workspace(self._workspace))
 
     @property
     def session(self) -> SessionId:

@@ -26,7 +26,7 @@ from acp_agent.session.chosen import choose
 from acp_agent.session.notes import Notes
 from acp_agent.session.skill_text import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
-from acp_agent.tools.quoting import code, one_line
+from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.task import TaskTool
 
@@ -116,7 +116,7 @@ class _Run:
     ) -> None:
         self._parent = parent
         self._session = parent.owner
-        self._title = one_line(title, _TITLE)
+        self._title = first_line(title, _TITLE)
         self._description = description
         self._progress = progress
         self._child = new_session_id()
@@ -242,7 +242,7 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
 
 def _left_running(host: ChildHost) -> Iterator[str]:
     for one in host.left_running:
-        command = code(one_line(one.command, _TITLE))
+        command = code_span(first_line(one.command, _TITLE))
         yield f"[It left the background command {one.name} running: {command}]"
 
 

@@ -14,8 +14,8 @@ from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.commands import Command
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
-from acp_agent.tools.mcp_tool import McpTool, asked, mcp_tool, prompt_text
-from acp_agent.tools.quoting import one_line
+from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool, prompt_text
+from acp_agent.tools.quoting import first_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
@@ -47,7 +47,7 @@ class Offers:
         """The session's own tools, then these; the same object for the same `core`."""
         if self._made is None or self._made[0] is not core:
             more = [*(tool(workspace) for tool in self._tools), *self._resource_tools(workspace)]
-            self._made = (core, core.with_more(more) if more else core)
+            self._made = (core, core.with_tools(more) if more else core)
         return self._made[1]
 
     def _resource_tools(
@@ -141,7 +141,7 @@ class ServerPrompt:
         self._seconds = seconds
         about = prompt.description or prompt.title or f"A prompt of {server.config.name}"
         self.command = Command(
-            name=name, description=one_line(about, _DESCRIPTION), hint=self._hint()
+            name=name, description=first_line(about, _DESCRIPTION), hint=self._hint()
         )
 
     async def fetch(self, rest: str) -> str:
@@ -151,7 +151,7 @@ class ServerPrompt:
             ToolError: an argument is missing, or the server failed.
         """
         given = self._given(rest)
-        result = await asked(
+        result = await call_server(
             self._server,
             lambda: self._server.client.get_prompt(self._prompt.name, given),
             seconds=self._seconds,
@@ -191,7 +191,7 @@ class ServerPrompt:
             argument.name if argument.required else f"[{argument.name}]"
             for argument in self._prompt.arguments or ()
         ]
-        return one_line(" ".join(names), _HINT) if names else None
+        return first_line(" ".join(names), _HINT) if names else None
 
 
 def _first_word(text: str) -> tuple[str, str]:
