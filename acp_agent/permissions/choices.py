@@ -45,13 +45,13 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def texts_in(language: Language) -> Texts:
+def gate_texts(language: Language) -> Texts:
     """The texts of gate_texts.toml."""
     text = (files(__package__) / "gate_texts.toml").read_text("utf-8")
     return convert(tomllib.loads(text)[language], Texts)
 
 
-def once(texts: Texts) -> tuple[Choice, ...]:
+def once_choices(texts: Texts) -> tuple[Choice, ...]:
     """The two buttons of a question whose answer is not to be remembered."""
     return (
         Choice(id="allow_once", label=texts.allow_once, kind="allow_once"),
@@ -59,14 +59,14 @@ def once(texts: Texts) -> tuple[Choice, ...]:
     )
 
 
-def for_commands(
+def command_choices(
     texts: Texts, project: str, *, allow: Sequence[Scope], refuse: Sequence[str]
 ) -> tuple[Choice, ...]:
     """The buttons of a question about commands: an "always" covers `allow`, a "never" `refuse`.
 
     Where either is empty its button is left out.
     """
-    choices = list(once(texts))
+    choices = list(once_choices(texts))
     if allow:
         label = _always_label(texts, allow)
         allowed = tuple(
@@ -81,7 +81,7 @@ def for_commands(
             1, Choice(id="allow_always", label=label, kind="allow_always", grants=allowed)
         )
     if refuse:
-        label = texts.never_commands.format(names=_joined(texts, refuse))
+        label = texts.never_commands.format(names=_list(texts, refuse))
         refused = tuple(
             Grant(project=project, kind="command", pattern=pattern, allow=False)
             for pattern in refuse
@@ -96,28 +96,28 @@ def _always_label(texts: Texts, allow: Sequence[Scope]) -> str:
     named = [shlex.join(scope.words) for scope in allow if not scope.exact]
     exact = [shlex.join(scope.words) for scope in allow if scope.exact]
     if not exact:
-        return texts.commands.format(names=_joined(texts, named))
+        return texts.commands.format(names=_list(texts, named))
     label = texts.mixed_commands if named else texts.exact_commands
-    return label.format(names=_joined(texts, named), exact=_joined(texts, exact))
+    return label.format(names=_list(texts, named), exact=_list(texts, exact))
 
 
-def _joined(texts: Texts, patterns: Sequence[str]) -> str:
+def _list(texts: Texts, patterns: Sequence[str]) -> str:
     names = [texts.quote.format(pattern) for pattern in patterns]
     if len(names) < 2:
         return "".join(names)
     return texts.last_separator.join([texts.separator.join(names[:-1]), names[-1]])
 
 
-def for_edits(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:
+def edit_choices(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:
     """The buttons of a question about changing files below an absolute `folder`."""
     path = Path(folder)
     grants = (Grant(project=project, kind="edit", pattern=folder),)
     if path == Path(project):
         always, never = texts.project_edits, texts.never_project_edits
-        return _four(texts, always=always, never=never, grants=grants)
+        return _always_and_never(texts, always=always, never=never, grants=grants)
     inside = path.is_relative_to(project)
     shown = path.relative_to(project).as_posix() if inside else folder.rstrip("/")
-    return _four(
+    return _always_and_never(
         texts,
         always=texts.edits.format(folder=f"{shown}/"),
         never=texts.never_edits.format(folder=f"{shown}/"),
@@ -125,9 +125,9 @@ def for_edits(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:
     )
 
 
-def for_host(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
+def fetch_choices(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
     """The buttons of a question about a request to `host`."""
-    return _four(
+    return _always_and_never(
         texts,
         always=texts.fetch.format(host=host),
         never=texts.never_fetch.format(host=host),
@@ -135,7 +135,7 @@ def for_host(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
     )
 
 
-def for_tool(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...]:
+def mcp_choices(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...]:
     """The buttons of a question about a call of an MCP server's tool.
 
     "Always" is about the tool as it is described now, "never" about the tool whatever it says.
@@ -144,9 +144,9 @@ def for_tool(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...
         "tool": texts.quote.format(access.tool),
         "server": texts.quote.format(access.server),
     }
-    allow, reject = once(texts)
-    always = Grant(project=project, kind="mcp", pattern=tool_as_it_is(access))
-    never = Grant(project=project, kind="mcp", pattern=tool_at_all(access), allow=False)
+    allow, reject = once_choices(texts)
+    always = Grant(project=project, kind="mcp", pattern=definition_pattern(access))
+    never = Grant(project=project, kind="mcp", pattern=tool_pattern(access), allow=False)
     return (
         allow,
         Choice(
@@ -165,10 +165,10 @@ def for_tool(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...
     )
 
 
-def _four(
+def _always_and_never(
     texts: Texts, *, always: str, never: str, grants: tuple[Grant, ...]
 ) -> tuple[Choice, ...]:
-    allow, reject = once(texts)
+    allow, reject = once_choices(texts)
     refused = tuple(
         Grant(project=g.project, kind=g.kind, pattern=g.pattern, allow=False) for g in grants
     )
@@ -190,7 +190,7 @@ def reason_texts(language: Language) -> Mapping[str, str]:
     return texts
 
 
-def reason_in(language: Language, reason: str) -> str:
+def translate_reason(language: Language, reason: str) -> str:
     """A reason in the user's language; as it is where there is no text for it."""
     texts = reason_texts(language)
     if reason in texts:
@@ -205,30 +205,30 @@ def reason_in(language: Language, reason: str) -> str:
 _DIGITS = 32  # of a digest, in hex
 
 
-def tool_as_it_is(access: McpAccess) -> str:
+def definition_pattern(access: McpAccess) -> str:
     """The pattern of a tool as it is defined now."""
-    return f"{tool_at_all(access)} {_digest(access.definition)}"
+    return f"{tool_pattern(access)} {_digest(access.definition)}"
 
 
-def tool_at_all(access: McpAccess) -> str:
+def tool_pattern(access: McpAccess) -> str:
     """The pattern of a tool whatever its definition."""
-    return f"{_shown(access.server)} {_shown(access.tool)} {_which(access)}"
+    return f"{_shown(access.server)} {_shown(access.tool)} {_tool_digest(access)}"
 
 
-def is_about(pattern: str, access: McpAccess) -> bool:
+def names_tool(pattern: str, access: McpAccess) -> bool:
     """Whether a pattern is about this tool, in whichever definition."""
-    return pattern.split(" ")[2:3] == [_which(access)]
+    return pattern.split(" ")[2:3] == [_tool_digest(access)]
 
 
-def covers(pattern: str, access: McpAccess) -> bool:
+def matches_tool(pattern: str, access: McpAccess) -> bool:
     """Whether a pattern is about this tool, and about its definition where it names one."""
     return pattern.split(" ")[2:] in (
-        [_which(access)],
-        [_which(access), _digest(access.definition)],
+        [_tool_digest(access)],
+        [_tool_digest(access), _digest(access.definition)],
     )
 
 
-def _which(access: McpAccess) -> str:
+def _tool_digest(access: McpAccess) -> str:
     return _digest(access.identity, access.tool)
 
 

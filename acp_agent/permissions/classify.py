@@ -11,22 +11,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
-from acp_agent.permissions.choices import Language, reason_in
+from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
-from acp_agent.permissions.paths import Place, is_below, stays_inside
+from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.read_only import is_installed, is_read_only
-from acp_agent.permissions.refusal import (
-    forks_without_end,
-    refusal,
-    spelled_out,
-    throws_files_away,
-    written_words,
+from acp_agent.permissions.refused_commands import (
+    discards_changes,
+    expand_tar_letters,
+    is_fork_bomb,
+    refusal_reason,
+    written_paths,
 )
 from acp_agent.permissions.rules import Rule, has_option, operands, option_matches, shell_rules
 from acp_agent.permissions.shell.parser import parse_line
 from acp_agent.permissions.shell.syntax import Command, ShellLine
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
-from acp_agent.permissions.unwrap import Inner, base_name, unwrap
+from acp_agent.permissions.wrapped_commands import Inner, base_name, inner_commands
 
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
 _NESTING_LIMIT = 12  # shells in shells
@@ -66,27 +66,27 @@ class Classified(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     plain: bool
 
-    def reason_in(self, language: Language) -> str:
+    def translate_reason(self, language: Language) -> str:
         """The reason in the user's language."""
         deciding = _deciding(self.findings, self.tier)
         if deciding is None:
             return self.reason
-        return f"`{deciding.command}` {reason_in(language, deciding.reason)}"
+        return f"`{deciding.command}` {translate_reason(language, deciding.reason)}"
 
 
-def worst(tiers: Sequence[Tier]) -> Tier:
+def worst_tier(tiers: Sequence[Tier]) -> Tier:
     """The most dangerous of the tiers; read_only where there are none."""
     return max(tiers, key=_ORDER.index, default="read_only")
 
 
-def classify(command: str, place: Place) -> Classified:
-    """Classify a command line that a shell would run at `place`. Never raises."""
-    judge = _Judge(place)
+def classify(command: str, context: CommandContext) -> Classified:
+    """Classify a command line that a shell would run at `context`. Never raises."""
+    judge = _Classifier(context)
     judge.line(command)
     findings = judge.findings
     if not judge.plain:
         findings = [_at_least(finding, "standard") for finding in findings]
-    tier = worst([finding.tier for finding in findings])
+    tier = worst_tier([finding.tier for finding in findings])
     deciding = _deciding(findings, tier)
     return Classified(
         tier=tier,
@@ -106,12 +106,12 @@ def _at_least(finding: Finding, tier: Tier) -> Finding:
     return replace(finding, tier=tier, reason="runs among things that are not certain beforehand")
 
 
-class _Judge:
+class _Classifier:
     """Collects the findings of one line and of the lines inside it."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.folders = [place.cwd]
+    def __init__(self, context: CommandContext) -> None:
+        self.context = context
+        self.folders = [context.cwd]
         self.findings: list[Finding] = []
         self.plain = True
         self.inserting = False  # within a command that puts names in the place of {}
@@ -129,12 +129,14 @@ class _Judge:
         self, text: str, depth: int, *, stdin: Word | None = None, piped: bool = False
     ) -> None:
         """Judge a text that a shell reads, `depth` shells down, with the input that it inherits."""
-        line = parse_line(text, cwd=self.place.cwd, home=self.place.home, stdin=stdin, piped=piped)
+        line = parse_line(
+            text, cwd=self.context.cwd, home=self.context.home, stdin=stdin, piped=piped
+        )
         self.plain = self.plain and line.plain
         if line.problem or depth > _NESTING_LIMIT:
             self._add("blocked", text, line.problem or "is nested too deeply to be checked")
             return
-        if forks_without_end(line.commands, line.functions):
+        if is_fork_bomb(line.commands, line.functions):
             self._add("blocked", text, "starts itself again and again without end")
         if line.unparsed:
             self._add("standard", text, "is not a valid command line")
@@ -165,12 +167,12 @@ class _Judge:
         if depth > _NESTING_LIMIT:
             self._add("blocked", command, "is nested too deeply to be checked")
             return
-        refused = refusal(command, self.place, self.folders)
+        refused = refusal_reason(command, self.context, self.folders)
         if refused:
             self._add("blocked", command, refused)
             return
         self._values(command, depth + 1)
-        readings = unwrap(command)
+        readings = inner_commands(command)
         inner = [each for each in readings if not each.guess]
         named = bool(inner) and names_what_it_runs(command)
         before = len(self.findings)
@@ -187,7 +189,7 @@ class _Judge:
                 replace(finding, within=True) for finding in self.findings[before:]
             ]
         if any(each.transparent for each in inner) and is_installed(
-            command.words[0], self.place, self.folders
+            command.words[0], self.context, self.folders
         ):
             return
         tier, reason = self._own(command, line)
@@ -221,27 +223,27 @@ class _Judge:
 
     def _values(self, command: Command, depth: int) -> None:
         """Refuse what is given to a command to run, if that would be refused."""
-        if is_read_only(command, self.place, self.folders):
+        if is_read_only(command, self.context, self.folders):
             return
         for text in command_values(command):
-            judge = self._apart()
+            judge = self._nested_classifier()
             judge.text(text, depth)
             self._refused_by(judge)
 
     def _guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
         """Refuse what would be refused if the words of `outer` were to be read this way."""
-        judge = self._apart()
+        judge = self._nested_classifier()
         judge.guessing = True
         judge._inner(outer, inner, line, depth)  # noqa: SLF001 - its own class
         self._refused_by(judge)
 
-    def _apart(self) -> _Judge:
-        judge = _Judge(self.place)
+    def _nested_classifier(self) -> _Classifier:
+        judge = _Classifier(self.context)
         judge.folders = list(self.folders)
         judge.guessing = self.guessing
         return judge
 
-    def _refused_by(self, judge: _Judge) -> None:
+    def _refused_by(self, judge: _Classifier) -> None:
         self.findings += [
             finding for finding in judge.findings if finding.tier == "blocked" and finding.words
         ]
@@ -258,20 +260,20 @@ class _Judge:
         name = base_name(command)
         if UNKNOWN in name or NONEMPTY in name or command.words[0].pattern:
             return "destructive", "runs a program that is only known when it runs"
-        texts = [word.text for word in spelled_out(name, command.words[1:])]
+        texts = [word.text for word in expand_tar_letters(name, command.words[1:])]
         for rule in shell_rules().rules:
             if name in rule.programs and _applies(rule, name, texts):
                 return "destructive", rule.why
-        if name == "git" and throws_files_away(texts, self.folders):
+        if name == "git" and discards_changes(texts, self.folders):
             return "destructive", "throws uncommitted changes away"
-        if name not in line.functions and is_read_only(command, self.place, self.folders):
+        if name not in line.functions and is_read_only(command, self.context, self.folders):
             return "read_only", "only reads"
         return "standard", "may change something"
 
     def _writes_outside(self, command: Command) -> str:
         targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
         if command.words:
-            targets += written_words(base_name(command), command.words[1:])
+            targets += written_paths(base_name(command), command.words[1:])
         for target in targets:
             if not self._may_write(target):
                 return f"writes to {target.text}, outside the project's folders"
@@ -282,17 +284,17 @@ class _Judge:
         if target.text in writers.harmless or UNKNOWN in target.text or NONEMPTY in target.text:
             return True  # what is not known is asked about anyway
         known = Word(target.text)
-        if stays_inside(known, self.place, self.folders):
+        if stays_inside(known, self.context, self.folders):
             return True
-        path = os.path.realpath(Path(self.place.cwd) / target.text)
+        path = os.path.realpath(Path(self.context.cwd) / target.text)
         scratch = [os.path.realpath(folder) for folder in (*writers.scratch, gettempdir())]
-        return is_below(path, scratch) and not is_below(path, [self.place.home])
+        return is_below(path, scratch) and not is_below(path, [self.context.home])
 
     def _change_folder(self, command: Command) -> None:
         if any(word.pattern for word in command.words):
             self.plain = False  # what matches may be a link to anywhere in the project
         targets = operands([word.text for word in command.words[1:]], ())
-        target = targets[0] if targets else self.place.home
+        target = targets[0] if targets else self.context.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
             self.plain = False
         self._enter(target)

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.command_scope import Offer, Scope, offer_for
-from acp_agent.permissions.paths import Place
-from acp_agent.permissions.read_only import is_quiet
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.read_only import has_harmless_context
 from acp_agent.permissions.rules import operands, read_only_rules, shell_rules
 
 _OFFER_LIMIT = 3  # commands that one button may be about
@@ -23,11 +23,11 @@ class LineOffer(Struct, frozen=True, kw_only=True):
     refuse: tuple[str, ...] = ()
 
 
-def offer_for_line(classified: Classified, place: Place) -> LineOffer:
+def offer_for_line(classified: Classified, context: CommandContext) -> LineOffer:
     """What may be remembered about a line."""
     if not _may_be_remembered(classified):
         return LineOffer()
-    offers = [_offer(finding, place) for finding in _to_cover(classified)]
+    offers = [_offer(finding, context) for finding in _to_cover(classified)]
     allow = dict.fromkeys(scope for offer in offers for scope in offer.allow[:1])
     refuse = dict.fromkeys(shlex.join(offer.refuse) for offer in offers)
     return LineOffer(
@@ -40,10 +40,12 @@ def offer_for_line(classified: Classified, place: Place) -> LineOffer:
     )
 
 
-def is_covered(classified: Classified, place: Place, remembered: Collection[Scope]) -> bool:
+def is_covered(
+    classified: Classified, context: CommandContext, remembered: Collection[Scope]
+) -> bool:
     """Whether every command of the line only reads or is one of the remembered ones."""
     return _may_be_remembered(classified) and all(
-        any(scope in remembered for scope in _offer(finding, place).allow)
+        any(scope in remembered for scope in _offer(finding, context).allow)
         for finding in _to_cover(classified)
     )
 
@@ -80,7 +82,7 @@ def _to_cover(classified: Classified) -> list[Finding]:
     return [f for f in classified.findings if f.tier != "read_only" and not f.within]
 
 
-def _offer(finding: Finding, place: Place) -> Offer:
+def _offer(finding: Finding, context: CommandContext) -> Offer:
     """What may be remembered about a command: nothing where its input is not the usual one."""
     command = finding.leaf
     if command is None or command.stdin is not None or command.piped:
@@ -88,6 +90,6 @@ def _offer(finding: Finding, place: Place) -> Offer:
     harmless = read_only_rules().harmless_redirects
     if any(r.operator == "<" and r.target.text not in harmless for r in command.redirects):
         return Offer()
-    if not is_quiet(command, place, finding.folders):
+    if not has_harmless_context(command, context, finding.folders):
         return Offer()
-    return offer_for(command, place, finding.folders)
+    return offer_for(command, context, finding.folders)

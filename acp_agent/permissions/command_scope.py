@@ -19,7 +19,7 @@ from acp_agent.permissions.grant_tables import (
     leading_head,
     program_name,
 )
-from acp_agent.permissions.paths import Place, stays_inside
+from acp_agent.permissions.paths import CommandContext, stays_inside
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import LITERAL, Piece, TooComplexError, Word, to_words
 
@@ -60,50 +60,50 @@ def names_what_it_runs(command: Command) -> bool:
     return bool(leading_head(command.words))
 
 
-def offer_for(command: Command, place: Place, folders: Sequence[str]) -> Offer:
+def offer_for(command: Command, context: CommandContext, folders: Sequence[str]) -> Offer:
     """What may be remembered about a command that runs in one of `folders`."""
     words = command.words
     if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
         return Offer()
-    if _is_elsewhere(words[0].text, place, folders):
+    if _is_elsewhere(words[0].text, context, folders):
         return Offer()
     count, fetched = 0, False
     while head := leading_head(words[count:]):
         count += len(head)
         if head in grant_tables().names.fetching_heads:
-            fetched = fetched or not _is_installed(words[count].text, place, folders)
+            fetched = fetched or not _is_installed(words[count].text, context, folders)
     if fetched:
         return Offer(refuse=_texts(words[: count + 1]))
     inner = words[count:]
     found = find_name(inner)
     if found is None:
-        return _unknown(words, count, place, folders)
+        return _unknown(words, count, context, folders)
     named = _texts(words[: count + found.count])
     if found.kind != "table":
         return Offer(refuse=_subcommand(words, count) if found.kind == "installs" else ())
-    if any("/" in text for text in named) and any(folder != place.roots[0] for folder in folders):
+    if any("/" in text for text in named) and any(folder != context.roots[0] for folder in folders):
         return Offer()  # as for programs: `cd x && source .venv/bin/activate`
-    exact = _exact(words, place, folders) if _may_be_exact(found.name, inner) else ()
+    exact = _exact(words, context, folders) if _may_be_exact(found.name, inner) else ()
     table = grant_tables().tables[found.name]
-    bound = _bound(table, inner[found.count :], place, folders)
+    bound = _bound(table, inner[found.count :], context, folders)
     if bound is None or not _keeps_its_name(found, inner, bound.operands):
         installs = found.name in grant_tables().names.installs
         return Offer(allow=exact, refuse=_subcommand(words, count) if installs else named)
-    covers = Scope(words=(*named, *bound.operands, *bound.options))
+    matches_tool = Scope(words=(*named, *bound.operands, *bound.options))
     script = bound.operands[:1] if table.operands[:1] and "target" in table.operands[0] else ()
-    return Offer(allow=(covers, *exact), refuse=(*named, *script))
+    return Offer(allow=(matches_tool, *exact), refuse=(*named, *script))
 
 
 def _texts(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(word.text for word in words)
 
 
-def _is_elsewhere(program: str, place: Place, folders: Sequence[str]) -> bool:
+def _is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a command may run in another repository, or a program of another folder.
 
     A clone inside the project has hooks and remotes of its own, and so has a folder its `./run`.
     """
-    project = place.roots[0]
+    project = context.roots[0]
     if "/" in program and any(folder != project for folder in folders):
         return True
     own = _repository(project)
@@ -123,13 +123,13 @@ def _repository(folder: str) -> Path | None:
     return None
 
 
-def _is_installed(program: str, place: Place, folders: Sequence[str]) -> bool:
+def _is_installed(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether the project has the program that `npx` and its like would otherwise fetch."""
     return "/" not in program and all(
         any(
             os.path.lexists(parent / "node_modules" / ".bin" / program)
             for parent in (Path(folder), *Path(folder).parents)
-            if place.holds(str(parent))
+            if context.holds(str(parent))
         )
         for folder in folders
     )
@@ -156,7 +156,9 @@ def _may_be_exact(name: str, words: Sequence[Word]) -> bool:
     return texts[:1] != () and texts[0][:1].isalnum() and not installing & set(texts)
 
 
-def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[str]) -> Offer:
+def _unknown(
+    words: Sequence[Word], head: int, context: CommandContext, folders: Sequence[str]
+) -> Offer:
     """What is offered for a program that no table knows."""
     program, following, third = (*_texts(words[head : head + 3]), "", "")[:3]
     names = grant_tables().names
@@ -165,7 +167,7 @@ def _unknown(words: Sequence[Word], head: int, place: Place, folders: Sequence[s
         return Offer()
     if names.install_words & {following, third}:
         return Offer(refuse=_subcommand(words, head))
-    exact = _exact(words, place, folders)
+    exact = _exact(words, context, folders)
     named = _texts(words[: head + 2]) if script else _subcommand(words, head)
     return Offer(allow=exact, refuse=(named or _texts(words[: head + 1])) if exact else ())
 
@@ -177,25 +179,27 @@ def _subcommand(words: Sequence[Word], head: int) -> tuple[str, ...]:
     return _texts(words[: head + 2]) if named else ()
 
 
-def _exact(words: Sequence[Word], place: Place, folders: Sequence[str]) -> tuple[Scope, ...]:
+def _exact(
+    words: Sequence[Word], context: CommandContext, folders: Sequence[str]
+) -> tuple[Scope, ...]:
     """The grant for exactly these words; none where a button cannot show them, or they lead out."""
     texts = _texts(words)
     shown = shlex.join(texts)
     if len(shown) > _SHOWN_LIMIT or not shown.isprintable() or "`" in shown:
         return ()
-    if any(folder != place.roots[0] for folder in folders):
+    if any(folder != context.roots[0] for folder in folders):
         return ()  # the same words may do another thing in another folder
-    if not all(word.fixed and _keeps_inside(word.text, place, folders) for word in words):
+    if not all(word.fixed and _keeps_inside(word.text, context, folders) for word in words):
         return ()
     return (Scope(words=texts, exact=True),)
 
 
-def _keeps_inside(text: str, place: Place, folders: Sequence[str]) -> bool:
+def _keeps_inside(text: str, context: CommandContext, folders: Sequence[str]) -> bool:
     value = text.partition("=")[2] or (text[2:] if text.startswith("-") else text)
     if "/" not in value and value != "..":
         return True
     return "://" not in value and all(
-        stays_inside(each, place, folders) for each in _matched(Word(value))
+        stays_inside(each, context, folders) for each in _matched(Word(value))
     )
 
 
@@ -203,18 +207,18 @@ def _keeps_inside(text: str, place: Place, folders: Sequence[str]) -> bool:
 
 
 def _bound(
-    table: GrantTable, words: Sequence[Word], place: Place, folders: Sequence[str]
+    table: GrantTable, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> _Bound | None:
     """The words that become part of the grant; None where the table does not cover all words."""
     if table.tail is not None:
         end = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
-        if _bound(table.tail, words[end + 1 :], place, folders) is None:
+        if _bound(table.tail, words[end + 1 :], context, folders) is None:
             return None
         words = words[:end]
     if not table.mentions and any(word.text.startswith("@") for word in words):
         return None
     arguments = parse_arguments(words, table.options())
-    if arguments is None or not all(_fits("path", w, place, folders) for w in arguments.paths):
+    if arguments is None or not all(_fits("path", w, context, folders) for w in arguments.paths):
         return None
     options: list[str] = []
     for option in arguments.options:
@@ -222,19 +226,19 @@ def _bound(
         if value is not None and value.text.startswith("-"):
             return None  # some programs would take it for an option
         if option.name in table.queries and value is not None:
-            if not _fits("query", value, place, folders):
+            if not _fits("query", value, context, folders):
                 return None
         elif option.name in table.bound & table.flags:
             options.append(option.name)
         elif option.name in table.bound:
-            if value is None or not _fits("target", value, place, folders):
+            if value is None or not _fits("target", value, context, folders):
                 return None
             options += [option.name, value.text]
     kinds = _kinds(table.operands, len(arguments.operands))
     if kinds is None:
         return None
     pairs = list(zip(kinds, arguments.operands, strict=True))
-    if not all(_fits(kind, word, place, folders) for kind, word in pairs):
+    if not all(_fits(kind, word, context, folders) for kind, word in pairs):
         return None
     return _Bound(
         operands=tuple(word.text for kind, word in pairs if kind in _BOUND),
@@ -253,7 +257,7 @@ def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
     return kinds[:count] if len(kinds) >= count else None
 
 
-def _fits(kind: str, word: Word, place: Place, folders: Sequence[str]) -> bool:
+def _fits(kind: str, word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether an operand, or the path that is an option's value, is of a kind."""
     text = word.text
     shape = grant_tables().shapes[kind]
@@ -265,7 +269,7 @@ def _fits(kind: str, word: Word, place: Place, folders: Sequence[str]) -> bool:
         word = Word(text.partition("::")[0], word.static, word.pattern)
     if kind == "folder" and not all((Path(folder) / text).is_dir() for folder in folders):
         return False
-    return all(stays_inside(each, place, folders) for each in _matched(word))
+    return all(stays_inside(each, context, folders) for each in _matched(word))
 
 
 def _matched(word: Word) -> list[Word]:

@@ -21,21 +21,20 @@ from acp_agent.permissions.access import (
     NoAccess,
     ReadAccess,
     Refuse,
-    Tier,
     Verdict,
     WriteAccess,
 )
 from acp_agent.permissions.choices import (
     Language,
-    covers,
-    for_commands,
-    for_edits,
-    for_host,
-    for_tool,
-    is_about,
-    once,
-    reason_in,
-    texts_in,
+    command_choices,
+    edit_choices,
+    fetch_choices,
+    gate_texts,
+    matches_tool,
+    mcp_choices,
+    names_tool,
+    once_choices,
+    translate_reason,
 )
 from acp_agent.permissions.classify import Classified, classify
 from acp_agent.permissions.command_grants import (
@@ -46,8 +45,8 @@ from acp_agent.permissions.command_grants import (
 )
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.guarded_files import is_own, own_places, why_it_runs
-from acp_agent.permissions.paths import Place, is_below
+from acp_agent.permissions.guarded_files import auto_run_reason, is_own_file, own_paths
+from acp_agent.permissions.paths import CommandContext, is_below
 from acp_agent.workspace.git_repositories import GitRepositories
 
 _OWN = Refuse(
@@ -63,7 +62,7 @@ _PLAN = Refuse(
 
 
 class PolicyGate(Gate):
-    """The one gate. `judge` is quick enough for the event loop but where it judges a command."""
+    """The gate. `judge` does not block, except for commands: run those in a thread."""
 
     def __init__(
         self,
@@ -76,15 +75,15 @@ class PolicyGate(Gate):
         """Make a gate.
 
         Args:
-            grants: what the user decided for good.
+            grants: the permissions that the user granted or refused permanently.
             language: of the buttons and warnings.
             home: the user's home folder; None takes the process's.
-            own: our own files and the folders of them, which no call changes in any mode.
+            own: our own files and folders, which no call may change in any mode.
         """
-        self._own = own_places(own)
+        self._own = own_paths(own)
         self._grants = grants
         self._language: Language = language
-        self._texts = texts_in(language)
+        self._texts = gate_texts(language)
         self._home = os.path.realpath(home or Path.home())
 
     def judge(
@@ -97,7 +96,7 @@ class PolicyGate(Gate):
     ) -> Verdict:
         """Judge a call of a session in `mode` whose working folder is `project`.
 
-        Git's look at the repositories of a command ends once `stopped` says so.
+        The inspection of git repositories ends as soon as `stopped` returns true.
         """
         folder = os.path.realpath(project)
         match access:
@@ -127,7 +126,7 @@ class PolicyGate(Gate):
     # -- files
 
     def _edit(self, access: WriteAccess, mode: Mode, project: str) -> Verdict:
-        if any(is_own(path, self._own, project) for path in access.paths):
+        if any(is_own_file(path, self._own, project) for path in access.paths):
             return _OWN
         if mode == "plan":
             return _PLAN
@@ -140,21 +139,23 @@ class PolicyGate(Gate):
         asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
         warning = self._runs_by_itself([*access.paths, *asked], project)
         if warning:
-            return Ask(choices=once(self._texts), warning=warning)
+            return Ask(choices=once_choices(self._texts), warning=warning)
         if mode == "accept-edits":
             return Allow(by="mode", why="edits are accepted")
         allowed = [grant.pattern for grant in grants if grant.allow]
         if access.paths and all(is_below(path, allowed) for path in access.paths):
             return Allow(by="grant", why="edits below this folder are always allowed")
-        return Ask(choices=for_edits(self._texts, project, _common_folder(access.paths, project)))
+        return Ask(
+            choices=edit_choices(self._texts, project, _common_folder(access.paths, project))
+        )
 
     def _runs_by_itself(self, paths: Sequence[str], project: str) -> str:
-        """The warning about the first of the files that runs without being started."""
+        """Return a warning about the first of the files that runs automatically."""
         for path in paths:
-            why = why_it_runs(path)
+            why = auto_run_reason(path)
             if why:
                 shown = os.path.relpath(path, project) if is_below(path, [project]) else path
-                reason = reason_in(self._language, why)
+                reason = translate_reason(self._language, why)
                 return self._texts.runs_by_itself.format(
                     file=self._texts.quote.format(shown), reason=reason
                 )
@@ -165,8 +166,8 @@ class PolicyGate(Gate):
     def _command(
         self, access: CommandAccess, mode: Mode, project: str, repositories: GitRepositories
     ) -> Verdict:
-        place = self._place(access, project, repositories)
-        classified = classify(access.command, place)
+        context = self._context(access, project, repositories)
+        classified = classify(access.command, context)
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
         if classified.tier == "read_only":
@@ -184,23 +185,25 @@ class PolicyGate(Gate):
             for grant in grants
             if grant.allow
         }
-        if is_covered(classified, place, remembered):
+        if is_covered(classified, context, remembered):
             return Allow(by="grant", why="these commands are always allowed in this project")
-        return self._ask_for(classified, place, project)
+        return self._ask_for(classified, context, project)
 
-    def _ask_for(self, classified: Classified, place: Place, project: str) -> Ask:
+    def _ask_for(self, classified: Classified, context: CommandContext, project: str) -> Ask:
         if classified.tier == "destructive":
-            reason = classified.reason_in(self._language)
+            reason = classified.translate_reason(self._language)
             warning = self._texts.warning.format(reason=reason)
-            return Ask(choices=once(self._texts), warning=warning, tier="destructive")
-        offer = offer_for_line(classified, place)
-        choices = for_commands(self._texts, project, allow=offer.allow, refuse=offer.refuse)
+            return Ask(choices=once_choices(self._texts), warning=warning, tier="destructive")
+        offer = offer_for_line(classified, context)
+        choices = command_choices(self._texts, project, allow=offer.allow, refuse=offer.refuse)
         return Ask(choices=choices, tier="standard")
 
-    def _place(self, access: CommandAccess, project: str, repositories: GitRepositories) -> Place:
+    def _context(
+        self, access: CommandAccess, project: str, repositories: GitRepositories
+    ) -> CommandContext:
         cwd = os.path.realpath(access.cwd)
         roots = dict.fromkeys([project, cwd, *(os.path.realpath(root) for root in access.roots)])
-        return Place(
+        return CommandContext(
             cwd=cwd,
             roots=tuple(roots),
             home=self._home,
@@ -225,8 +228,8 @@ class PolicyGate(Gate):
         if host and grants:
             return Allow(by="grant", why=f"requests to {host} are always allowed")
         if not host:
-            return Ask(choices=once(self._texts))
-        return Ask(choices=for_host(self._texts, project, host))
+            return Ask(choices=once_choices(self._texts))
+        return Ask(choices=fetch_choices(self._texts, project, host))
 
     # -- tools of MCP servers
 
@@ -234,12 +237,12 @@ class PolicyGate(Gate):
         grants = [
             grant
             for grant in self._grants.of(project)
-            if grant.kind == "mcp" and is_about(grant.pattern, access)
+            if grant.kind == "mcp" and names_tool(grant.pattern, access)
         ]
-        if any(not grant.allow and covers(grant.pattern, access) for grant in grants):
+        if any(not grant.allow and matches_tool(grant.pattern, access) for grant in grants):
             return _never(f"{access.tool} of {access.server}")
-        allowed = any(grant.allow and covers(grant.pattern, access) for grant in grants)
-        # What the server says of its tool counts only where the user believes it.
+        allowed = any(grant.allow and matches_tool(grant.pattern, access) for grant in grants)
+        # The server's own `read_only` counts only for a tool that the user allows.
         if mode == "plan" and not (allowed and access.read_only):
             return _PLAN
         if mode == "full":
@@ -249,35 +252,14 @@ class PolicyGate(Gate):
         warning = ""
         if any(grant.allow for grant in grants):
             warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
-        return Ask(choices=for_tool(self._texts, project, access), warning=warning)
-
-
-def explain(
-    command: str, *, cwd: str, roots: Sequence[str] = (), home: str | None = None
-) -> list[tuple[str, Tier, str]]:
-    """Every command of a line with its tier and the reason for it.
-
-    Args:
-        command: the command line.
-        cwd: the folder that it would run in.
-        roots: the session's folders; `cwd` is one of them in any case.
-        home: the user's home folder; None takes the process's.
-    """
-    real = os.path.realpath(cwd)
-    place = Place(
-        cwd=real,
-        roots=(real, *(os.path.realpath(root) for root in roots)),
-        home=os.path.realpath(home or Path.home()),
-    )
-    found = classify(command, place).findings
-    return [(finding.command, finding.tier, finding.reason) for finding in found]
+        return Ask(choices=mcp_choices(self._texts, project, access), warning=warning)
 
 
 def host_of(url: str) -> str:
-    """The host that a URL leads to, in ASCII, with its port where that is not the scheme's.
+    """Return the host of a URL in ASCII, with its port unless that is the scheme's default.
 
-    Empty where the URL names none. A name in another script is written in its encoded form (RFC
-    5890), so that it cannot pass for one that it looks like.
+    Empty if the URL has none. A name in another script is returned in its encoded form (RFC 5890),
+    so that it cannot be confused with a similar one.
     """
     try:
         parts = urlsplit(url)
@@ -298,6 +280,6 @@ def _common_folder(paths: Sequence[str], project: str) -> str:
 
 
 def _never(what: str) -> Refuse:
-    """The refusal of what the user refused permanently, each to its reader."""
+    """Refuse what the user refused permanently; the model and the user get a text each."""
     model, user = f"the user never allows {what}", f"you never allow {what}"
     return Refuse(by="grant", why=model, shown=user)

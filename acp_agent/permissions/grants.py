@@ -1,7 +1,7 @@
-"""What the user allowed or refused for good, kept in the user's data folder.
+"""The permissions that the user granted or refused permanently, in the user's data folder.
 
-Several processes share the file: it is replaced in one step under a lock, and read again when it
-changed. A file that cannot be read grants nothing; it is moved aside, never overwritten.
+Several processes share the file: it is replaced atomically under a lock, and read again after a
+change. A file that cannot be read grants nothing; it is renamed, never overwritten.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from acp_agent.errors import StoreError, StoreNewerError
 from acp_agent.permissions.access import Grant
 from acp_agent.platform.posix import make_private_folder, try_lock, write_private
 
-# 1 knew no grants about tools of MCP servers, 2 none about exact commands.
+# Version 2 added grants for tools of MCP servers, version 3 those for exact commands.
 _VERSION = 3
 _LOCK_SECONDS = 5.0
 _LOCK_STEP = 0.01  # seconds between two attempts
@@ -54,7 +54,7 @@ class GrantStore:
 
     @property
     def problem(self) -> str:
-        """What is wrong with the file, in one line; empty where nothing is."""
+        """The problem with the file, in one line; empty if there is none."""
         self.all()
         return self._problem
 
@@ -80,11 +80,6 @@ class GrantStore:
             return
         about = {_about(grant) for grant in new}
         self._change(lambda old: (*(g for g in old if _about(g) not in about), *new))
-
-    def forget(self, grants: Iterable[Grant]) -> None:
-        """Remember these no longer. Raises as `add` does."""
-        gone = set(grants)
-        self._change(lambda old: tuple(grant for grant in old if grant not in gone))
 
     def _change(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Files that need more than leave to edit: those that run by themselves, and our own."""
+"""Files that a grant to edit does not cover: those that run automatically, and our own."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class _Patterns(Struct, frozen=True):
     kinds: tuple[tuple[re.Pattern[str], str], ...]
 
 
-def why_it_runs(path: str) -> str:
-    """Why a file runs without being started, as what follows its name; empty where it does not."""
+def auto_run_reason(path: str) -> str:
+    """Return why a file runs automatically, as a predicate of its name; empty if it does not."""
     patterns = _patterns()
     rest = patterns.work_tree.sub("", plain(path))
     return next((why for pattern, why in patterns.kinds if pattern.search(rest)), "")
 
 
-def is_own(path: str, own: Sequence[str], project: str) -> bool:
+def is_own_file(path: str, own: Sequence[str], project: str) -> bool:
     """Whether an absolute path is one of our own files.
 
     Args:
@@ -57,22 +57,22 @@ def is_own(path: str, own: Sequence[str], project: str) -> bool:
     """
     path, project = plain(path), plain(project)
     return any(
-        is_below(path, [place])
-        and (project == place or not is_below(project, [place]) or not is_below(path, [project]))
-        for place in map(plain, own)
+        is_below(path, [folder])
+        and (project == folder or not is_below(project, [folder]) or not is_below(path, [project]))
+        for folder in map(plain, own)
     )
 
 
-def own_places(places: Sequence[Path]) -> tuple[str, ...]:
-    """Our files and folders, as they are called and as what their links lead to."""
-    called = [os.path.abspath(place) for place in places]  # noqa: PTH100 - without following links
+def own_paths(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Return our files and folders, both as named and with links resolved."""
+    called = [os.path.abspath(path) for path in paths]  # noqa: PTH100 - without following links
     return tuple(dict.fromkeys([*called, *map(os.path.realpath, called)]))
 
 
 def plain(path: str) -> str:
-    """A path as file systems compare it that ignore case, forms of accents and the invisible.
+    """Return a path as the most tolerant file systems compare it.
 
-    Some also drop dots and blanks at the end of a name.
+    They ignore case, Unicode forms and invisible characters, and drop trailing dots and blanks.
     """
     folded = unicodedata.normalize("NFKC", path).casefold()
     visible = "".join(one for one in folded if unicodedata.category(one) != "Cf")

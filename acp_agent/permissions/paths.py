@@ -18,7 +18,7 @@ _ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
 _LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class CommandContext(Struct, frozen=True, kw_only=True):
     """Where a command runs; absolute, resolved paths. `roots` are the session's folders.
 
     `own` are our own files and folders, for a session in `project`.
@@ -42,22 +42,22 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def stays_inside(word: Word, place: Place, folders: Sequence[str]) -> bool:
+def stays_inside(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a word, taken for a path from any of `folders`, certainly stays in the roots."""
     if not word.static or UNKNOWN in word.text or NONEMPTY in word.text:
         return False
     if word.pattern:
-        return all(_pattern_stays_inside(word.text, place, folder) for folder in folders)
-    return all(place.holds(os.path.join(folder, word.text)) for folder in folders)  # noqa: PTH118 - text that need not be a path
+        return all(_pattern_stays_inside(word.text, context, folder) for folder in folders)
+    return all(context.holds(os.path.join(folder, word.text)) for folder in folders)  # noqa: PTH118 - text that need not be a path
 
 
-def _pattern_stays_inside(text: str, place: Place, folder: str) -> bool:
+def _pattern_stays_inside(text: str, context: CommandContext, folder: str) -> bool:
     """Whether none of the names that match, in the last part of a path only, leads outside."""
     base, _, name = text.rpartition("/")
     if any(mark in base for mark in "*?[") or text.startswith("-"):
         return False
     where = os.path.join(folder, base or ("/" if text.startswith("/") else "."))  # noqa: PTH118 - likewise
-    if not place.holds(where):
+    if not context.holds(where):
         return False
     try:
         with os.scandir(where) as entries:
@@ -68,14 +68,14 @@ def _pattern_stays_inside(text: str, place: Place, folder: str) -> bool:
                     continue
                 if entry.name.startswith("-") and not base:
                     return False  # it would be read as an option
-                if entry.is_symlink() and not place.holds(entry.path):
+                if entry.is_symlink() and not context.holds(entry.path):
                     return False
     except OSError:
         return True  # there is nothing to match
     return True
 
 
-def spelled(text: str, folder: str) -> list[str]:
+def possible_paths(text: str, folder: str) -> list[str]:
     """The paths that a word may mean: as it stands, and with every unknown part empty."""
     texts = [text]
     if UNKNOWN in text:
@@ -88,15 +88,15 @@ def _normal(path: str) -> str:
     return os.path.normpath("/" + path.lstrip("/"))
 
 
-def is_vital(word: Word, place: Place, folders: Sequence[str]) -> bool:
+def is_vital(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a word names a folder, or all that is in a folder, that no command may take away."""
     vital = shell_rules().refused
-    spared = (*vital.tree_exceptions, *(root for root in place.roots if root != "/"))
+    spared = (*vital.tree_exceptions, *(root for root in context.roots if root != "/"))
     return any(
-        _is_vital(path, vital.folders, place.home)
+        _is_vital(path, vital.folders, context.home)
         or (is_below(path, vital.trees) and not is_below(path, spared))
         for folder in folders
-        for path in spelled(word.text, folder)
+        for path in possible_paths(word.text, folder)
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct, convert
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
-from acp_agent.permissions.paths import Place, is_below, stays_inside
+from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.rules import Reader, has_option, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
 from acp_agent.permissions.shell.words import Word, decode_ansi_c
@@ -30,12 +30,12 @@ _PRINTING = re.compile(rf"{_STATEMENT}(?:[;\n]{_STATEMENT})*;?\s*")
 _FORMAT = re.compile(r"(?s)(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[diouxXfFeEgGcsbq])*")
 
 
-def is_read_only(command: Command, place: Place, folders: Sequence[str]) -> bool:
+def is_read_only(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a command that runs no other certainly only reads, in any of `folders`."""
-    if not is_quiet(command, place, folders) or not command.words:
+    if not has_harmless_context(command, context, folders) or not command.words:
         return False
     first, *words = command.words
-    if any(not word.static for word in words) or not is_installed(first, place, folders):
+    if any(not word.static for word in words) or not is_installed(first, context, folders):
         return False
     name = first.text.rpartition("/")[2]
     rules = read_only_rules()
@@ -43,14 +43,14 @@ def is_read_only(command: Command, place: Place, folders: Sequence[str]) -> bool
     if len(words) == 1 and words[0].fixed and texts[0] in rules.versions.get(name, ()):
         return True
     if name == "git":
-        return _git_reads(words, place, folders)
+        return _git_reads(words, context, folders)
     if name == "command":
         return len(texts) == 2 and texts[0] in {"-v", "-V"}
     reader = None if " " in name else rules.commands.get(name)
-    return reader is not None and _reads(reader, words, place, folders)
+    return reader is not None and _reads(reader, words, context, folders)
 
 
-def is_installed(program: Word, place: Place, folders: Sequence[str]) -> bool:
+def is_installed(program: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a command's first word names a program that the project has no part in.
 
     The search path may lead to a program of the project (an active .venv, node_modules/.bin, "."),
@@ -68,16 +68,16 @@ def is_installed(program: Word, place: Place, folders: Sequence[str]) -> bool:
             found = os.path.join(where, entry, name)  # noqa: PTH118 - text that need not be a path
             if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - likewise
                 real = os.path.realpath(found)
-                kept = is_below(os.path.normpath(found), place.roots) or place.holds(real)
+                kept = is_below(os.path.normpath(found), context.roots) or context.holds(real)
                 if kept or rules.shim_folder in {*Path(found).parts, *Path(real).parts}:
                     return False
                 break
     return True
 
 
-def is_quiet(command: Command, place: Place, folders: Sequence[str]) -> bool:
+def has_harmless_context(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether nothing is redirected to a file, and no variable set that changes a meaning."""
-    return all(_harmless(redirect, place, folders) for redirect in command.redirects) and all(
+    return all(_harmless(redirect, context, folders) for redirect in command.redirects) and all(
         is_harmless(assignment) for assignment in command.assignments
     )
 
@@ -87,7 +87,7 @@ def is_harmless(assignment: Assignment) -> bool:
     return assignment.value.fixed and assignment.name in read_only_rules().variables
 
 
-def _harmless(redirect: Redirect, place: Place, folders: Sequence[str]) -> bool:
+def _harmless(redirect: Redirect, context: CommandContext, folders: Sequence[str]) -> bool:
     target = redirect.target
     if not target.fixed:
         return False
@@ -95,19 +95,21 @@ def _harmless(redirect: Redirect, place: Place, folders: Sequence[str]) -> bool:
         return True
     if target.text in read_only_rules().harmless_redirects:
         return True
-    return redirect.operator == "<" and stays_inside(target, place, folders)
+    return redirect.operator == "<" and stays_inside(target, context, folders)
 
 
-def _reads(reader: Reader, words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
+def _reads(
+    reader: Reader, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
+) -> bool:
     if reader.operands == "words":
-        return all(stays_inside(word, place, folders) for word in words if word.pattern)
+        return all(stays_inside(word, context, folders) for word in words if word.pattern)
     if reader.operands == "test":
-        return _tests(words, place, folders)
-    arguments = parse_arguments(words, reader.options, patterns=True)
+        return _tests(words, context, folders)
+    arguments = parse_arguments(words, reader, patterns=True)
     if arguments is None or not _values_allowed(reader, arguments):
         return False
     paths = list(arguments.operands)
-    limited = reader.most is not None and not arguments.has(*reader.listing.split())
+    limited = reader.most is not None and not arguments.has(*reader.listing)
     if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
         return False
     if reader.operands in {"pattern", "script"} and not _takes_pattern(reader, arguments, paths):
@@ -120,7 +122,7 @@ def _reads(reader: Reader, words: Sequence[Word], place: Place, folders: Sequenc
         paths += arguments.doubtful
     if reader.operands == "files" and any(_may_be_folder(word, folders) for word in paths):
         return False
-    return all(stays_inside(word, place, folders) for word in (*paths, *arguments.paths))
+    return all(stays_inside(word, context, folders) for word in (*paths, *arguments.paths))
 
 
 def _values_allowed(reader: Reader, arguments: Arguments) -> bool:
@@ -133,7 +135,7 @@ def _values_allowed(reader: Reader, arguments: Arguments) -> bool:
 
 def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> bool:
     """Whether the pattern or script is certain and harmless; takes it from `paths`."""
-    names = reader.pattern_options.split()
+    names = reader.pattern_options
     patterns = [option.value for option in arguments.options if option.name in names]
     if not patterns and not paths:
         return False
@@ -169,7 +171,7 @@ def _may_be_folder(word: Word, folders: Sequence[str]) -> bool:
     return word.pattern or any(map(os.path.isdir, paths))
 
 
-def _tests(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
+def _tests(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
     """`test` and `[` without what makes the shell evaluate a text (-v, -R, sums)."""
     texts = [word.text for word in words]
     if {"-v", "-R"} & set(texts) or any(word.pattern for word in words):
@@ -178,12 +180,12 @@ def _tests(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
         numbers = [text for text in texts if text not in _COMPARISONS]
         return all(text.lstrip("-").isdigit() for text in numbers)
     return all(
-        stays_inside(word, place, folders) for word in words if not word.text.startswith("-")
+        stays_inside(word, context, folders) for word in words if not word.text.startswith("-")
     )
 
 
-def _git_reads(words: Sequence[Word], place: Place, folders: Sequence[str]) -> bool:
-    found = subcommand(words, place, folders)
+def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
+    found = subcommand(words, context, folders)
     if found is None:
         return False
     rest, where = found
@@ -192,8 +194,8 @@ def _git_reads(words: Sequence[Word], place: Place, folders: Sequence[str]) -> b
     for length in (2, 1):
         reader = commands.get("git " + " ".join(texts[:length]))
         if reader is not None and len(texts) >= length:
-            return _reads(reader, rest[length:], place, where) and all(
-                runs_no_program(folder, place) for folder in where
+            return _reads(reader, rest[length:], context, where) and all(
+                runs_no_program(folder, context) for folder in where
             )
     return False
 
@@ -219,7 +221,7 @@ def _rules() -> _Rules:
 
 
 def subcommand(
-    words: Sequence[Word], place: Place, folders: Sequence[str]
+    words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> tuple[list[Word], list[str]] | None:
     """Return a git command from its subcommand on, and the folders that it may run in.
 
@@ -231,7 +233,7 @@ def subcommand(
         option = rest.pop(0).text
         if option == "-C" and rest:
             target = rest.pop(0)
-            if target.pattern or not stays_inside(target, place, where):
+            if target.pattern or not stays_inside(target, context, where):
                 return None
             where = [os.path.join(folder, target.text) for folder in where]  # noqa: PTH118 - text that need not be a path
         elif option not in _HARMLESS_OPTIONS:
@@ -245,21 +247,21 @@ def subcommand(
     return rest, where
 
 
-def runs_no_program(folder: str, place: Place) -> bool:
+def runs_no_program(folder: str, context: CommandContext) -> bool:
     """Whether git, reading in a folder, runs nothing that is named by the repository there."""
     path = os.path.realpath(folder)
-    used = place.repositories.used_in(path)
+    used = context.repositories.used_in(path)
     if used is None:
         return False
     return all(
         (number or is_below(path, [repository.work_tree]))
-        and _is_its_own(repository, place)
-        and all(_is_data(name, value, repository, place) for name, value in repository.settings)
+        and _is_its_own(repository, context)
+        and all(_is_data(name, value, repository, context) for name, value in repository.settings)
         for number, repository in enumerate(used)
     )
 
 
-def _is_its_own(repository: Repository, place: Place) -> bool:
+def _is_its_own(repository: Repository, context: CommandContext) -> bool:
     """Whether git's files are those of the working tree, or lie in the session's folders as well.
 
     A file `.git`, a link, or a file `commondir` can lead to a repository that is none of the
@@ -268,7 +270,7 @@ def _is_its_own(repository: Repository, place: Place) -> bool:
     """
     git_dir, common_dir = repository.git_dir, repository.common_dir
     own = f"{repository.work_tree.rstrip('/')}/.git"
-    if place.holds(git_dir) and place.holds(common_dir):
+    if context.holds(git_dir) and context.holds(common_dir):
         return True
     if git_dir == common_dir:
         named = [value for name, value in repository.settings if name == "core.worktree"]
@@ -284,12 +286,12 @@ def _is_its_own(repository: Repository, place: Place) -> bool:
     return entry.parent.parent == Path(common_dir) and os.path.realpath(entry / text) == own
 
 
-def _is_data(name: str, value: str, repository: Repository, place: Place) -> bool:
+def _is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:
     """Whether a setting names no program, and no file outside."""
     rules = _rules()
     if name in rules.values:
         return value in rules.values[name]
     if name in rules.inside_git_dir | rules.inside_work_tree:
         base = repository.git_dir if name in rules.inside_git_dir else repository.work_tree
-        return not value.startswith(("~", "%")) and place.holds(os.path.join(base, value))  # noqa: PTH118 - likewise
+        return not value.startswith(("~", "%")) and context.holds(os.path.join(base, value))  # noqa: PTH118 - likewise
     return any(fnmatchcase(name, pattern) for pattern in rules.harmless)

@@ -4,50 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, field
 from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable
 
-OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
-
-
-class OptionRow(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """The options of a program in a data file, as texts with blanks between them."""
-
-    flags: str = ""
-    values: str = ""
-    paths: str = ""
-    optional: str = ""
-    attached: str = ""
-    pairs: str = ""
-    either: str = ""
-    single_dash: bool = False
-    numbers: bool = False
-    value_patterns: bool = False
-    stop_at_operand: bool = False
-
-    @cached_property
-    def options(self) -> OptionTable:
-        """The options that the program may be given."""
-        return OptionTable(
-            flags=frozenset(self.flags.split()),
-            values=frozenset(self.values.split()),
-            paths=frozenset(self.paths.split()),
-            optional=frozenset(self.optional.split()),
-            attached=frozenset(self.attached.split()),
-            pairs=frozenset(self.pairs.split()),
-            either=frozenset(self.either.split()),
-            single_dash=self.single_dash,
-            numbers=self.numbers,
-            value_patterns=self.value_patterns,
-            stop_at_operand=self.stop_at_operand,
-        )
+# What the data files have as one text with blanks between the items.
+_OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
+_LISTS = (*_OPTION_LISTS, "listing", "pattern_options")
 
 
 class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,8 +28,8 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
     text_options: tuple[str, ...] = ()
     text_programs: frozenset[str] = frozenset()
     text_only: bool = False
-    inert_options: tuple[str, ...] = ()
-    options: dict[str, OptionRow] = {}
+    no_run_options: tuple[str, ...] = ()
+    options: dict[str, OptionTable] = {}
     folder_options: tuple[str, ...] = ()
     leading: dict[str, int] = {}
     skip_words: tuple[str, ...] = ()
@@ -132,7 +101,7 @@ class ShellRules(Struct, frozen=True, forbid_unknown_fields=True):
     globals: dict[str, tuple[str, ...]]
 
 
-class Reader(OptionRow, frozen=True, forbid_unknown_fields=True):
+class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     """How a read-only command may be used; the fields are described in the data file."""
 
     use: tuple[str, ...] = ()
@@ -140,24 +109,24 @@ class Reader(OptionRow, frozen=True, forbid_unknown_fields=True):
         "paths"
     )
     most: int | None = None
-    listing: str = ""
+    listing: frozenset[str] = frozenset()
     start: str = ""
-    pattern_options: str = ""
+    pattern_options: frozenset[str] = frozenset()
     forbidden: tuple[str, ...] = ()
-    values_like: dict[str, str] = {}
+    values_like: dict[str, str] = field(default_factory=dict)
 
     def merged(self, shared: Mapping[str, Reader]) -> Reader:
-        """This row with the options of the shared ones that it uses, and what else it lacks."""
+        """Return this row with the options, and missing fields, of the shared rows it uses."""
         row = self
         for name in self.use:
             other = shared[name].merged(shared)
             changes: dict[str, object] = {}
-            for field in self.__struct_fields__:
-                own, theirs = getattr(row, field), getattr(other, field)
-                if field in OPTION_LISTS:
-                    changes[field] = f"{own} {theirs}"
-                elif own == getattr(_NO_ROW, field):
-                    changes[field] = theirs
+            for key in self.__struct_fields__:
+                own, theirs = getattr(row, key), getattr(other, key)
+                if key in _OPTION_LISTS:
+                    changes[key] = own | theirs
+                elif own == getattr(_NO_ROW, key):
+                    changes[key] = theirs
             row = replace(row, **changes)
         return row
 
@@ -180,25 +149,40 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def shell_rules() -> ShellRules:
-    """The rules of shell_rules.toml."""
-    text = (files(__package__) / "shell_rules.toml").read_text("utf-8")
-    return convert(tomllib.loads(text), ShellRules)
+    """Return the rules of shell_rules.toml."""
+    data = tomllib.loads((files(__package__) / "shell_rules.toml").read_text("utf-8"))
+    for wrapper in data["wrappers"]:
+        wrapper["options"] = _split_rows(wrapper.get("options", {}))
+    return convert(data, ShellRules)
 
 
 @cache
 def read_only_rules() -> ReadOnlyRules:
-    """The rules of read_only_commands.toml."""
-    text = (files(__package__) / "read_only_commands.toml").read_text("utf-8")
-    rules = convert(tomllib.loads(text), ReadOnlyRules)
+    """Return the rules of read_only_commands.toml."""
+    data = tomllib.loads((files(__package__) / "read_only_commands.toml").read_text("utf-8"))
+    for part in ("commands", "shared"):
+        data[part] = _split_rows(data[part])
+    rules = convert(data, ReadOnlyRules)
+    informing = frozenset(rules.informing.split())
     commands = {name: row.merged(rules.shared) for name, row in rules.commands.items()}
     for name, row in commands.items():
-        if not name.startswith("git "):  # whose manual a program shows that settings name
+        if not name.startswith("git "):  # its --help starts a program that git's settings name
             commands[name] = replace(
                 row,
-                flags=f"{row.flags} {rules.informing}",
-                pattern_options=f"{row.pattern_options} {rules.informing}",
+                flags=row.flags | informing,
+                pattern_options=row.pattern_options | informing,
             )
     return replace(rules, commands=commands)
+
+
+def _split_rows(rows: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, object]]:
+    return {
+        name: {
+            key: value.split() if key in _LISTS and isinstance(value, str) else value
+            for key, value in row.items()
+        }
+        for name, row in rows.items()
+    }
 
 
 def option_matches(word: str, option: str) -> bool:

@@ -17,7 +17,9 @@ from acp_agent.permissions.access import (
     Refuse,
     WriteAccess,
 )
-from acp_agent.permissions.gate import PolicyGate, explain
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.gate import PolicyGate
+from acp_agent.permissions.paths import CommandContext
 from tests.permissions.gate_room import ALL_FOUR, MODES, ONCE, Room, kinds
 
 GUARDED = tomllib.loads((Path(__file__).parent / "guarded_files.toml").read_text("utf-8"))
@@ -77,11 +79,11 @@ def test_a_file_that_runs_by_itself_is_asked_about_with_the_reason(path: str, ro
     room.press(room.write("src/x.py"), "allow_always")
     room.press(room.write("x.py"), "allow_always")
     for mode in ("ask", "accept-edits"):
-        for place in (path, f"sub/{path.upper()}"):
-            verdict = room.write(place, mode=mode)
-            assert kinds(verdict) == ONCE, place
+        for location in (path, f"sub/{path.upper()}"):
+            verdict = room.write(location, mode=mode)
+            assert kinds(verdict) == ONCE, location
             assert isinstance(verdict, Ask)
-            assert verdict.warning.startswith(f"`{place}` ")
+            assert verdict.warning.startswith(f"`{location}` ")
     assert isinstance(room.write(path, mode="full"), Allow)
 
 
@@ -200,9 +202,11 @@ def test_git_is_asked_about_in_a_folder_that_poses_as_a_repository(room: Room) -
     assert isinstance(room.command("git status"), Allow)
 
 
-def test_explain_names_each_command_with_its_tier_and_reason(room: Room) -> None:
-    found = explain("ls && npm test && rm x", cwd=str(room.project), home=str(room.home))
-    assert found == [
+def test_each_command_has_its_tier_and_reason(room: Room) -> None:
+    folder = str(room.project)
+    context = CommandContext(cwd=folder, roots=(folder,), home=str(room.home))
+    found = classify("ls && npm test && rm x", context).findings
+    assert [(finding.command, finding.tier, finding.reason) for finding in found] == [
         ("ls", "read_only", "only reads"),
         ("npm test", "standard", "may change something"),
         ("rm x", "destructive", "deletes files"),

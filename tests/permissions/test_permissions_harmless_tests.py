@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.paths import Place
+from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.rules import shell_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
-PLACE = Place(cwd="/project", roots=("/project",), home="/home/someone")
+CONTEXT = CommandContext(cwd="/project", roots=("/project",), home="/home/someone")
 REFUSED = shell_rules().refused
 DANGEROUS = re.compile(
     "|".join(
@@ -44,7 +44,7 @@ def test_a_line_that_destroys_stands_only_where_nothing_starts_a_program() -> No
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
                 continue
             if DANGEROUS.search(node.value) and not ENDS_FIRST.search(node.value):
-                tier = classify(node.value, PLACE).tier
+                tier = classify(node.value, CONTEXT).tier
                 assert tier != "blocked", (path, node.lineno, node.value)
 
 

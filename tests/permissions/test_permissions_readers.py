@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.paths import Place
+from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.read_only import is_read_only
 from acp_agent.permissions.rules import Reader, read_only_rules
 from acp_agent.permissions.shell.syntax import Command
@@ -72,7 +72,7 @@ NOTORIOUS = [
 
 
 def _names(reader: Reader) -> set[str]:
-    table = reader.options
+    table = reader
     return set().union(
         table.flags,
         table.values,
@@ -88,13 +88,13 @@ EVERY_OPTION = {"--unknown", "-~", *NOTORIOUS}.union(*map(_names, READERS.values
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def context(tmp_path_factory: pytest.TempPathFactory) -> CommandContext:
     project = (tmp_path_factory.mktemp("users") / "someone" / "project").resolve()
     project.mkdir(parents=True)
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     for name in ("x", "y"):
         (project / name).write_text("x\n")
-    return Place(cwd=str(project), roots=(str(project),), home=str(project.parent))
+    return CommandContext(cwd=str(project), roots=(str(project),), home=str(project.parent))
 
 
 @pytest.fixture(autouse=True)
@@ -102,9 +102,9 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
-def _reads(name: str, words: list[str], place: Place) -> bool:
+def _reads(name: str, words: list[str], context: CommandContext) -> bool:
     command = Command(words=tuple(map(Word, [*name.split(), *words])))
-    return is_read_only(command, place, [place.cwd])
+    return is_read_only(command, context, [context.cwd])
 
 
 def _fitting(reader: Reader) -> list[str]:
@@ -115,18 +115,18 @@ def _fitting(reader: Reader) -> list[str]:
 
 @pytest.mark.parametrize("name", READERS)
 def test_an_option_that_the_table_of_a_reader_does_not_list_is_asked_about(
-    name: str, place: Place
+    name: str, context: CommandContext
 ) -> None:
     reader = READERS[name]
     before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
-    assert _reads(name, [*before, *operands], place)
-    table = reader.options
+    assert _reads(name, [*before, *operands], context)
+    table = reader
     allowed = {
         option
         for option in EVERY_OPTION - _names(reader)
-        if _reads(name, [*before, option, *operands], place)
-        or _reads(name, [*before, f"{option}=x", *operands], place)
-        or (not table.stop_at_operand and _reads(name, [*before, *operands, option], place))
+        if _reads(name, [*before, option, *operands], context)
+        or _reads(name, [*before, f"{option}=x", *operands], context)
+        or (not table.stop_at_operand and _reads(name, [*before, *operands, option], context))
         if not (table.numbers and option[1:].isdigit())
     }
     if not table.single_dash:  # a cluster of options that are all listed
@@ -136,30 +136,32 @@ def test_an_option_that_the_table_of_a_reader_does_not_list_is_asked_about(
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_an_abbreviated_option_is_asked_about(name: str, place: Place) -> None:
+def test_an_abbreviated_option_is_asked_about(name: str, context: CommandContext) -> None:
     reader = READERS[name]
     before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
     shortened = {option[:-1] for option in _names(reader) if len(option) > 4} - _names(reader)
-    joined = {option for option in shortened if option[:2] in reader.options.optional}
+    joined = {option for option in shortened if option[:2] in reader.optional}
     for option in shortened - joined:
-        if option.startswith("--") or reader.options.single_dash:
-            assert not _reads(name, [*before, option, *operands], place), option
+        if option.startswith("--") or reader.single_dash:
+            assert not _reads(name, [*before, option, *operands], context), option
 
 
 @pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.most])
-def test_a_dash_counts_as_an_operand(name: str, place: Place) -> None:
+def test_a_dash_counts_as_an_operand(name: str, context: CommandContext) -> None:
     most = READERS[name].most or 0
-    assert _reads(name, ["-"] * most, place) or READERS[name].operands == "text"
-    assert not _reads(name, ["-"] * most + ["x"], place)
-    assert not _reads(name, ["--", *["-"] * most, "x"], place)
-    assert not _reads(name, ["x"] * most + ["-"], place)
+    assert _reads(name, ["-"] * most, context) or READERS[name].operands == "text"
+    assert not _reads(name, ["-"] * most + ["x"], context)
+    assert not _reads(name, ["--", *["-"] * most, "x"], context)
+    assert not _reads(name, ["x"] * most + ["-"], context)
 
 
 READING = [name for name, reader in READERS.items() if reader.operands not in {"text", "format"}]
 
 
 @pytest.mark.parametrize("name", READING)
-def test_a_path_outside_is_asked_about_wherever_it_stands(name: str, place: Place) -> None:
+def test_a_path_outside_is_asked_about_wherever_it_stands(
+    name: str, context: CommandContext
+) -> None:
     reader = READERS[name]
     before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
     for outside in ("/etc/passwd", "../x", "y/../../x"):
@@ -170,17 +172,17 @@ def test_a_path_outside_is_asked_about_wherever_it_stands(name: str, place: Plac
             [*operands[:1], "-", outside],
             [outside, outside],
         ):
-            assert not _reads(name, [*before, *words], place), words
+            assert not _reads(name, [*before, *words], context), words
 
 
-@pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.options.paths])
-def test_a_path_outside_behind_an_option_is_asked_about(name: str, place: Place) -> None:
+@pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.paths])
+def test_a_path_outside_behind_an_option_is_asked_about(name: str, context: CommandContext) -> None:
     operands = _fitting(READERS[name])
-    for option in READERS[name].options.paths:
-        assert _reads(name, [option, "x", *operands], place)
-        assert not _reads(name, [option, "../x", *operands], place)
+    for option in READERS[name].paths:
+        assert _reads(name, [option, "x", *operands], context)
+        assert not _reads(name, [option, "../x", *operands], context)
         if option.startswith("--"):
-            assert not _reads(name, [f"{option}=/etc/passwd", *operands], place)
+            assert not _reads(name, [f"{option}=/etc/passwd", *operands], context)
 
 
 def _program(path: Path) -> None:
@@ -206,11 +208,11 @@ def test_a_program_that_the_search_path_finds_in_the_project_or_among_shims_is_a
 ) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    place = Place(cwd=str(project), roots=(str(project),), home=str(tmp_path))
+    context = CommandContext(cwd=str(project), roots=(str(project),), home=str(tmp_path))
     monkeypatch.setenv("PATH", search_path.replace("{project}", str(project)))
-    assert classify(line, place).tier == "read_only"
+    assert classify(line, context).tier == "read_only"
     _program(project / folder / line.split(maxsplit=1)[0])
-    assert classify(line, place).tier == "standard"
+    assert classify(line, context).tier == "standard"
 
 
 def test_a_link_to_a_program_of_the_project_is_asked_about(
@@ -221,5 +223,5 @@ def test_a_link_to_a_program_of_the_project_is_asked_about(
     bin_folder.mkdir()
     (bin_folder / "jq").symlink_to(project / "jq")
     monkeypatch.setenv("PATH", f"{bin_folder}:/usr/bin")
-    place = Place(cwd=str(project), roots=(str(project),), home=str(tmp_path))
-    assert classify("jq . x", place).tier == "standard"
+    context = CommandContext(cwd=str(project), roots=(str(project),), home=str(tmp_path))
+    assert classify("jq . x", context).tier == "standard"

@@ -30,10 +30,10 @@ def project(room: Room) -> Room:
     return room
 
 
-def spelled(line: str, room: Room) -> str:
+def possible_paths(line: str, room: Room) -> str:
     places = {"{project}": room.project, "{outside}": room.home / "other"}
-    for name, place in places.items():
-        line = line.replace(name, str(place))
+    for name, context in places.items():
+        line = line.replace(name, str(context))
     return line
 
 
@@ -61,7 +61,7 @@ def test_an_always_covers_the_harmless_uses_of_its_command(
     remembered: str, line: str, project: Room
 ) -> None:
     remember(remembered, project)
-    assert isinstance(project.command(spelled(line, project)), Allow)
+    assert isinstance(project.command(possible_paths(line, project)), Allow)
 
 
 @pytest.mark.parametrize(("remembered", "line"), rows("asked"))
@@ -69,7 +69,7 @@ def test_an_always_covers_nothing_that_its_button_does_not_say(
     remembered: str, line: str, project: Room
 ) -> None:
     remember(remembered, project)
-    assert not isinstance(project.command(spelled(line, project)), Allow)
+    assert not isinstance(project.command(possible_paths(line, project)), Allow)
 
 
 @pytest.mark.parametrize("line", TABLE["exact"]["lines"])
@@ -82,7 +82,7 @@ def test_what_no_table_knows_is_remembered_word_for_word(line: str, project: Roo
 
 @pytest.mark.parametrize("line", TABLE["never"]["lines"])
 def test_some_commands_are_never_allowed_for_good(line: str, project: Room) -> None:
-    verdict = project.command(spelled(line, project))
+    verdict = project.command(possible_paths(line, project))
     assert isinstance(verdict, Refuse) or "allow_always" not in kinds(verdict)
 
 

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.paths import Place
+from acp_agent.permissions.paths import CommandContext
 
-PLACE = Place(cwd="/home/someone/project", roots=("/home/someone/project",), home="/home/someone")
+CONTEXT = CommandContext(
+    cwd="/home/someone/project", roots=("/home/someone/project",), home="/home/someone"
+)
 
 BLOCKED = st.sampled_from(
     [
@@ -98,7 +100,7 @@ def test_a_refused_command_stays_refused_wherever_it_is_hidden(
     line = wrapper.replace("{}", command)
     for form in around:
         line = _put(line, form)
-    assert classify(line, PLACE).tier == "blocked", line
+    assert classify(line, CONTEXT).tier == "blocked", line
 
 
 @settings(max_examples=150)
@@ -109,7 +111,7 @@ def test_a_line_with_a_write_in_it_never_counts_as_reading(
     line = f"{read} && {write}"
     for form in around:
         line = _put(line, form)
-    assert classify(line, PLACE).tier != "read_only", line
+    assert classify(line, CONTEXT).tier != "read_only", line
 
 
 SHELLISH = st.lists(
@@ -123,7 +125,7 @@ SHELLISH = st.lists(
 @settings(max_examples=400)
 @given(st.one_of(SHELLISH, st.text(max_size=60)))
 def test_any_text_at_all_gets_a_tier(text: str) -> None:
-    assert classify(text, PLACE).tier in {"read_only", "standard", "destructive", "blocked"}
+    assert classify(text, CONTEXT).tier in {"read_only", "standard", "destructive", "blocked"}
 
 
 @settings(max_examples=200)
@@ -131,9 +133,9 @@ def test_any_text_at_all_gets_a_tier(text: str) -> None:
 def test_a_refused_command_in_a_line_of_its_own_is_found_after_any_valid_text(
     text: str, command: str
 ) -> None:
-    before = classify(text, PLACE)
+    before = classify(text, CONTEXT)
     if before.plain and "<<" not in text and not text.endswith("\\"):
-        assert classify(f"{text}\n{command}", PLACE).tier == "blocked"
+        assert classify(f"{text}\n{command}", CONTEXT).tier == "blocked"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_line_of_a_hundred_kilobytes_is_judged_quickly(piece: str) -> None:
     for size in (60_000, 100_000):
         line = piece * (size // len(piece))
         began = time.process_time()
-        tier = classify(line, PLACE).tier
+        tier = classify(line, CONTEXT).tier
         assert time.process_time() - began < 10
         assert tier != "read_only"
 
@@ -177,7 +179,7 @@ def test_a_line_of_a_hundred_kilobytes_is_judged_quickly(piece: str) -> None:
 )
 def test_a_line_that_multiplies_is_judged_quickly(line: str) -> None:
     began = time.process_time()
-    assert classify(line, PLACE).tier == "destructive"
+    assert classify(line, CONTEXT).tier == "destructive"
     assert time.process_time() - began < 10
 
 
@@ -204,11 +206,11 @@ LONG = "It's $x `y` (a|b) {c}; " * 800
     ids=range(12),
 )
 def test_long_quoted_texts_are_set_aside_and_nothing_else(line: str, tier: str) -> None:
-    assert classify(line, PLACE).tier == tier
+    assert classify(line, CONTEXT).tier == tier
 
 
 def test_a_command_behind_a_very_long_text_is_not_run_unseen() -> None:
-    assert classify(f"echo {'a' * 200_000}; rm -rf /", PLACE).tier == "blocked"
+    assert classify(f"echo {'a' * 200_000}; rm -rf /", CONTEXT).tier == "blocked"
 
 
 @pytest.mark.parametrize("depth", [5, 50, 500])
@@ -217,4 +219,4 @@ def test_shells_in_shells_are_looked_into_or_refused(depth: int) -> None:
     for _ in range(min(depth, 5)):
         line = "sh -c " + "'" + line.replace("'", "'\\''") + "'"
     nested = "$(" * depth + line + ")" * depth
-    assert classify(f"echo {nested}", PLACE).tier == "blocked"
+    assert classify(f"echo {nested}", CONTEXT).tier == "blocked"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.access import Ask, CommandAccess
-from acp_agent.permissions.choices import reason_in, reason_texts
+from acp_agent.permissions.choices import reason_texts, translate_reason
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.rules import shell_rules
@@ -19,7 +19,7 @@ from acp_agent.permissions.rules import shell_rules
 ROOM = files("acp_agent.permissions")
 SOURCES = "".join(
     (ROOM / name).read_text("utf-8")
-    for name in ("classify.py", "unwrap.py", "shell_rules.toml", "run_by_themselves.toml")
+    for name in ("classify.py", "wrapped_commands.py", "shell_rules.toml", "run_by_themselves.toml")
 )
 
 
@@ -71,4 +71,4 @@ def test_a_warning_is_wholly_in_the_users_language(
 
 
 def test_an_english_reason_stays_as_the_rule_has_it() -> None:
-    assert reason_in("en", "deletes files") == "deletes files"
+    assert translate_reason("en", "deletes files") == "deletes files"

@@ -8,14 +8,14 @@ import pytest
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.paths import Place
+from acp_agent.permissions.paths import CommandContext
 
 TABLE = tomllib.loads((Path(__file__).parent / "commands.toml").read_text("utf-8"))
 LINES = [(tier, line) for tier in get_args(Tier) for line in TABLE[tier]]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def context(tmp_path_factory: pytest.TempPathFactory) -> CommandContext:
     home = (tmp_path_factory.mktemp("users") / "someone").resolve()
     project = home / "work" / "project"
     (project / "sub").mkdir(parents=True)
@@ -27,7 +27,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     (home / "secret").write_text("secret\n")
     (project / "link").symlink_to(home / "secret")
     (project / "links" / "outside").symlink_to(home / "secret")
-    return Place(cwd=str(project), roots=(str(project),), home=str(home))
+    return CommandContext(cwd=str(project), roots=(str(project),), home=str(home))
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +37,10 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("tier", "line"), LINES, ids=[repr(line)[:60] for _, line in LINES])
 def test_a_command_line_gets_the_tier_of_its_worst_command(
-    tier: str, line: str, place: Place
+    tier: str, line: str, context: CommandContext
 ) -> None:
-    text = line.replace("{home}", place.home).replace("{project}", place.cwd)
-    classified = classify(text, place)
+    text = line.replace("{home}", context.home).replace("{project}", context.cwd)
+    classified = classify(text, context)
     assert classified.tier == tier, classified
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.paths import Place
+from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.shell.parser import parse_line
 
 BASH = shutil.which("bash")
@@ -119,8 +119,8 @@ def test_what_counts_as_reading_leaves_no_file_behind_in_a_real_shell(
     folder = tmp_path / "project"
     folder.mkdir(exist_ok=True)
     (folder / "x").write_text("a\n")
-    place = Place(cwd=str(folder), roots=(str(folder),), home="/home/someone")
-    if classify(line, place).tier != "read_only":
+    context = CommandContext(cwd=str(folder), roots=(str(folder),), home="/home/someone")
+    if classify(line, context).tier != "read_only":
         return
     assert BASH is not None
     subprocess.run(

@@ -28,7 +28,7 @@ _EVALUATING = frozenset({"let", "test", "[", "unset", "read", "declare", "typese
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class WalkState(Struct, frozen=True, kw_only=True):
     """Where in the line the walker is."""
 
     stdin: Word | None = None
@@ -57,18 +57,18 @@ class CommandReader(ABC):
         self.budget = _COMMAND_LIMIT
 
     @abstractmethod
-    def read(self, text: str, place: Place) -> None:
+    def read(self, text: str, state: WalkState) -> None:
         """Read a whole text that a shell reads."""
 
     @abstractmethod
-    def walk(self, node: Node, place: Place) -> None:
+    def walk(self, node: Node, state: WalkState) -> None:
         """Read a statement."""
 
     @abstractmethod
-    def call(self, name: str, arguments: tuple[Word, ...], place: Place) -> None:
+    def call(self, name: str, arguments: tuple[Word, ...], state: WalkState) -> None:
         """Read the body of a function of this line with the arguments that it is called with."""
 
-    def command(self, node: Node, place: Place) -> None:
+    def command(self, node: Node, state: WalkState) -> None:
         """Read a simple command."""
         pieces: list[Piece] = []
         assignments: list[Assignment] = []
@@ -82,15 +82,15 @@ class CommandReader(ABC):
                 self.misread = self.unparsed = True  # another line's word, or a comment
             at = child.end_byte
             if child.type == "variable_assignment":
-                assignments += self.assignments(child, place)
+                assignments += self.assignments(child, state)
             elif child.type.endswith("redirect"):
-                attached = attached.and_also(self.redirect(child, place))
+                attached = attached.and_also(self.redirect(child, state))
             else:
-                self.nested(child, place)
+                self.nested(child, state)
                 if child.type == "subshell":
                     # After `time` or `! {` the grammar takes a group for an argument.
                     self.plain = False
-                    self.walk(child, place)
+                    self.walk(child, state)
                     continue
                 piece = self.expander.piece(child)
                 if adjacent:
@@ -100,14 +100,14 @@ class CommandReader(ABC):
                 else:
                     pieces.append(piece)
         words = [word for piece in pieces for word in self.expander.to_words(piece)]
-        self._finish(words, assignments, attached, place)
+        self._finish(words, assignments, attached, state)
 
     def _finish(
         self,
         words: list[Word],
         assignments: list[Assignment],
         attached: Attached,
-        place: Place,
+        state: WalkState,
     ) -> None:
         real = without_reserved(words)
         self.plain = self.plain and len(real) == len(words)
@@ -115,10 +115,10 @@ class CommandReader(ABC):
             words=(*real, *attached.words),
             assignments=tuple(assignments),
             redirects=attached.redirects,
-            stdin=attached.stdin or place.stdin,
-            piped=place.piped,
-            concurrent=place.concurrent,
-            function=place.function,
+            stdin=attached.stdin or state.stdin,
+            piped=state.piped,
+            concurrent=state.concurrent,
+            function=state.function,
         )
         self.found(command)
         if not command.words:
@@ -128,21 +128,21 @@ class CommandReader(ABC):
             self.set_positional(tuple(rest[1:]))
         if name.text in _EVALUATING:
             for word in rest:
-                self._hidden(word.text, place)
+                self._hidden(word.text, state)
         if name.text == "read" and command.stdin is not None and rest:
             self.expander.variables[rest[-1].text] = command.stdin.text.strip()
         if name.text == "printf" and len(rest) > 2 and rest[0].text == "-v":
-            self._hidden(rest[1].text, place)
+            self._hidden(rest[1].text, state)
             printed = known_output(replace(command, words=(name, *rest[2:])))
             self.expander.variables[rest[1].text] = printed or UNKNOWN
         if name.text in self.functions:
-            self.call(name.text, tuple(rest), place)
+            self.call(name.text, tuple(rest), state)
 
-    def assignments(self, node: Node, place: Place) -> list[Assignment]:
+    def assignments(self, node: Node, state: WalkState) -> list[Assignment]:
         """Read `name=value`, one or several, and remember the values."""
         if node.type == "variable_assignments":
-            return [a for child in node.named_children for a in self.assignments(child, place)]
-        self.nested(node, place)
+            return [a for child in node.named_children for a in self.assignments(child, state)]
+        self.nested(node, state)
         name = self.expander.source(node.child_by_field_name("name") or node).partition("[")[0]
         value = node.child_by_field_name("value")
         word = Word("")
@@ -154,12 +154,12 @@ class CommandReader(ABC):
         known = self.expander.variables
         appended = any(child.type == "+=" for child in node.children)
         known[name] = known.get(name, "") + word.text if appended else word.text
-        self._hidden(word.text, place)  # ${name@P}, sums and [[ … ]] would run it
+        self._hidden(word.text, state)  # ${name@P}, sums and [[ … ]] would run it
         return [Assignment(name, word)]
 
-    def test(self, node: Node, place: Place) -> None:
+    def test(self, node: Node, state: WalkState) -> None:
         """`[ … ]` as the command that it is."""
-        self.nested(node, place)
+        self.nested(node, state)
         words = [Word("[")]
         waiting = list(reversed(node.children[1:-1]))
         while waiting:
@@ -168,25 +168,25 @@ class CommandReader(ABC):
                 waiting.extend(reversed(child.children))
             else:
                 words += self.expander.words(child)
-        self._finish(words, [], Attached(), place)
+        self._finish(words, [], Attached(), state)
 
-    def redirect(self, node: Node, place: Place) -> Attached:
+    def redirect(self, node: Node, state: WalkState) -> Attached:
         """Read a redirection."""
-        self.nested(node, place)
+        self.nested(node, state)
         attached = read_redirect(node, self.expander)
         if attached.stdin is not None:
             self.plain = False
         return attached
 
-    def nested(self, node: Node, place: Place) -> None:
+    def nested(self, node: Node, state: WalkState) -> None:
         """Walk the substitutions in a word."""
         if self.expander.quoted_document(node) is not None:
             return
         if node.type in {"command_substitution", "process_substitution"}:
-            self.walk(node, replace(place, stdin=None, piped=False))
+            self.walk(node, replace(state, stdin=None, piped=False))
         else:
             if node.type in _TEXTS and not node.child_count:
-                self._hidden(self.expander.source(node), place)
+                self._hidden(self.expander.source(node), state)
             if node.type == "simple_expansion" and self.expander.source(node)[1:2] in set(
                 " \t\n\\"
             ):
@@ -197,22 +197,22 @@ class CommandReader(ABC):
                 self.plain = False  # the shell evaluates what variables hold
             for child in node.children:
                 if child.child_count or child.type in _TEXTS:
-                    self.nested(child, place)
+                    self.nested(child, state)
 
-    def evaluated(self, node: Node, place: Place) -> None:
+    def evaluated(self, node: Node, state: WalkState) -> None:
         """Walk what is quoted in `[[ … ]]`: compared as a number, it is evaluated."""
         if node.type == "raw_string":
-            self._hidden(self.expander.source(node), place)
+            self._hidden(self.expander.source(node), state)
         for child in node.children:
-            self.evaluated(child, place)
+            self.evaluated(child, state)
 
-    def _hidden(self, raw: str, place: Place) -> None:
+    def _hidden(self, raw: str, state: WalkState) -> None:
         """Read substitutions that the grammar took for text: `${x:+`…`}`."""
         for mark, end in (("`", "`"), ("$(", ")")):
             start = raw.find(mark)
             if start >= 0 and (start == 0 or raw[start - 1] != "\\"):
                 self.plain = False
-                self.read(raw[start + len(mark) : max(raw.rfind(end), start)], place)
+                self.read(raw[start + len(mark) : max(raw.rfind(end), start)], state)
 
     def check_gap(self, node: Node, start: int, end: int) -> None:
         """Between its parts a plain statement has blanks only."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from acp_agent.permissions.shell.commands import Attached, CommandReader, Place
-from acp_agent.permissions.shell.condense import condense
+from acp_agent.permissions.shell.commands import Attached, CommandReader, WalkState
+from acp_agent.permissions.shell.placeholders import shorten_line
 from acp_agent.permissions.shell.syntax import (
     Command,
     Redirect,
@@ -72,7 +72,7 @@ def parse_line(
         )
     walker = _Walker(cwd=cwd, home=home)
     try:
-        walker.read(text, Place(stdin=stdin, piped=piped))
+        walker.read(text, WalkState(stdin=stdin, piped=piped))
     except (TooComplexError, RecursionError):
         return ShellLine(
             plain=False,
@@ -89,7 +89,7 @@ def parse_line(
 class _Walker(CommandReader):
     """Collects the commands of one line."""
 
-    def read(self, text: str, place: Place) -> None:
+    def read(self, text: str, state: WalkState) -> None:
         """Read a whole text that a shell reads."""
         if any(is_odd(character) for character in text):
             # The shell and the grammar may see different words here, so believe neither.
@@ -102,21 +102,24 @@ class _Walker(CommandReader):
         ):
             # The shell joins a word that goes on in the next line; the grammar cuts it in two.
             self.plain = False
-            self._read(joined, place)
-        self._read(text, place)
+            self._read(joined, state)
+        self._read(text, state)
 
-    def _read(self, text: str, place: Place) -> None:
-        condensed = condense(text)
-        raw = condensed.text.encode("utf-8", "replace")
+    def _read(self, text: str, state: WalkState) -> None:
+        shortened_line = shorten_line(text)
+        raw = shortened_line.text.encode("utf-8", "replace")
         root = parse(raw)
-        condensed.check(root)
+        shortened_line.check(root)
         outer, self.expander.raw = self.expander.raw, raw
-        shortened, self.expander.shortened = self.expander.shortened, bool(condensed.held)
+        shortened, self.expander.shortened = (
+            self.expander.shortened,
+            bool(shortened_line.placeholders),
+        )
         before = len(self.commands)
         if root.has_error:
             self.plain = False
             self.unparsed = True
-        self.walk(root, place)
+        self.walk(root, state)
         if root.has_error or self.misread:
             for line in text.translate(_LOOSE).splitlines():
                 self.found(Command(words=tuple(self._loose_words(line))))
@@ -126,20 +129,20 @@ class _Walker(CommandReader):
             # What the grammar takes for a sum may be groups to the shell.
             while "((" in text:
                 text = text.replace("((", "( (")
-            self._read(text.replace("))", ") )"), place)
+            self._read(text.replace("))", ") )"), state)
         self.expander.raw, self.expander.shortened = outer, shortened
-        self.commands[before:] = map(condensed.restore, self.commands[before:])
+        self.commands[before:] = map(shortened_line.restore, self.commands[before:])
 
     def _loose_words(self, line: str) -> list[Word]:
         """The words of a line that is not valid, so that a refused command is found in it too."""
         words = [word for text in line.split() for word in self.expander.loose(text)]
         return list(without_reserved(words))
 
-    def walk(self, node: Node, place: Place) -> None:
+    def walk(self, node: Node, state: WalkState) -> None:
         """Read a statement."""
-        if place.depth > _DEPTH_LIMIT:
+        if state.depth > _DEPTH_LIMIT:
             raise TooComplexError
-        inner = replace(place, depth=place.depth + 1)
+        inner = replace(state, depth=state.depth + 1)
         kind = node.type
         if kind in {"command", "declaration_command", "unset_command"}:
             self.command(node, inner)
@@ -149,7 +152,7 @@ class _Walker(CommandReader):
             self._pipeline(node.children, inner)
         elif kind in {"variable_assignment", "variable_assignments"}:
             self.found(
-                Command(assignments=tuple(self.assignments(node, inner)), function=place.function)
+                Command(assignments=tuple(self.assignments(node, inner)), function=state.function)
             )
         elif kind == "function_definition":
             self._function(node, inner)
@@ -170,7 +173,7 @@ class _Walker(CommandReader):
                 self.evaluated(node, inner)
             self._children(node, inner)
 
-    def _children(self, node: Node, place: Place) -> None:
+    def _children(self, node: Node, state: WalkState) -> None:
         children = node.children
         at = node.start_byte
         for index, child in enumerate(children):
@@ -179,22 +182,22 @@ class _Walker(CommandReader):
             if not child.is_named:
                 continue
             background = index + 1 < len(children) and children[index + 1].type == "&"
-            self.walk(child, replace(place, concurrent=True) if background else place)
+            self.walk(child, replace(state, concurrent=True) if background else state)
 
-    def _substitution(self, node: Node, place: Place) -> None:
+    def _substitution(self, node: Node, state: WalkState) -> None:
         self.plain = False
         raw = self.expander.source(node).strip()
         if raw.startswith("`") and "\\" in raw:
             inner = raw[1:-1].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
-            self.read(inner, place)
+            self.read(inner, state)
         for child in node.children:
             if child.type == "file_redirect":
-                self.found(Command(redirects=self.redirect(child, place).redirects))
+                self.found(Command(redirects=self.redirect(child, state).redirects))
             elif child.is_named:
-                self.walk(child, place)
+                self.walk(child, state)
 
-    def _pipeline(self, children: list[Node], place: Place) -> None:
-        piped = replace(place, concurrent=True)
+    def _pipeline(self, children: list[Node], state: WalkState) -> None:
+        piped = replace(state, concurrent=True)
         for child in children:
             if child.is_named:
                 before = len(self.commands)
@@ -203,12 +206,12 @@ class _Walker(CommandReader):
                 output = known_output(stages[-1]) if stages else None
                 piped = replace(piped, stdin=Word(output) if output else None, piped=True)
 
-    def _loop(self, node: Node, place: Place) -> None:
+    def _loop(self, node: Node, state: WalkState) -> None:
         self.plain = False
         name = self.expander.source(node.child_by_field_name("variable") or node)
         values: list[Word] = []
         for value in node.children_by_field_name("value"):
-            self.nested(value, place)
+            self.nested(value, state)
             values += self.expander.words(value)
         body = node.child_by_field_name("body")
         if body is None:
@@ -216,16 +219,16 @@ class _Walker(CommandReader):
         values.sort(key=lambda word: not word.text.startswith(("/", "..")))
         for text in [word.text for word in values[:_LOOP_LIMIT]] or [UNKNOWN]:
             self.expander.variables[name] = text
-            self.walk(body, place)
+            self.walk(body, state)
         if len(values) > _LOOP_LIMIT:
             self.expander.variables[name] = UNKNOWN
-            self.walk(body, place)
+            self.walk(body, state)
 
-    def _function(self, node: Node, place: Place) -> None:
+    def _function(self, node: Node, state: WalkState) -> None:
         self.plain = False
         name = self.expander.source(node.child_by_field_name("name") or node)
         self.functions[name] = (node, self.expander.raw)
-        inside = replace(place, function=name, calls=(*place.calls, name), concurrent=False)
+        inside = replace(state, function=name, calls=(*state.calls, name), concurrent=False)
         for child in node.children:
             if child.is_named and child != node.child_by_field_name("name"):
                 if child.type.endswith("redirect"):
@@ -233,29 +236,29 @@ class _Walker(CommandReader):
                 else:
                     self.walk(child, inside)
 
-    def call(self, name: str, arguments: tuple[Word, ...], place: Place) -> None:
+    def call(self, name: str, arguments: tuple[Word, ...], state: WalkState) -> None:
         """Walk the body of a function of this line with the arguments that it is called with."""
         node, raw = self.functions[name]
         body = node.child_by_field_name("body")
-        if body is None or name in place.calls:
+        if body is None or name in state.calls:
             return
         before = dict(self.expander.variables)
         outer, self.expander.raw = self.expander.raw, raw
         self.set_positional(arguments)
-        self.walk(body, replace(place, function=name, calls=(*place.calls, name)))
+        self.walk(body, replace(state, function=name, calls=(*state.calls, name)))
         self.expander.raw = outer
         for parameter in [key for key in self.expander.variables if key in _POSITIONAL]:
             del self.expander.variables[parameter]
         self.expander.variables.update({k: v for k, v in before.items() if k in _POSITIONAL})
 
-    def _redirected(self, node: Node, place: Place) -> None:
+    def _redirected(self, node: Node, state: WalkState) -> None:
         body = node.child_by_field_name("body")
         attached = Attached()
         for child in node.children:
             if child.type.endswith("redirect"):
-                attached = attached.and_also(self.redirect(child, place))
+                attached = attached.and_also(self.redirect(child, state))
         following = attached.following
-        inside = replace(place, concurrent=True) if following else place
+        inside = replace(state, concurrent=True) if following else state
         if attached.stdin is not None:
             inside = replace(inside, stdin=attached.stdin)
         before = len(self.commands)
@@ -275,9 +278,9 @@ class _Walker(CommandReader):
             if statement.type == "pipeline":
                 output = known_output(self.commands[-1]) if stages else None
                 known = Word(output) if output else None
-                self._pipeline(statement.children, replace(place, stdin=known, piped=True))
+                self._pipeline(statement.children, replace(state, stdin=known, piped=True))
             else:
-                self.walk(statement, place)
+                self.walk(statement, state)
 
 
 _ASCII_ONLY = b"%%" + bytes(range(2, 128)) + b"%" * 128  # UNKNOWN and NONEMPTY are letters too

@@ -23,7 +23,7 @@ def base_name(command: Command) -> str:
     return text.rstrip("/").rpartition("/")[2] or text
 
 
-def unwrap(command: Command) -> list[Inner]:
+def inner_commands(command: Command) -> list[Inner]:
     """What `command` runs, one step down; empty where it runs nothing but itself."""
     name = base_name(command)
     words = command.words
@@ -52,7 +52,7 @@ def unwrap(command: Command) -> list[Inner]:
         found += _git_aliases(command)
     for wrapper in shell_rules().wrappers:
         if name in wrapper.programs:
-            found += wrapped(command, name, wrapper)
+            found += wrapped_commands(command, name, wrapper)
     return found
 
 
@@ -207,7 +207,7 @@ def with_words(command: Command, words: tuple[Word, ...]) -> Command:
     return replace(command, words=without_reserved(words))
 
 
-def wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
+def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     """What `command`, a use of the program `name`, runs by the rule `wrapper`."""
     words = _behind(command.words[1:], wrapper)
     if words is None:
@@ -215,7 +215,7 @@ def wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     found: list[Inner] = []
     assignments = list(command.assignments)
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
-    table = wrapper.options[name].options if name in wrapper.options else None
+    table = wrapper.options.get(name)
     value_options = wrapper.value_options if table is None else tuple(table.values)
     skipped = wrapper.leading.get(name, 0)
     ended = False
@@ -226,7 +226,7 @@ def wrapped(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
         word = words[0]
         text = word.text
         option = next((o for o in wrapper.text_options if option_matches(text, o)), "")
-        if any(option_matches(text, inert) for inert in wrapper.inert_options):
+        if any(option_matches(text, inert) for inert in wrapper.no_run_options):
             return []
         following = words[1].text if len(words) > 1 else ""
         folders += _folder_of(text, following, wrapper.folder_options)

@@ -6,23 +6,23 @@ import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from acp_agent.permissions.guarded_files import is_own, plain
-from acp_agent.permissions.paths import Place, is_below, is_disk, is_vital, spelled
+from acp_agent.permissions.guarded_files import is_own_file, plain
+from acp_agent.permissions.paths import CommandContext, is_below, is_disk, is_vital, possible_paths
 from acp_agent.permissions.rules import has_option, operands, option_matches, shell_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
-from acp_agent.permissions.unwrap import base_name
+from acp_agent.permissions.wrapped_commands import base_name
 
 _DISK = "writes to a disk or to the machine's memory"
 _OWN = "changes acp-agent's own configuration or data"
 _SYSTEM_FILE = "overwrites a file that the system needs"
 
 
-def refusal(command: Command, place: Place, folders: Sequence[str]) -> str:
+def refusal_reason(command: Command, context: CommandContext, folders: Sequence[str]) -> str:
     """Why `command`, run in any of `folders`, is never run; empty where it may be."""
     for redirect in command.redirects:
         if redirect.writes:
-            if _leads_to_own(redirect.target, place, folders):
+            if _leads_to_own(redirect.target, context, folders):
                 return _OWN
             reason = _written(redirect.target, folders)
             if reason:
@@ -39,9 +39,9 @@ def refusal(command: Command, place: Place, folders: Sequence[str]) -> str:
         return "switches the machine off"
     if name == "kill" and _kills_all(texts):
         return "ends every process of the user"
-    if _changes_own(command, place, folders):
+    if _changes_own(command, context, folders):
         return _OWN
-    return _deletes(command, place, folders) or _writes(name, words, folders)
+    return _deletes(command, context, folders) or _writes(name, words, folders)
 
 
 def _kills_all(texts: list[str]) -> bool:
@@ -49,39 +49,39 @@ def _kills_all(texts: list[str]) -> bool:
     return texts[-1:] == ["-1"] and len(texts) > 1
 
 
-def _changes_own(command: Command, place: Place, folders: Sequence[str]) -> bool:
+def _changes_own(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a command writes, moves or deletes a file of ours, or a folder that has some."""
-    if not place.own:
+    if not context.own:
         return False
     rules = shell_rules()
     name, words = base_name(command), command.words[1:]
-    targets = written_words(name, words)
+    targets = written_paths(name, words)
     texts = [word.text for word in words]
     editing = name in {"sed", "perl"} and has_option(texts, ("-i", "--in-place"))
     if editing or name in {*rules.refused.deleters, *rules.refused.disk_writers, "rmdir"}:
         targets += [Word(word.text.removeprefix("of=")) for word in words]
     taken = [word for word in words if has_option(texts, rules.refused.deleters.get(name, ()))]
     taken = list(words) if name in {"mv", "trash", "rmtree"} else taken
-    return any(_leads_to_own(word, place, folders) for word in targets) or any(
+    return any(_leads_to_own(word, context, folders) for word in targets) or any(
         is_below(plain(own), [plain(path)])
         for word in taken
         if not word.text.startswith("-")
         for folder in folders
-        for path in spelled(word.text, folder)
-        for own in place.own
+        for path in possible_paths(word.text, folder)
+        for own in context.own
     )
 
 
-def _leads_to_own(word: Word, place: Place, folders: Sequence[str]) -> bool:
+def _leads_to_own(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     return any(
-        is_own(each, place.own, place.project)
+        is_own_file(each, context.own, context.project)
         for folder in folders
-        for path in spelled(word.text, folder)
+        for path in possible_paths(word.text, folder)
         for each in (path, path if {UNKNOWN, NONEMPTY} & {*path} else os.path.realpath(path))
     )
 
 
-def _deletes(command: Command, place: Place, folders: Sequence[str]) -> str:
+def _deletes(command: Command, context: CommandContext, folders: Sequence[str]) -> str:
     rules = shell_rules().refused
     name, words = base_name(command), command.words[1:]
     texts = [word.text for word in words]
@@ -89,25 +89,25 @@ def _deletes(command: Command, place: Place, folders: Sequence[str]) -> str:
     unknown = UNKNOWN in name or NONEMPTY in name or command.words[0].pattern
     options = rules.deleters["rm"] if unknown else rules.deleters.get(name)
     if name in {"find", "gfind"}:
-        return _find_deletes(words, place, folders)
+        return _find_deletes(words, context, folders)
     if options is None or not (options == ("",) or has_option(texts, options)):
         return ""
     targets = [word for word in words if not word.text.startswith("-")]
     if name in {"mv", "rsync"}:
         targets = targets[:-1] if name == "mv" else targets[-1:]
     for word in targets:
-        if is_vital(word, place, folders):
+        if is_vital(word, context, folders):
             return f"takes away {_shown(word)}, which the system or all your work is in"
     return ""
 
 
-def _find_deletes(words: Sequence[Word], place: Place, folders: Sequence[str]) -> str:
+def _find_deletes(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> str:
     texts = [word.text for word in words]
     if "-delete" not in texts or {"-name", "-iname", "-path", "-ipath", "-regex"} & set(texts):
         return ""
     first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), 0)
     for word in words[:first] or [Word(".")]:
-        if is_vital(word, place, folders):
+        if is_vital(word, context, folders):
             return f"takes away {_shown(word)}, which the system or all your work is in"
     return ""
 
@@ -132,7 +132,7 @@ def _writes(name: str, words: Sequence[Word], folders: Sequence[str]) -> str:
 
 def _written(word: Word, folders: Sequence[str]) -> str:
     for folder in folders:
-        for path in spelled(word.text, folder):
+        for path in possible_paths(word.text, folder):
             if is_disk(path):
                 return _DISK
             if any(fnmatchcase(file, path) for file in shell_rules().refused.files):
@@ -148,7 +148,7 @@ def _shown(word: Word) -> str:
     return word.text.replace(UNKNOWN, "").replace(NONEMPTY, "…") or "/"
 
 
-def forks_without_end(commands: Sequence[Command], functions: frozenset[str]) -> bool:
+def is_fork_bomb(commands: Sequence[Command], functions: frozenset[str]) -> bool:
     """Whether a function of the line starts itself again and again at the same time."""
     calls: dict[str, set[str]] = {name: set() for name in functions}
     several: set[str] = set()
@@ -177,10 +177,10 @@ _TAR_VALUES = frozenset("bCfFgHIKLNTVX")  # letters that take a word each, in th
 _NEW_BRANCH = ("-b", "-B", "-t", "--track", "--orphan", "-d", "--detach")
 
 
-def written_words(name: str, words: Sequence[Word]) -> list[Word]:
+def written_paths(name: str, words: Sequence[Word]) -> list[Word]:
     """The paths that a program writes to, as far as its name tells."""
     writers = shell_rules().writers
-    words = spelled_out(name, words)
+    words = expand_tar_letters(name, words)
     paths = [word for word in words if not word.text.startswith("-")]
     options = writers.output_options.get(name, ())
     found: list[Word] = []
@@ -206,7 +206,7 @@ def written_words(name: str, words: Sequence[Word]) -> list[Word]:
     return found
 
 
-def spelled_out(name: str, words: Sequence[Word]) -> Sequence[Word]:
+def expand_tar_letters(name: str, words: Sequence[Word]) -> Sequence[Word]:
     """The words of a `tar xfC a /opt` as `-x -f a -C /opt`; any other's as they are."""
     if name not in _TAR or not words or words[0].text.startswith("-"):
         return words
@@ -219,7 +219,7 @@ def spelled_out(name: str, words: Sequence[Word]) -> Sequence[Word]:
     return [*found, *rest]
 
 
-def throws_files_away(texts: Sequence[str], folders: Sequence[str]) -> bool:
+def discards_changes(texts: Sequence[str], folders: Sequence[str]) -> bool:
     """Whether `git` with these words checks files out over what they hold: `git checkout main x`.
 
     One name alone is a file's if there is such a file in any of `folders`, else a branch's.

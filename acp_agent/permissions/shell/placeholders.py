@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 TOKEN_LIMIT = 1_200  # words and signs, about; error recovery over so many takes a quarter second
-_SHORT = 48  # characters that are not worth a mark
+_MIN_LENGTH = 48  # characters that are not worth a mark
 _SIGNS = frozenset("|&;<>(){}[]$`'\"\\*?~#!=,\n")
 _ACTIVE = frozenset("$`\\")
 
 
-class _Held(Struct, frozen=True):
+class _Placeholder(Struct, frozen=True):
     """A text that a mark stands for, and what kind of quotes it was found in."""
 
     mark: str
@@ -35,11 +35,11 @@ class _Held(Struct, frozen=True):
     delimiter: str = ""
 
 
-class Condensed(Struct, frozen=True):
+class ShortenedLine(Struct, frozen=True):
     """A line with marks in the place of long quoted texts."""
 
     text: str
-    held: tuple[_Held, ...] = ()
+    placeholders: tuple[_Placeholder, ...] = ()
 
     def check(self, root: Node) -> None:
         """Make sure that the tree sees every mark where the texts were found.
@@ -47,18 +47,18 @@ class Condensed(Struct, frozen=True):
         Raises:
             TooComplexError: it does not.
         """
-        if self.held and root.has_error:
+        if self.placeholders and root.has_error:
             raise TooComplexError
         raw = self.text.encode("utf-8", "replace")
-        for held in self.held:
-            start = raw.index(held.mark.encode())
-            node = root.descendant_for_byte_range(start, start + len(held.mark))
-            if node is None or not _agrees(node, held):
+        for placeholders in self.placeholders:
+            start = raw.index(placeholders.mark.encode())
+            node = root.descendant_for_byte_range(start, start + len(placeholders.mark))
+            if node is None or not _agrees(node, placeholders):
                 raise TooComplexError
 
     def restore(self, command: Command) -> Command:
         """The command with the texts in the place of their marks."""
-        if not self.held:
+        if not self.placeholders:
             return command
         return replace(
             command,
@@ -74,40 +74,40 @@ class Condensed(Struct, frozen=True):
 
     def _word(self, word: Word) -> Word:
         text = word.text
-        for held in self.held:
-            text = text.replace(held.mark, held.text)
+        for placeholders in self.placeholders:
+            text = text.replace(placeholders.mark, placeholders.text)
         return word if text == word.text else replace(word, text=text)
 
 
-def condense(text: str) -> Condensed:
+def shorten_line(text: str) -> ShortenedLine:
     """Make a line short enough to be parsed.
 
     Raises:
         TooComplexError: it is long even without its quoted texts.
     """
     if _tokens(text) <= TOKEN_LIMIT:
-        return Condensed(text)
-    condensed = _Scanner(text).scan()
-    if _tokens(condensed.text) > TOKEN_LIMIT:
+        return ShortenedLine(text)
+    shortened_line = _Scanner(text).scan()
+    if _tokens(shortened_line.text) > TOKEN_LIMIT:
         raise TooComplexError
-    return condensed
+    return shortened_line
 
 
 def _tokens(text: str) -> int:
     return len(text.split()) + sum(character in _SIGNS for character in text)
 
 
-def _agrees(node: Node, held: _Held) -> bool:
-    if held.kind == "single":
-        return node.type == "raw_string" and len(node.text or b"") == len(held.mark) + 2
-    if held.kind == "double":
-        return node.type == "string_content" and len(node.text or b"") == len(held.mark)
+def _agrees(node: Node, placeholders: _Placeholder) -> bool:
+    if placeholders.kind == "single":
+        return node.type == "raw_string" and len(node.text or b"") == len(placeholders.mark) + 2
+    if placeholders.kind == "double":
+        return node.type == "string_content" and len(node.text or b"") == len(placeholders.mark)
     while node.type != "heredoc_redirect":
         if node.type not in {"heredoc_body", "heredoc_content"} or node.parent is None:
             return False
         node = node.parent
     starts = [child for child in node.children if child.type == "heredoc_start"]
-    return len(starts) == 1 and (starts[0].text or b"").decode() == held.delimiter
+    return len(starts) == 1 and (starts[0].text or b"").decode() == placeholders.delimiter
 
 
 class _Scanner:
@@ -117,10 +117,10 @@ class _Scanner:
         self.text = text
         self.at = 0
         self.out: list[str] = []
-        self.held: list[_Held] = []
+        self.placeholders: list[_Placeholder] = []
         self.pending: list[tuple[str, bool]] = []  # delimiters as written; whether tabs go
 
-    def scan(self) -> Condensed:
+    def scan(self) -> ShortenedLine:
         """The whole line."""
         while self.at < len(self.text):
             character = self.text[self.at]
@@ -137,21 +137,21 @@ class _Scanner:
                 self._documents()
             else:
                 self._copy(3 if self.text.startswith("<<<", self.at) else 1)
-        return Condensed("".join(self.out), tuple(self.held))
+        return ShortenedLine("".join(self.out), tuple(self.placeholders))
 
     def _copy(self, count: int) -> None:
         self.out.append(self.text[self.at : self.at + count])
         self.at += count
 
-    def _hold(
+    def _replace(
         self, text: str, kind: Literal["single", "double", "document"], delimiter: str = ""
     ) -> str:
-        mark = f"held{len(self.held):04d}text"
-        if len(text) <= _SHORT or (kind != "single" and _is_active(text, delimiter)):
+        mark = f"held{len(self.placeholders):04d}text"
+        if len(text) <= _MIN_LENGTH or (kind != "single" and _is_active(text, delimiter)):
             return text
         if mark in self.text:
             raise TooComplexError
-        self.held.append(_Held(mark, text, kind, delimiter))
+        self.placeholders.append(_Placeholder(mark, text, kind, delimiter))
         return mark
 
     def _quoted(self, mark: str) -> None:
@@ -161,7 +161,7 @@ class _Scanner:
             self._copy(1)  # what is in it is looked at as if there were no quote
             return
         kind: Literal["single", "double"] = "single" if mark == "'" else "double"
-        self.out += [mark, self._hold(inside, kind), mark]
+        self.out += [mark, self._replace(inside, kind), mark]
         self.at = end + 1
 
     def _delimiter(self) -> None:
@@ -193,7 +193,7 @@ class _Scanner:
                 self.at = end + 1
             text = "".join(body)
             if text.endswith("\n"):
-                self.out += [self._hold(text[:-1], "document", delimiter), "\n"]
+                self.out += [self._replace(text[:-1], "document", delimiter), "\n"]
             else:
                 self.out.append(text)
 
