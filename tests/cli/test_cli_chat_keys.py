@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acp_agent.cli.chat.fuzzy_paths import best_matches
+from acp_agent.cli.chat.completion import best_matches
 from tests.cli.chat_person import READY, quit_chat
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.terminal_screen import CTRL_C, ENTER, ESCAPE, TAB, terminal

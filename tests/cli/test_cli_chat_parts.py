@@ -15,13 +15,13 @@ from prompt_toolkit.output import ColorDepth
 from rich.console import RenderableType
 
 from acp_agent.cli.chat import questions, terminal
-from acp_agent.cli.chat.calls import Calls, ShownCall, last_of_rewritten, unfenced
-from acp_agent.cli.chat.frames import FrameOutput
-from acp_agent.cli.chat.front import Answer
+from acp_agent.cli.chat.completion import path_completions
+from acp_agent.cli.chat.conversation import ChatOptions
+from acp_agent.cli.chat.frontend import Answer
 from acp_agent.cli.chat.history import KEPT, PromptHistory
+from acp_agent.cli.chat.layout import toolbar
 from acp_agent.cli.chat.markdown import BLOCK, Blocks
 from acp_agent.cli.chat.mentions import (
-    completions,
     content_blocks,
     dropped_files,
     mention,
@@ -29,10 +29,15 @@ from acp_agent.cli.chat.mentions import (
 )
 from acp_agent.cli.chat.questions import letters
 from acp_agent.cli.chat.rendering import Renderer
-from acp_agent.cli.chat.state import SessionState
-from acp_agent.cli.chat.toolbar import toolbar
+from acp_agent.cli.chat.session_state import (
+    Calls,
+    SessionState,
+    ShownCall,
+    unfenced,
+    without_overwritten,
+)
+from acp_agent.cli.chat.terminal_output import FrameOutput
 from acp_agent.cli.chat.transcript import Transcript
-from acp_agent.cli.chat.wishes import Wishes
 from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import diff_lines
 from protocol.v1 import types as acp
@@ -178,10 +183,10 @@ def test_paths_are_completed_folders_first_and_hidden_files_when_asked_for(tmp_p
     (tmp_path / "src" / "app.py").write_text("")
     (tmp_path / "Some.md").write_text("")
     (tmp_path / ".env").write_text("")
-    assert completions("s", tmp_path) == ["src/", "Some.md"]
-    assert completions("src/a", tmp_path) == ["src/app.py"]
-    assert completions(".e", tmp_path) == [".env"]
-    assert completions("nowhere/x", tmp_path) == []
+    assert path_completions("s", tmp_path) == ["src/", "Some.md"]
+    assert path_completions("src/a", tmp_path) == ["src/app.py"]
+    assert path_completions(".e", tmp_path) == [".env"]
+    assert path_completions("nowhere/x", tmp_path) == []
     assert mention("a b.md") == '@"a b.md"'
 
 
@@ -251,7 +256,7 @@ def test_a_calls_output_is_bounded_and_shows_what_was_not_written_over() -> None
     call = [calls.update(piece) for _ in range(5)][-1]
     assert len(call.output) == 64_000
     assert call.dropped == 5 * 30_001 - 64_000
-    assert last_of_rewritten("10%\r50%\r100%\r\ndone\n") == "100%\ndone\n"
+    assert without_overwritten("10%\r50%\r100%\r\ndone\n") == "100%\ndone\n"
     assert unfenced("```console\na\nb\n```") == "a\nb"
     assert unfenced("a ``` b") == "a ``` b"
 
@@ -304,7 +309,7 @@ def test_a_flood_of_calls_plans_and_thoughts_is_laid_out_with_less_care_until_th
     calls = Calls()
     transcript = Transcript(
         Counting("standard"),
-        find=lambda: calls,
+        calls=lambda: calls,
         width=lambda: 80,
         commit=written.extend,
         cwd=tmp_path,
@@ -345,24 +350,24 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(questions, "time", clock)
-    wishes = Wishes(command=["none"], cwd=tmp_path)
-    chat = terminal.TerminalChat(wishes, PromptHistory(None, str), io.StringIO())
+    options = ChatOptions(command=["none"], cwd=tmp_path)
+    chat = terminal.TerminalChat(options, PromptHistory(None, str), io.StringIO())
     option = acp.PermissionOption(option_id="o", name="Sure", kind="allow_once")
     chat.questions.key_pressed()
-    asked = asyncio.create_task(chat.front.ask(ShownCall("c"), [option], ""))
+    asked = asyncio.create_task(chat.frontend.ask_permission(ShownCall("c"), [option], ""))
     await asyncio.sleep(0)
     for _ in range(3):
         clock.now += 0.4
-        chat.choose("y")
+        chat.press_letter("y")
         chat.questions.key_pressed()
         chat.questions.update()
         await asyncio.sleep(0)
         assert not asked.done()
     clock.now += 0.6
     chat.questions.update()
-    chat.choose("z")
+    chat.press_letter("z")
     assert not asked.done()
-    chat.choose("y")
+    chat.press_letter("y")
     assert chat.questions.active is None  # the next key is for the prompt already
     assert await asked == Answer(option)
 
@@ -375,7 +380,7 @@ def test_a_frame_leaves_in_one_piece() -> None:
             written.append(text)
             return len(text)
 
-    output = FrameOutput(Recorder(), term="xterm", colours=ColorDepth.DEPTH_4_BIT)
+    output = FrameOutput(Recorder(), term="xterm", depth=ColorDepth.DEPTH_4_BIT)
     output.hold()
     for piece in ("erased", "drawn"):
         output.write_raw(piece)

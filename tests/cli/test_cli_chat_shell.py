@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli.chat.typing_ahead import typing_ahead
+from acp_agent.cli.chat.standard_streams import keep_typeahead
 from tests.cli.chat_person import READY, in_pipes, quit_chat
 from tests.support.scripted_agent import scripted_agent
 from tests.support.terminal_screen import CTRL_C, CTRL_D, ENTER, TAB, Person, terminal
@@ -253,7 +253,7 @@ def test_enter_while_the_chat_starts_stays_enter_and_is_not_echoed(
         with os.fdopen(theirs, closefd=False) as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)
             before = termios.tcgetattr(theirs)
-            with typing_ahead():
+            with keep_typeahead():
                 os.write(ours, b"early\r")
                 assert os.read(theirs, 100) == b"early\r"
                 with pytest.raises(BlockingIOError):

@@ -1,4 +1,8 @@
-"""`acp-agent chat`: talk to the agent in the terminal, or to any other that speaks the protocol."""
+"""`acp-agent chat`: talk to the agent, or to any other that speaks the protocol, in the terminal.
+
+Modules are imported late: `--help` needs none of them, and what is typed while they are imported is
+kept for the prompt.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import argparse
 import asyncio
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,75 +21,72 @@ from acp_agent.platform.programs import own_process
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.history import PromptHistory
-    from acp_agent.cli.chat.wishes import Wishes
-
-LATEST = "latest"
 
 
 def run(argv: list[str]) -> int:
-    """Chat until the user leaves; returns the exit status."""
-    options = _parser().parse_args(argv)
-    cwd: Path = options.cwd.absolute()
+    """Chat until the user leaves; return the exit status."""
+    arguments = _parser().parse_args(argv)
+    cwd: Path = arguments.cwd.absolute()
     if not cwd.is_dir():
         complain(translate("{folder} is not a directory", folder=cwd))
         return USAGE
-    command = _command(options.agent, options.model)
+    command = _agent_command(arguments.agent, arguments.model)
     if not command or not command[0]:
         complain(translate("--agent takes the command that starts an agent"))
         return USAGE
-    return guarded(lambda: _chat(options, command, cwd))
+    return guarded(lambda: _chat(arguments, command, cwd))
 
 
-def _chat(options: argparse.Namespace, command: list[str], cwd: Path) -> int:
-    import logging  # noqa: PLC0415 - only here
+def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
+    import logging  # noqa: PLC0415 - see above
 
-    from acp_agent.cli.chat.wishes import Wishes  # noqa: PLC0415 - not for --help
-    from acp_agent.platform import posix  # noqa: PLC0415 - likewise
+    from acp_agent.cli.chat.standard_streams import keep_typeahead  # noqa: PLC0415 - see above
+    from acp_agent.platform import posix  # noqa: PLC0415 - see above
 
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
-    # What goes wrong on the wire is said in the chat where it matters; a log would cover it.
+    # The chat shows what goes wrong on the wire; a log would be written over it.
     logging.getLogger().addHandler(logging.NullHandler())
-    wanted = {} if options.mode is None else {"mode": options.mode}
-    if options.agent is not None and options.model is not None:
-        wanted["model"] = options.model
-    wishes = Wishes(
+    plain = arguments.plain or not _can_move_cursor()
+    with nullcontext() if plain else keep_typeahead():
+        return asyncio.run(_run(arguments, command, cwd, plain=plain))
+
+
+async def _run(arguments: argparse.Namespace, command: list[str], cwd: Path, *, plain: bool) -> int:
+    from acp_agent.cli.chat.conversation import ChatOptions  # noqa: PLC0415 - see above
+
+    settings = {} if arguments.mode is None else {"mode": arguments.mode}
+    if arguments.agent is not None and arguments.model is not None:
+        settings["model"] = arguments.model
+    options = ChatOptions(
         command=command,
         cwd=cwd,
-        resume=options.resume,
-        options=wanted,
-        patience=options.timeout,
-        prompt=" ".join(options.prompt).strip(),
-        again=_again(options),
+        resume=arguments.resume,
+        settings=settings,
+        timeout=arguments.timeout,
+        prompt=" ".join(arguments.prompt).strip(),
+        chat_command=_chat_command(arguments),
     )
-    history = _history(keep=not options.no_history)
-    return asyncio.run(_run(wishes, history, plain=options.plain or not _is_able()))
-
-
-async def _run(wishes: Wishes, history: PromptHistory, *, plain: bool) -> int:
+    history = _history(keep=not arguments.no_history)
     if plain:
-        from acp_agent.cli.chat.lines import LineChat  # noqa: PLC0415 - one of the two
+        from acp_agent.cli.chat.line_chat import LineChat  # noqa: PLC0415 - one of the two
 
-        return await LineChat(wishes, history, sys.stdout).run()
-    from acp_agent.cli.chat.typing_ahead import typing_ahead  # noqa: PLC0415 - for this one
+        return await LineChat(options, history, sys.stdout).run()
+    from acp_agent.cli.chat.terminal import TerminalChat  # noqa: PLC0415 - one of the two
 
-    with typing_ahead():
-        from acp_agent.cli.chat.terminal import TerminalChat  # noqa: PLC0415 - one of the two
-
-        return await TerminalChat(wishes, history, sys.stdout).run()
+    return await TerminalChat(options, history, sys.stdout).run()
 
 
-def _is_able() -> bool:
+def _can_move_cursor() -> bool:
     """Whether there is a terminal whose cursor can be moved."""
-    there = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    return there and os.environ.get("TERM", "").lower() not in {"", "dumb", "unknown"}
+    is_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    return is_terminal and os.environ.get("TERM", "").lower() not in {"", "dumb", "unknown"}
 
 
-def _command(agent: str | None, model: str | None) -> list[str]:
-    """What starts the agent: our own, or the one that is named."""
+def _agent_command(agent: str | None, model: str | None) -> list[str]:
+    """The command that starts the agent: our own, or the one that is named."""
     if agent is None:
-        flags = [] if model is None else ["--model", model]
-        return own_process("acp", *flags)
-    import shlex  # noqa: PLC0415 - then only
+        return own_process("acp", *([] if model is None else ["--model", model]))
+    import shlex  # noqa: PLC0415 - see above
 
     try:
         return shlex.split(agent)
@@ -92,24 +94,24 @@ def _command(agent: str | None, model: str | None) -> list[str]:
         return []
 
 
-def _again(options: argparse.Namespace) -> str:
-    """What to type to chat with the same agent in the same folder."""
-    from shlex import join  # noqa: PLC0415 - not for --help
+def _chat_command(arguments: argparse.Namespace) -> str:
+    """The command line that chats with the same agent in the same folder."""
+    from shlex import join  # noqa: PLC0415 - see above
 
-    from acp_agent.cli.screen import own_command  # noqa: PLC0415 - likewise
+    from acp_agent.cli.screen import own_command  # noqa: PLC0415 - see above
 
-    agent = [] if options.agent is None else ["--agent", options.agent]
-    cwd = [] if options.cwd == Path() else ["--cwd", str(options.cwd.absolute())]
+    agent = [] if arguments.agent is None else ["--agent", arguments.agent]
+    cwd = [] if arguments.cwd == Path() else ["--cwd", str(arguments.cwd.absolute())]
     return f"{own_command()} {join(['chat', *agent, *cwd])}"
 
 
 def _history(*, keep: bool) -> PromptHistory:
-    """The history of this user; none where its secrets are not known."""
-    from acp_agent.cli.chat.history import PromptHistory  # noqa: PLC0415 - not for --help
-    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - likewise
-    from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - likewise
-    from acp_agent.errors import ConfigError  # noqa: PLC0415 - likewise
-    from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - likewise
+    """The history of this user; nothing is kept where secrets could not be removed from it."""
+    from acp_agent.cli.chat.history import PromptHistory  # noqa: PLC0415 - see above
+    from acp_agent.config.paths import find_paths  # noqa: PLC0415 - see above
+    from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - see above
+    from acp_agent.errors import ConfigError  # noqa: PLC0415 - see above
+    from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - see above
 
     paths = find_paths(os.environ)
     secrets = Secrets(paths.secrets_file, os.environ)
@@ -138,7 +140,7 @@ def _parser() -> Parser:
         "--resume",
         metavar="SESSION",
         nargs="?",
-        const=LATEST,
+        const="latest",
         help="go on with an earlier session, by its id or its beginning; without one the last "
         "of the folder",
     )

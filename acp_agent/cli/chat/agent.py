@@ -1,245 +1,30 @@
-"""The agent that the chat talks to: started as a child process, spoken to in version 1."""
+"""The agent that the chat talks to: a child process that speaks version 1 of the protocol."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 from acp_agent.cli.agent_client import START_SECONDS, AgentChild
-from acp_agent.cli.chat.agent_sessions import AgentSessions
-from acp_agent.cli.chat.refusals import Refusals
-from acp_agent.cli.chat.remains import Garbage, how_it_ended, what_it_wrote
+from acp_agent.cli.chat.agent_failures import WireMonitor, exit_text, output_text
 from acp_agent.cli.localization import translate
 from acp_agent.errors import AcpAgentError
 from protocol.jsonrpc.call import Call, Handler
+from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.method import Method
-from protocol.v1 import methods, types as acp
+from protocol.v1 import methods, types as acp, unstable_methods, unstable_types as unstable
 
 VERSION = 1
-FAILURES = (RpcError, ConnectionError, TimeoutError)  # of whatever is asked of an agent
+FAILURES = (RpcError, ConnectionError, TimeoutError)  # of every request to an agent
+SessionMethod = Literal["load", "resume", "list", "fork", "rename", "delete", "close"]
 
-# What other agents answer, too (docs/extensions.md).
+# An extension that other agents have, too (docs/extensions.md).
 _STEERING: Method[acp.PromptRequest, dict[str, Any]] = Method(
     "_session/steering", acp.PromptRequest, dict
 )
-
-
-class AgentFailedError(AcpAgentError):
-    """The agent could not be started, or ended by itself; the message says what it is."""
-
-
-class Listener(Protocol):
-    """Who hears what the agent says by itself, and answers what it asks."""
-
-    def updated(self, params: acp.SessionNotification) -> None:
-        """Something happened in a session."""
-
-    async def permission(
-        self, params: acp.RequestPermissionRequest, call: Call
-    ) -> acp.RequestPermissionResponse:
-        """A tool call may run, or not."""
-
-    async def elicitation(
-        self, params: acp.CreateElicitationRequest, call: Call
-    ) -> acp.CreateElicitationResponse:
-        """The user is asked something."""
-
-    def elicitation_completed(self, params: acp.CompleteElicitationNotification) -> None:
-        """What the user visited a page for is done."""
-
-    def refused(self, told: str) -> None:
-        """The agent asked what could not be read or answered; `told` says what, for people."""
-
-
-class Agent:
-    """A running agent, and what it said of itself.
-
-    Attributes:
-        capabilities: what it can do.
-        sessions: what can be done with its sessions; there once it has shaken hands.
-        auth_methods: the ways to get a usable model.
-        name: what it calls itself, for people.
-        command: what started it.
-        garbage: what it wrote that is not the protocol.
-        refusals: what it asked and did not get.
-    """
-
-    def __init__(
-        self, command: Sequence[str], listener: Listener, *, patience: float = START_SECONDS
-    ) -> None:
-        self.command = tuple(command)
-        self._patience = patience
-        self.capabilities = acp.AgentCapabilities()
-        self.sessions: AgentSessions
-        self.auth_methods: Sequence[acp.AuthMethod] = ()
-        self.name = ""
-        self._steering = False
-        self.garbage = Garbage()
-        self.refusals = Refusals(listener.refused)
-        self._child: AgentChild
-
-    @classmethod
-    async def start(
-        cls,
-        command: Sequence[str],
-        listener: Listener,
-        *,
-        cwd: Path,
-        timeout: float = START_SECONDS,
-    ) -> Self:
-        """Start `command` and shake hands with it; every answer but a turn's has `timeout` seconds.
-
-        Raises:
-            AgentFailedError: it is no program, ends, does not answer, refuses, speaks another
-                version, or what it writes is not the protocol.
-        """
-        agent = cls(command, listener, patience=timeout)
-        handlers: dict[str, Handler] = {
-            methods.SESSION_UPDATE.name: listener.updated,
-            methods.REQUEST_PERMISSION.name: listener.permission,
-            methods.ELICITATION_CREATE.name: listener.elicitation,
-            methods.ELICITATION_COMPLETE.name: listener.elicitation_completed,
-        }
-        try:
-            agent._child = await AgentChild.start(
-                command, handlers, cwd=cwd, keep_stderr=True, trace=agent._look
-            )
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise AgentFailedError(
-                translate(
-                    "{program} cannot be started ({reason}); --agent takes the command of an agent",
-                    program=command[0],
-                    reason=reason,
-                )
-            ) from None
-        try:
-            await agent._shake_hands(timeout)
-        except BaseException:
-            await agent.aclose(patience=0.5)
-            raise
-        return agent
-
-    def _look(self, direction: Literal["in", "out"], line: bytes) -> None:
-        self.garbage.look(direction, line)
-        self.refusals.look(direction, line)
-
-    async def _shake_hands(self, timeout: float) -> None:
-        try:
-            said = await self._child.initialize(_CAPABILITIES, timeout=timeout)
-        except ConnectionError:
-            await self.aclose(patience=0.5)
-            raise AgentFailedError(
-                translate("the agent ended at its start: {how}", how=self.how_it_ended())
-            ) from None
-        except TimeoutError:
-            seconds = f"{timeout:g}"
-            message = translate("the agent did not answer within {seconds} s", seconds=seconds)
-            raise AgentFailedError(f"{message}{what_it_wrote(self._child, self.garbage)}") from None
-        except RpcError as error:
-            raise AgentFailedError(
-                translate("the agent refused the connection: {reason}", reason=error.message)
-            ) from None
-        if said.protocol_version != VERSION:
-            raise AgentFailedError(
-                translate(
-                    "the agent speaks version {theirs} of the protocol, the chat version {ours}",
-                    theirs=said.protocol_version,
-                    ours=VERSION,
-                )
-            )
-        self.capabilities = said.agent_capabilities
-        self.sessions = AgentSessions(
-            self._child.connection, self.capabilities, patience=self._patience
-        )
-        self.auth_methods = said.auth_methods
-        if said.agent_info is not None:
-            self.name = said.agent_info.title or said.agent_info.name
-        self._steering = _supported(said.meta) or _supported(self.capabilities.meta)
-
-    # --- what it can do
-
-    @property
-    def steers(self) -> bool:
-        """Whether words can be added to a turn that runs."""
-        return self._steering
-
-    @property
-    def answers_meanwhile(self) -> bool:
-        """Whether commands that are prompted while a turn runs are answered at once."""
-        return "whileRunning" in self._extensions
-
-    @property
-    def tells_stop_reasons(self) -> bool:
-        """Whether it says by itself why a turn stopped, where the user did not stop it."""
-        return self._extensions.get("tellsStopReasons") is True
-
-    @property
-    def _extensions(self) -> Mapping[str, Any]:
-        ours = (self.capabilities.meta or {}).get("acp-agent")
-        return ours if isinstance(ours, dict) else {}
-
-    @property
-    def takes_images(self) -> bool:
-        """Whether a prompt may have pictures."""
-        return self.capabilities.prompt_capabilities.image
-
-    # --- turns
-
-    async def prompt(self, session: str, prompt: Sequence[acp.ContentBlock]) -> acp.PromptResponse:
-        """Prompt, and wait as long as the turn takes. Raises RpcError, ConnectionError."""
-        return await self._child.connection.request(
-            methods.SESSION_PROMPT, acp.PromptRequest(session_id=session, prompt=prompt)
-        )
-
-    async def steer(
-        self, session: str, prompt: Sequence[acp.ContentBlock]
-    ) -> Literal["injected", "no turn"]:
-        """Add words to the turn that runs; `no turn` where none runs, and nothing was said.
-
-        Raises:
-            RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
-        """
-        answer = await self._child.connection.request(
-            _STEERING,
-            acp.PromptRequest(
-                session_id=session,
-                prompt=prompt,
-                meta={"steering": {"idleBehavior": "promptRequired"}},
-            ),
-            timeout=self._patience,
-        )
-        return "no turn" if answer.get("outcome") == "promptRequired" else "injected"
-
-    def cancel(self, session: str) -> None:
-        """Stop the turn; its prompt answers soon after."""
-        self._child.connection.notify(
-            methods.SESSION_CANCEL, acp.CancelNotification(session_id=session)
-        )
-
-    async def authenticate(self, method: str) -> None:
-        """Log in by a method of the agent's, however long it takes. Raises RpcError."""
-        await self._child.connection.request(
-            methods.AUTHENTICATE, acp.AuthenticateRequest(method_id=method)
-        )
-
-    # --- its end
-
-    async def wait_ended(self) -> None:
-        """Wait until the connection is over."""
-        await asyncio.wait([self._child.ended])
-
-    async def aclose(self, *, patience: float) -> None:
-        """End it, with its group; it gets `patience` seconds to end by itself."""
-        await self._child.aclose(timeout=patience)
-
-    def how_it_ended(self) -> str:
-        """The exit status or signal, and the end of what it wrote, for people."""
-        return how_it_ended(self._child, self.garbage)
-
 
 _CAPABILITIES = acp.ClientCapabilities(
     session=acp.ClientSessionCapabilities(
@@ -255,7 +40,290 @@ _CAPABILITIES = acp.ClientCapabilities(
     meta={"terminal_output": True},
 )
 
+P = TypeVar("P")
+R = TypeVar("R")
 
-def _supported(meta: Mapping[str, Any] | None) -> bool:
+
+class AgentFailedError(AcpAgentError):
+    """The agent could not be started, or ended; the message says why."""
+
+
+class Listener(Protocol):
+    """Receives what the agent sends, and answers its requests."""
+
+    def updated(self, params: acp.SessionNotification) -> None:
+        """Something happened in a session."""
+
+    async def permission(
+        self, params: acp.RequestPermissionRequest, call: Call
+    ) -> acp.RequestPermissionResponse:
+        """Decide whether a tool call may run."""
+
+    async def elicitation(
+        self, params: acp.CreateElicitationRequest, call: Call
+    ) -> acp.CreateElicitationResponse:
+        """Ask the user something."""
+
+    def elicitation_completed(self, params: acp.CompleteElicitationNotification) -> None:
+        """The user is done with a page."""
+
+    def request_failed(self, text: str) -> None:
+        """A request of the agent could not be read or answered; `text` says which, for people."""
+
+
+class Agent:
+    """A running agent; `start` one, end it with `aclose`.
+
+    Attributes:
+        command: what started it.
+        name: what it calls itself, for people.
+        auth_methods: its ways to log in.
+        sessions: requests about its sessions.
+        can_steer: whether a message can be added to a turn that runs.
+        answers_while_running: whether it answers slash commands at once while a turn runs.
+        explains_stop: whether it shows why a turn stopped that the user did not stop.
+        accepts_images: whether a prompt may contain pictures.
+        monitor: finds what went wrong on the wire.
+    """
+
+    def __init__(self, command: Sequence[str], listener: Listener, *, timeout: float) -> None:
+        self.command = tuple(command)
+        self.name = ""
+        self.auth_methods: Sequence[acp.AuthMethod] = ()
+        self.sessions: AgentSessions
+        self.can_steer = False
+        self.answers_while_running = False
+        self.explains_stop = False
+        self.accepts_images = False
+        self.monitor = WireMonitor(listener.request_failed)
+        self._timeout = timeout
+        self._child: AgentChild
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        listener: Listener,
+        *,
+        cwd: Path,
+        timeout: float = START_SECONDS,
+    ) -> Self:
+        """Start `command` and initialize it; every answer but a turn's has `timeout` seconds.
+
+        Raises:
+            AgentFailedError: there is no such program, or it is no usable agent.
+        """
+        agent = cls(command, listener, timeout=timeout)
+        handlers: dict[str, Handler] = {
+            methods.SESSION_UPDATE.name: listener.updated,
+            methods.REQUEST_PERMISSION.name: listener.permission,
+            methods.ELICITATION_CREATE.name: listener.elicitation,
+            methods.ELICITATION_COMPLETE.name: listener.elicitation_completed,
+        }
+        try:
+            agent._child = await AgentChild.start(
+                command, handlers, cwd=cwd, keep_stderr=True, trace=agent.monitor.trace
+            )
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise AgentFailedError(
+                translate(
+                    "{program} cannot be started ({reason}); --agent takes the command of an agent",
+                    program=command[0],
+                    reason=reason,
+                )
+            ) from None
+        try:
+            agent._take_capabilities(await agent._initialize())
+        except BaseException:
+            await agent.aclose(timeout=0.5)
+            raise
+        return agent
+
+    async def _initialize(self) -> acp.InitializeResponse:
+        try:
+            response = await self._child.initialize(_CAPABILITIES, timeout=self._timeout)
+        except ConnectionError:
+            await self.aclose(timeout=0.5)
+            raise AgentFailedError(
+                translate("the agent ended at its start: {how}", how=self.exit_text())
+            ) from None
+        except TimeoutError:
+            seconds = f"{self._timeout:g}"
+            message = translate("the agent did not answer within {seconds} s", seconds=seconds)
+            output = output_text(self._child, self.monitor.invalid_line)
+            raise AgentFailedError(message + output) from None
+        except RpcError as error:
+            raise AgentFailedError(
+                translate("the agent refused the connection: {reason}", reason=error.message)
+            ) from None
+        if response.protocol_version != VERSION:
+            raise AgentFailedError(
+                translate(
+                    "the agent speaks version {theirs} of the protocol, the chat version {ours}",
+                    theirs=response.protocol_version,
+                    ours=VERSION,
+                )
+            )
+        return response
+
+    def _take_capabilities(self, response: acp.InitializeResponse) -> None:
+        capabilities = response.agent_capabilities
+        meta = capabilities.meta or {}
+        own = meta.get("acp-agent")
+        own = own if isinstance(own, dict) else {}
+        self.can_steer = _can_steer(response.meta) or _can_steer(meta)
+        self.answers_while_running = "whileRunning" in own
+        self.explains_stop = own.get("tellsStopReasons") is True
+        self.accepts_images = capabilities.prompt_capabilities.image
+        self.auth_methods = response.auth_methods
+        if response.agent_info is not None:
+            self.name = response.agent_info.title or response.agent_info.name
+        self.sessions = AgentSessions(self._child.connection, capabilities, timeout=self._timeout)
+
+    async def prompt(self, session: str, prompt: Sequence[acp.ContentBlock]) -> acp.PromptResponse:
+        """Prompt, and wait as long as the turn takes. Raises RpcError, ConnectionError."""
+        return await self._child.connection.request(
+            methods.SESSION_PROMPT, acp.PromptRequest(session_id=session, prompt=prompt)
+        )
+
+    async def steer(
+        self, session: str, prompt: Sequence[acp.ContentBlock]
+    ) -> Literal["injected", "no turn"]:
+        """Add a message to the turn that runs; `no turn` where none runs, and nothing was added.
+
+        Raises:
+            RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
+        """
+        answer = await self._child.connection.request(
+            _STEERING,
+            acp.PromptRequest(
+                session_id=session,
+                prompt=prompt,
+                meta={"steering": {"idleBehavior": "promptRequired"}},
+            ),
+            timeout=self._timeout,
+        )
+        return "no turn" if answer.get("outcome") == "promptRequired" else "injected"
+
+    def cancel(self, session: str) -> None:
+        """Cancel the turn; its prompt is answered soon after."""
+        self._child.connection.notify(
+            methods.SESSION_CANCEL, acp.CancelNotification(session_id=session)
+        )
+
+    async def authenticate(self, method: str) -> None:
+        """Log in by a method of the agent's, however long it takes. Raises RpcError."""
+        await self._child.connection.request(
+            methods.AUTHENTICATE, acp.AuthenticateRequest(method_id=method)
+        )
+
+    async def wait_ended(self) -> None:
+        """Wait until the connection is closed."""
+        await asyncio.wait([self._child.ended])
+
+    async def aclose(self, *, timeout: float) -> None:
+        """End it, with its process group; it has `timeout` seconds to end by itself."""
+        await self._child.aclose(timeout=timeout)
+
+    def exit_text(self) -> str:
+        """The exit status or signal, and the end of what it wrote, for people."""
+        return exit_text(self._child, self.monitor.invalid_line)
+
+
+class AgentSessions:
+    """Requests about sessions. Every method raises RpcError, ConnectionError, TimeoutError.
+
+    Args:
+        connection: to the agent.
+        capabilities: what it can do; a method that is not in `can` must not be called.
+        timeout: seconds that it has for each answer.
+    """
+
+    def __init__(
+        self, connection: Connection, capabilities: acp.AgentCapabilities, *, timeout: float
+    ) -> None:
+        self._connection = connection
+        self._timeout = timeout
+        has = capabilities.session_capabilities
+        self.can: dict[SessionMethod, bool] = {
+            "load": capabilities.load_session,
+            "resume": has.resume is not None,
+            "list": has.list is not None,
+            "fork": has.fork is not None,
+            "rename": has.title is not None,
+            "delete": has.delete is not None,
+            "close": has.close is not None,
+        }
+
+    async def create(self, cwd: Path) -> acp.NewSessionResponse:
+        """Create a session."""
+        request = acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[])
+        return await self._request(methods.SESSION_NEW, request)
+
+    async def load(self, session: str, cwd: Path) -> acp.LoadSessionResponse:
+        """Open a session and have it replayed."""
+        request = acp.LoadSessionRequest(session_id=session, cwd=str(cwd), mcp_servers=[])
+        return await self._request(methods.SESSION_LOAD, request)
+
+    async def resume(self, session: str, cwd: Path) -> acp.ResumeSessionResponse:
+        """Open a session without a replay."""
+        request = acp.ResumeSessionRequest(session_id=session, cwd=str(cwd))
+        return await self._request(methods.SESSION_RESUME, request)
+
+    async def fork(self, session: str, cwd: Path) -> unstable.ForkSessionResponse:
+        """Create a copy of a session."""
+        request = unstable.ForkSessionRequest(session_id=session, cwd=str(cwd))
+        return await self._request(unstable_methods.SESSION_FORK, request)
+
+    async def rename(self, session: str, title: str) -> str:
+        """Give a session a title; return the title that the agent stored."""
+        request = unstable.SetSessionTitleRequest(session_id=session, title=title)
+        return (await self._request(unstable_methods.SESSION_SET_TITLE, request)).title
+
+    async def delete(self, session: str) -> None:
+        """Delete a session permanently."""
+        request = acp.DeleteSessionRequest(session_id=session)
+        await self._request(methods.SESSION_DELETE, request)
+
+    async def close(self, session: str) -> None:
+        """Close a session, where the agent has a method for it."""
+        if self.can["close"]:
+            request = acp.CloseSessionRequest(session_id=session)
+            await self._request(methods.SESSION_CLOSE, request)
+
+    async def list(self, cwd: Path, *, limit: int) -> list[acp.SessionInfo]:
+        """The sessions of a folder, the newest first."""
+        found: list[acp.SessionInfo] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            request = acp.ListSessionsRequest(cwd=str(cwd), cursor=cursor)
+            page = await self._request(methods.SESSION_LIST, request)
+            found += page.sessions
+            if page.next_cursor is None or not page.sessions or page.next_cursor == cursor:
+                break
+            cursor = page.next_cursor
+        return found[:limit]
+
+    async def set_option(self, session: str, option: str, value: str | bool) -> None:
+        """Set a configuration option; the agent reports its options by an update."""
+        request = acp.SetSessionConfigOptionRequest(
+            session_id=session,
+            config_id=option,
+            value=value,
+            type="boolean" if isinstance(value, bool) else None,
+        )
+        await self._request(methods.SESSION_SET_CONFIG_OPTION, request)
+
+    async def set_mode(self, session: str, mode: str) -> None:
+        """Set the mode of a session, where the agent has no options."""
+        request = acp.SetSessionModeRequest(session_id=session, mode_id=mode)
+        await self._request(methods.SESSION_SET_MODE, request)
+
+    async def _request(self, method: Method[P, R], request: P) -> R:
+        return await self._connection.request(method, request, timeout=self._timeout)
+
+
+def _can_steer(meta: Mapping[str, Any] | None) -> bool:
     steering = (meta or {}).get("steering")
     return isinstance(steering, dict) and steering.get("supported") is True

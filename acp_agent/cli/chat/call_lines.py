@@ -1,12 +1,12 @@
-"""How tool calls look on the screen, while they run and when they have ended."""
+"""Lines of tool calls for the terminal."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from acp_agent.cli.chat.calls import ShownCall
 from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.chat.session_state import ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import diff_lines, shown_path
@@ -22,7 +22,7 @@ class CallLines:
     """Makes the lines of tool calls.
 
     Args:
-        renderer: lays lines out.
+        renderer: makes lines.
         cwd: paths are shown relative to it.
     """
 
@@ -31,16 +31,16 @@ class CallLines:
         self._cwd = cwd
 
     def running(self, call: ShownCall, width: int) -> list[str]:
-        """A call that has not ended: its title, and the end of what it gave so far."""
+        """The lines of a call that has not ended: its title, and the end of its output."""
         lines = self.title(call, width)
         if call.status == "pending":
-            return lines  # what it has so far is what is going to be done
+            return lines  # its content says what it is going to do
         for line in call.output_lines()[-_LIVE_LINES:]:
             lines.append(self._renderer.cut(f"  {self._bar} {line}", width, "dim"))
         return lines
 
     def ended(self, call: ShownCall, width: int) -> list[str]:
-        """A call that has ended: its title, the answer to its question, and what came of it."""
+        """The lines of a call that has ended: title, permission, changes, output."""
         lines = self.title(call, width)
         if call.answer:
             lines += self._renderer.text(f"  -> {call.answer}", width, "bold")
@@ -51,7 +51,7 @@ class CallLines:
         return lines
 
     def diff(self, diff: acp.Diff, width: int, limit: int = 60) -> list[str]:
-        """The lines of a change."""
+        """The lines of a change of a file."""
         lines: list[str] = []
         hunk: list[tuple[str, str]] = []
         for line, style in diff_lines(diff, self._cwd, limit=limit):
@@ -64,14 +64,14 @@ class CallLines:
         return lines + self._renderer.changes(hunk, diff.path, width)
 
     def output(self, call: ShownCall, width: int) -> list[str]:
-        """The beginning and the end of what a call gave."""
+        """The beginning and the end of a call's output."""
         lines = call.output_lines()
         style = "bad" if call.status == "failed" else "dim"
         cut = len(lines) - _HEAD - _TAIL
         if cut > 1:
             more = translate("... {count} more lines, /output shows them", count=cut)
             lines = [*lines[:_HEAD], more, *lines[-_TAIL:]]
-        if call.status == "failed":  # why it failed is read to its end
+        if call.status == "failed":  # nothing is cut off the reason
             return [
                 f"  {self._bar} {part}"
                 for line in lines
@@ -80,14 +80,14 @@ class CallLines:
         return [self._renderer.cut(f"  {self._bar} {line}", width, style) for line in lines]
 
     def title(self, call: ShownCall, width: int) -> list[str]:
-        """What a call does, of which kind it is, how far it is, and where."""
+        """A call's title, kind, status and files."""
         marks = _END_MARKS.get(call.status) or _OPEN_MARKS.get(call.status, ("○", "."))
         style = {"completed": "good", "failed": "bad"}.get(call.status, "warning")
         facts = [kind_name(call.kind), status_name(call)]
         where = [
-            shown_path(place.path, self._cwd)
-            for place in call.locations[:3]
-            if Path(place.path).name not in call.title
+            shown_path(location.path, self._cwd)
+            for location in call.locations[:3]
+            if Path(location.path).name not in call.title
         ]
         facts += [one_line(path, 60) for path in where]
         return self._renderer.marked(
@@ -105,7 +105,7 @@ class CallLines:
 
 
 def kind_name(kind: str) -> str:
-    """A kind of tool calls, for people; empty where it says nothing."""
+    """The name of a kind of tool calls; empty for `other`."""
     return {
         "read": translate("read"),
         "edit": translate("edit"),
@@ -120,7 +120,7 @@ def kind_name(kind: str) -> str:
 
 
 def status_name(call: ShownCall) -> str:
-    """How far a call is, for people."""
+    """The name of a call's status."""
     if call.status == "failed" and call.exit_code:
         return translate("failed with exit code {code}", code=call.exit_code)
     return {
@@ -132,7 +132,7 @@ def status_name(call: ShownCall) -> str:
 
 
 def details(title: str, raw_input: object, *, limit: int = 60) -> list[str]:
-    """A call's title and what the model gave it, as lines that are inert."""
+    """A call's title and arguments, as escaped lines."""
     lines = [title]
     if raw_input is not None:
         text = json.dumps(raw_input, ensure_ascii=False, indent=2, default=str)

@@ -7,25 +7,44 @@ announces. A space before the slash sends the line to the agent.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from shlex import split
 from shutil import get_terminal_size
 from tempfile import NamedTemporaryFile
+from typing import Any
+
+from msgspec import Struct
 
 from acp_agent.cli.chat.call_lines import details
-from acp_agent.cli.chat.chat_command import ChatCommand, Run
 from acp_agent.cli.chat.conversation import Conversation
-from acp_agent.cli.chat.front import Front
-from acp_agent.cli.chat.option_commands import OptionCommands
+from acp_agent.cli.chat.frontend import Frontend
 from acp_agent.cli.chat.session_commands import SessionCommands
-from acp_agent.cli.chat.state import PLAN_MARKS
+from acp_agent.cli.chat.session_state import PLAN_MARKS
 from acp_agent.cli.chat.user_shell import UserShell
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert
 from acp_agent.platform.programs import find_program
 
 _OUTPUT_LINES = 400
-_OTHER_NAMES = {"exit": "quit", "resume": "sessions"}
+_ALIASES = {"exit": "quit", "resume": "sessions"}
+
+
+class ChatCommand(Struct, frozen=True):
+    """A command of the chat.
+
+    Attributes:
+        name: its name, without the slash.
+        description: what it does, in a few words.
+        run: does it, with what follows the name. Raises RpcError, ConnectionError, TimeoutError.
+        idle: whether it needs that no turn runs.
+        available: whether the agent has the methods for it.
+    """
+
+    name: str
+    description: str
+    run: Callable[[str], Coroutine[Any, Any, None]]
+    idle: bool = False
+    available: Callable[[], bool] = lambda: True
 
 
 class Commands:
@@ -33,98 +52,128 @@ class Commands:
 
     Args:
         conversation: what they act on.
-        front: where they answer.
-        shell: the user's own.
+        frontend: where they answer.
+        shell: the user's shell.
         leave: ends the chat.
     """
 
     def __init__(
         self,
         conversation: Conversation,
-        front: Front,
+        frontend: Frontend,
         shell: UserShell,
         leave: Callable[[], None],
     ) -> None:
         self._conversation = conversation
-        self._front = front
+        self._frontend = frontend
         self._shell = shell
         self._leave = leave
-        self._all = {command.name: command for command in self._commands()}
+        self._commands = {command.name: command for command in self._make()}
+
+    def _make(self) -> Iterator[ChatCommand]:
+        sessions = SessionCommands(self._conversation, self._frontend)
+        can = self._conversation.agent_can
+        yield ChatCommand("help", translate("the commands and keys"), self._help)
+        yield ChatCommand(
+            "sessions", translate("open an earlier session"), sessions.open, idle=True
+        )
+        yield ChatCommand("new", translate("begin a new session"), sessions.create, idle=True)
+        yield ChatCommand(
+            "fork",
+            translate("go on in a copy of this session"),
+            sessions.fork,
+            idle=True,
+            available=lambda: can("fork"),
+        )
+        yield ChatCommand(
+            "rename",
+            translate("give this session a title"),
+            sessions.rename,
+            available=lambda: can("rename"),
+        )
+        yield ChatCommand(
+            "delete",
+            translate("delete a session"),
+            sessions.delete,
+            idle=True,
+            available=lambda: can("delete"),
+        )
+        yield ChatCommand("mode", translate("change the mode"), sessions.mode)
+        yield ChatCommand("model", translate("change the model"), sessions.model)
+        yield ChatCommand("options", translate("change any option"), sessions.options)
+        yield ChatCommand("thoughts", translate("the last thoughts in full"), self._thoughts)
+        yield ChatCommand("output", translate("the last tool call in full"), self._output)
+        yield ChatCommand("plan", translate("the plan in full"), self._plan)
+        yield ChatCommand(
+            "unshare",
+            translate("keep what your commands printed from the agent"),
+            self._unshare,
+            available=lambda: self._shell.usable,
+        )
+        yield ChatCommand("unqueue", translate("take back what waits"), self._unqueue)
+        yield ChatCommand("login", translate("log in"), self._login, idle=True)
+        yield ChatCommand("restart", translate("start the agent again"), self._restart)
+        yield ChatCommand("quit", translate("end the chat"), self._quit)
 
     def find(self, text: str) -> tuple[ChatCommand, str] | None:
         """The chat's command in a line, and its argument; None for a line to the agent."""
         if not text.startswith("/") or "\n" in text.strip():
             return None
         name, _, argument = text[1:].strip().partition(" ")
-        command = self._all.get(_OTHER_NAMES.get(name, name))
-        if command is None or not command.there():
+        command = self._commands.get(_ALIASES.get(name, name))
+        if command is None or not command.available():
             return None
         return command, argument.strip()
 
     def all(self) -> list[tuple[str, str]]:
         """Names and descriptions of the chat's commands, then of the agent's."""
-        own = {command.name: command.description for command in self._there()}
-        return [
-            *own.items(),
-            *(
-                (command.name, command.description)
-                for command in self._conversation.state.commands
-                if command.name not in own
-            ),
-        ]
+        own = {one.name: one.description for one in self._commands.values() if one.available()}
+        of_agent = self._conversation.state.commands
+        others = [(one.name, one.description) for one in of_agent if one.name not in own]
+        return [*own.items(), *others]
 
-    async def run(self, command: ChatCommand, rest: str) -> None:
+    async def run(self, command: ChatCommand, argument: str) -> None:
         """Run a command. Raises RpcError, ConnectionError, TimeoutError."""
         if command.idle and self._conversation.turns.busy:
-            self._front.say(translate("A turn runs; Ctrl-C cancels it."), "warning")
+            self._frontend.say(translate("A turn runs; Ctrl-C cancels it."), "warning")
             return
-        await command.run(rest)
+        await command.run(argument)
 
-    def _there(self) -> list[ChatCommand]:
-        return [command for command in self._all.values() if command.there()]
-
-    # --- what they do
-
-    async def help(self, _: str) -> None:
-        """List the commands and the keys."""
-        lines = [
-            *(f"  /{name}  {description}" for name, description in self.all()),
+    async def _help(self, _: str) -> None:
+        lines = [f"  /{name}  {description}" for name, description in self.all()]
+        lines += [
             "",
             translate("  Enter sends, Alt-Enter or Ctrl-J begins a new line, @ names a file."),
-            *(
-                [
-                    translate("  !command runs in your own shell; the agent sees what it printed."),
-                    translate(
-                        "  !!command keeps that from the agent. Ctrl-X: your shell, and back."
-                    ),
-                ]
-                if self._shell.usable
-                else []
-            ),
+        ]
+        if self._shell.usable:
+            lines += [
+                translate("  !command runs in your own shell; the agent sees what it printed."),
+                translate("  !!command keeps that from the agent. Ctrl-X: your shell, and back."),
+            ]
+        lines += [
             translate("  Shift-Tab changes the mode, Ctrl-R searches what was typed before."),
             translate("  Esc or Ctrl-C cancels the turn; Ctrl-C twice or Ctrl-D quits."),
         ]
-        self._front.say("\n".join(lines))
+        self._frontend.say("\n".join(lines))
 
-    async def thoughts(self, _: str) -> None:
-        """Show what the agent thought last; the front has it."""
-        self._front.thoughts()
+    async def _thoughts(self, _: str) -> None:
+        self._frontend.show_thoughts()
 
-    async def output(self, _: str) -> None:
-        """Show the last call with all that is known of it."""
+    async def _output(self, _: str) -> None:
         call = self._conversation.calls.last
         if call is None:
-            self._front.say(translate("There was no tool call yet."))
+            self._frontend.say(translate("There was no tool call yet."))
             return
         lines = call.output_lines()
-        if self._shell.usable and len(lines) > get_terminal_size().lines:
-            head = details(call.title, call.raw_input)
-            if await self._page("\n".join([*head, "", *lines])):
-                return
+        head = details(call.title, call.raw_input)
+        is_long = self._shell.usable and len(lines) > get_terminal_size().lines
+        if is_long and await self._page("\n".join([*head, "", *lines])):
+            return
         cut = len(lines) - _OUTPUT_LINES
-        head = [translate("... {count} lines before", count=cut)] if cut > 0 else []
-        self._front.say("\n".join([*details(call.title, call.raw_input), *head]), "bold")
-        self._front.say("\n".join(lines[-_OUTPUT_LINES:]) or translate("(no output)"), "dim")
+        if cut > 0:
+            head.append(translate("... {count} lines before", count=cut))
+        self._frontend.say("\n".join(head), "bold")
+        self._frontend.say("\n".join(lines[-_OUTPUT_LINES:]) or translate("(no output)"), "dim")
 
     async def _page(self, text: str) -> bool:
         """Show a long text in the user's pager; return whether that worked."""
@@ -135,60 +184,28 @@ class Commands:
         with NamedTemporaryFile("w", encoding="utf-8", prefix="acp-agent-", suffix=".txt") as file:
             file.write(f"{inert(text)}\n")
             file.flush()
-            return await self._front.outside([program, *pager[1:], file.name], {}) == 0
+            return await self._frontend.run_program([program, *pager[1:], file.name], {}) == 0
 
-    async def plan(self, _: str) -> None:
-        """Show the plan."""
-        entries = self._conversation.state.plan
-        if entries:
-            self._front.say("\n".join(f"{PLAN_MARKS[one.status]} {one.content}" for one in entries))
-        else:
-            self._front.say(translate("There is no plan."))
+    async def _plan(self, _: str) -> None:
+        lines = [f"{PLAN_MARKS[e.status]} {e.content}" for e in self._conversation.state.plan]
+        self._frontend.say("\n".join(lines) or translate("There is no plan."))
 
-    async def login(self, _: str) -> None:
-        """Log in, by a way that the agent has."""
-        if await self._conversation.log_in():
-            self._front.say(translate("You are logged in."), "good")
-
-    async def restart(self, _: str) -> None:
-        """Start the agent again."""
-        await self._conversation.restart()
-
-    async def unqueue(self, _: str) -> None:
-        """Take back the prompt that waits."""
-        text = self._conversation.turns.unqueue()
-        if text is None:
-            self._front.say(translate("Nothing waits."))
-        else:
-            self._front.say(translate("Taken back: {text}", text=text))
-
-    async def unshare(self, _: str) -> None:
-        """Keep from the agent what the user's commands printed."""
+    async def _unshare(self, _: str) -> None:
         self._shell.unshare()
 
-    async def quit(self, _: str) -> None:
-        """End the chat."""
+    async def _unqueue(self, _: str) -> None:
+        text = self._conversation.turns.unqueue()
+        if text is None:
+            self._frontend.say(translate("Nothing waits."))
+        else:
+            self._frontend.say(translate("Taken back: {text}", text=text))
+
+    async def _login(self, _: str) -> None:
+        if await self._conversation.log_in():
+            self._frontend.say(translate("You are logged in."), "good")
+
+    async def _restart(self, _: str) -> None:
+        await self._conversation.restart()
+
+    async def _quit(self, _: str) -> None:
         self._leave()
-
-    def _commands(self) -> list[ChatCommand]:
-        def command(name: str, description: str, run: Run, *, idle: bool = False) -> ChatCommand:
-            return ChatCommand(name=name, description=description, run=run, idle=idle)
-
-        return [
-            command("help", translate("the commands and keys"), self.help),
-            *SessionCommands(self._conversation, self._front).all(),
-            *OptionCommands(self._conversation, self._front).all(),
-            command("thoughts", translate("the last thoughts in full"), self.thoughts),
-            command("output", translate("the last tool call in full"), self.output),
-            command("plan", translate("the plan in full"), self.plan),
-            ChatCommand(
-                name="unshare",
-                description=translate("keep what your commands printed from the agent"),
-                run=self.unshare,
-                there=lambda: self._shell.usable,
-            ),
-            command("unqueue", translate("take back what waits"), self.unqueue),
-            command("login", translate("log in"), self.login, idle=True),
-            command("restart", translate("start the agent again"), self.restart),
-            command("quit", translate("end the chat"), self.quit),
-        ]

@@ -1,20 +1,26 @@
-"""Completions of the line that is being typed: commands, and files behind an `@`."""
+"""Completions of what is typed: commands, and files behind an `@` or in a shell command."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from acp_agent.cli.chat.fuzzy_paths import matching_paths
-from acp_agent.cli.chat.mentions import completions, mention
+from acp_agent.cli.chat.mentions import expand, mention
 from acp_agent.cli.output import one_line
+from acp_agent.errors import WorkspaceError
 
+_LISTED = 50_000  # files of the tree that are matched
+_ENTRIES = 500  # of a folder that are matched
+_OFFERED = 50
+_SECONDS = 2.0
 _MENTION = re.compile(r'(?:^|\s)(@"?)([^\s"@]*)$')
 
 
@@ -40,7 +46,7 @@ class ChatCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """The commands alone, which need no look at the disk."""
+        """Commands."""
         del complete_event
         text = document.text_before_cursor
         if text.startswith("/") and not re.search(r"\s", text):
@@ -57,7 +63,7 @@ class ChatCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Commands, or the files and folders that a path may become."""
+        """Commands, or files and folders."""
         if self._is_command(document.text):
             if complete_event.completion_requested:  # by Tab alone, as shells do
                 async for path in self._paths(document.get_word_before_cursor(WORD=True)):
@@ -78,8 +84,109 @@ class ChatCompleter(Completer):
             )
 
     async def _paths(self, typed: str) -> AsyncGenerator[Completion, None]:
-        """What a word of a command may become."""
-        for name in await asyncio.to_thread(completions, typed, self._cwd):
+        """Paths for a word of a shell command."""
+        for name in await asyncio.to_thread(path_completions, typed, self._cwd):
             end = "" if name.endswith("/") else " "
             text = name if name.startswith("~/") else shlex.quote(name)
             yield Completion(f"{text}{end}", start_position=-len(typed), display=one_line(name, 60))
+
+
+def path_completions(typed: str, cwd: Path) -> list[str]:
+    """Paths that begin with `typed`, folders first and with a slash behind. Reads the disk.
+
+    Hidden files are offered once a dot is typed.
+    """
+    folder, slash, start = typed.rpartition("/")
+    where = expand(folder + slash, cwd)
+    found: list[tuple[bool, str]] = []
+    try:
+        with os.scandir(where) as entries:
+            for entry in islice(entries, _ENTRIES):
+                name = entry.name
+                if not name.lower().startswith(start.lower()) or not name.isprintable():
+                    continue
+                if name.startswith(".") and not start.startswith("."):
+                    continue
+                is_folder = entry.is_dir()
+                found.append((not is_folder, f"{folder}{slash}{name}{'/' if is_folder else ''}"))
+    except OSError:
+        return []
+    return [name for _, name in sorted(found)[:_OFFERED]]
+
+
+async def matching_paths(typed: str, cwd: Path) -> list[str]:
+    """Return paths for `@typed`, best first; folders end with a slash.
+
+    What completes `typed` as a path comes first, ignored files too. Then follow files and folders
+    anywhere in the tree that contain its letters in order, but not those that .gitignore excludes.
+    The tree is listed at each call, so a new file is found at once. Hidden ones are offered once a
+    dot is typed.
+    """
+    found = await asyncio.to_thread(path_completions, typed, cwd)
+    if typed and not typed.startswith(("/", "~", "./", "../")):
+        files = await _files(cwd)
+        found += await asyncio.to_thread(best_matches, typed, files)
+    return list(dict.fromkeys(found))[:_OFFERED]
+
+
+def best_matches(typed: str, files: Sequence[str]) -> list[str]:
+    """Return those of `files`, and of the folders they lie in, that match `typed`, best first.
+
+    A match in the last part of the path is better than one across parts, one without gaps better
+    than one with gaps, and then a shorter path is better.
+    """
+    wanted = typed.lower()
+    hidden = "." in typed
+    ranked = [
+        (*rank, len(path), path)
+        for path in _with_folders(files)
+        if path.isprintable()
+        and (hidden or not (path.startswith(".") or "/." in path))
+        and (rank := _rank(wanted, path.lower())) is not None
+    ]
+    return [path for *_, path in sorted(ranked)[:_OFFERED]]
+
+
+def _with_folders(files: Sequence[str]) -> Iterable[str]:
+    folders: set[str] = set()
+    for file in files:
+        folder = file.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return (*files, *(f"{folder}/" for folder in folders))
+
+
+def _rank(wanted: str, path: str) -> tuple[int, int] | None:
+    """How well lower-case `wanted` matches `path`; smaller is better, None for no match."""
+    at = path.rstrip("/").rpartition("/")[2].find(wanted)
+    if at >= 0:
+        return (0, at)
+    at = path.find(wanted)
+    if at >= 0:
+        return (1, at)
+    end = at = len(path)
+    for letter in reversed(wanted):
+        at = path.rfind(letter, 0, at)
+        if at < 0:
+            return None
+        if end == len(path):
+            end = at
+    return (2, end - at)
+
+
+async def _files(cwd: Path) -> list[str]:
+    """Return files of the tree; none where it cannot be searched."""
+    from acp_agent.workspace.ripgrep import run_ripgrep  # noqa: PLC0415 - once `@` is typed
+
+    found: list[str] = []
+
+    def take(name: bytes) -> bool:
+        found.append(name.decode("utf-8", "replace"))
+        return len(found) < _LISTED
+
+    try:
+        await run_ripgrep(["--files", "--null"], cwd, separator=b"\0", take=take, timeout=_SECONDS)
+    except WorkspaceError:
+        return []
+    return found

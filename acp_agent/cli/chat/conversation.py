@@ -1,76 +1,106 @@
-"""A conversation in the terminal: the agent, its sessions, and what it tells of them."""
+"""A conversation in the terminal: the agent, its session, and the turns."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from acp_agent.cli.agent_client import EXIT_SECONDS
-from acp_agent.cli.chat.agent import FAILURES, Agent, AgentFailedError
-from acp_agent.cli.chat.calls import Calls
-from acp_agent.cli.chat.front import Front
-from acp_agent.cli.chat.lifeline import HURRY_SECONDS, Lifeline
-from acp_agent.cli.chat.login import log_in
-from acp_agent.cli.chat.open_session import OpenSession
-from acp_agent.cli.chat.remains import why_failed
+from msgspec import Struct
+
+from acp_agent.cli.agent_client import EXIT_SECONDS, START_SECONDS
+from acp_agent.cli.chat.agent import FAILURES, Agent, AgentFailedError, SessionMethod
+from acp_agent.cli.chat.agent_failures import failure_text
+from acp_agent.cli.chat.agent_supervisor import QUICK_EXIT_SECONDS, AgentSupervisor
+from acp_agent.cli.chat.frontend import Frontend
+from acp_agent.cli.chat.open_session import OpenSession, log_in
 from acp_agent.cli.chat.requests import Requests
-from acp_agent.cli.chat.state import SessionState
+from acp_agent.cli.chat.session_state import Calls, SessionState
 from acp_agent.cli.chat.turns import Turns
-from acp_agent.cli.chat.wishes import ChatError, Wishes
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 
-LISTED = 200  # sessions that are offered
+QUIT_SECONDS = 3.0  # after Ctrl-C with nothing to cancel, in which a second one quits
+_LISTED = 200  # sessions that are offered
+
+
+class ChatError(AcpAgentError):
+    """The chat cannot start; the message says why."""
+
+
+class ChatOptions(Struct, frozen=True, kw_only=True):
+    """How a conversation starts.
+
+    Attributes:
+        command: starts the agent.
+        cwd: the folder to work in.
+        resume: a session's id, or `latest` for the last one of the folder.
+        settings: values of session options, by option id or category.
+        timeout: seconds that the agent has for each answer but that of a turn.
+        prompt: sent first; empty for none.
+        chat_command: the command line that started the chat, without the session.
+    """
+
+    command: Sequence[str]
+    cwd: Path
+    resume: str | None = None
+    settings: Mapping[str, str] = {}
+    timeout: float = START_SECONDS
+    prompt: str = ""
+    chat_command: str = "acp-agent chat"
 
 
 class Conversation:
-    """Between the user at a front and an agent.
+    """Connects the user at a frontend with an agent, whose listener it is.
 
-    `begin` it, give its `turns` what the user types, and end it with `aclose`. It is the agent's
-    listener.
+    `start` it, give its `turns` what the user types, and end it with `aclose`.
 
     Args:
-        wishes: how it is to begin.
-        front: the user's terminal.
-        along: takes what goes along with the next prompt.
+        options: how it starts.
+        frontend: the user's terminal.
+        take_shared: texts that go with the next prompt.
 
     Attributes:
-        turns: what the user says to the agent.
+        turns: the prompts.
     """
 
-    def __init__(self, wishes: Wishes, front: Front, along: Callable[[], Sequence[str]]) -> None:
-        self.wishes = wishes
-        self._front = front
-        self._open = OpenSession(front, cwd=wishes.cwd, spawn=self._spawn)
+    def __init__(
+        self, options: ChatOptions, frontend: Frontend, take_shared: Callable[[], Sequence[str]]
+    ) -> None:
+        self.options = options
+        self._frontend = frontend
+        self._open = OpenSession(frontend, cwd=options.cwd, spawn=self._spawn)
         self.updated = self._open.updated
         self.turns = Turns(
-            front,
+            frontend,
             agent=lambda: self.agent,
             state=lambda: self.state,
-            ended=self._turn_over,
-            along=along,
-            cwd=wishes.cwd,
+            on_end=self._turn_ended,
+            take_shared=take_shared,
+            cwd=options.cwd,
         )
         self._requests = Requests(
-            front,
+            frontend,
             calls=lambda: self.calls,
-            instead=self.turns.correct,
-            wanted=lambda session: session == self.state.id and not self.turns.cancelling,
-            cwd=wishes.cwd,
+            send_instead=self.turns.send_instead,
+            is_current=lambda session: session == self.state.id and not self.turns.cancelling,
+            cwd=options.cwd,
         )
         self.permission = self._requests.permission
         self.elicitation = self._requests.elicitation
         self.elicitation_completed = self._requests.elicitation_completed
-        self._lifeline = Lifeline(
-            wishes, self, front, turns=self.turns, reopen=self._reopen, spawn=self._spawn
+        self._supervisor = AgentSupervisor(
+            self._start_agent,
+            frontend,
+            turns=self.turns,
+            reopen=lambda: self._open.reopen(self._need_agent()),
+            spawn=self._spawn,
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._garbage_told = False
-
-    # --- what the front looks at
+        self._invalid_line_reported = False
 
     @property
     def state(self) -> SessionState:
@@ -84,91 +114,85 @@ class Conversation:
 
     @property
     def resumable(self) -> bool:
-        """Whether the session can be gone on with."""
-        return bool(self.state.id) and self._lifeline.resumable
+        """Whether the session can be opened again."""
+        return bool(self.state.id) and self._supervisor.resumable
 
     @property
     def agent(self) -> Agent | None:
         """The agent; None while there is none."""
-        return self._lifeline.agent
+        return self._supervisor.agent
 
-    # --- its beginning and its end
+    def agent_can(self, method: SessionMethod) -> bool:
+        """Whether the agent has a method; also while there is no agent, which fails later."""
+        return self.agent is None or self.agent.sessions.can[method]
 
-    async def begin(self) -> None:
-        """Start the agent and open a session.
-
-        Raises:
-            ChatError: that does not work; the message says why.
-        """
+    async def start(self) -> None:
+        """Start the agent and open a session. Raises ChatError."""
         try:
-            await self._lifeline.start()
+            await self._supervisor.start()
         except AgentFailedError as error:
             raise ChatError(str(error)) from None
         try:
-            if self.wishes.resume is None:
-                opened = await self.new_session()
+            if self.options.resume is None:
+                opened = await self.create_session()
             else:
-                await self.load(await self._session_to_resume(self.wishes.resume))
+                await self.load(await self._session_to_resume(self.options.resume))
                 opened = True
         except FAILURES as error:
-            raise ChatError(why_failed(error)) from None
+            raise ChatError(failure_text(error)) from None
         except InvalidInputError as error:
             raise ChatError(translate_rendered(str(error))) from None
         if not opened:
             raise ChatError(translate("no model can be used without a login"))
 
-    async def aclose(self, *, hurry: bool = False) -> None:
-        """End everything, with the agent's processes; `hurry` where the user does not wait."""
-        agent = self._lifeline.release()
+    async def aclose(self, *, quick: bool = False) -> None:
+        """End everything, with the agent's processes; `quick` where the user does not wait."""
+        agent = self._supervisor.stop()
         await self.turns.aclose()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if agent is not None:
-            await agent.aclose(patience=HURRY_SECONDS if hurry else EXIT_SECONDS)
+            await agent.aclose(timeout=QUICK_EXIT_SECONDS if quick else EXIT_SECONDS)
 
     async def restart(self) -> None:
-        """Start the agent again, and open the session again that was open."""
-        await self._lifeline.restart()
+        """Start the agent again, and open its session again."""
+        await self._supervisor.restart()
 
-    async def _reopen(self) -> bool:
-        return await self._open.reopen(self._need_agent())
+    # --- sessions; every method raises RpcError, ConnectionError, TimeoutError
 
-    # --- sessions; all of it raises RpcError, ConnectionError, TimeoutError
-
-    async def new_session(self) -> bool:
-        """Begin a new session, after a login where one is needed; whether there is one."""
-        begun = await self._open.begin(self._need_agent())
-        if begun:
-            await self._set_wishes()
-            self._front.changed()
-        return begun
+    async def create_session(self) -> bool:
+        """Begin a new session, after a login where one is needed; return whether there is one."""
+        created = await self._open.create(self._need_agent())
+        if created:
+            await self._apply_settings()
+            self._frontend.refresh()
+        return created
 
     async def load(self, session: str) -> None:
-        """Open an earlier session and show it; where that fails the one before stays open."""
+        """Open an earlier session and show it; where that fails, the previous one stays open."""
         await self._open.load(self._need_agent(), session)
-        await self._set_wishes()
-        self._front.changed()
+        await self._apply_settings()
+        self._frontend.refresh()
 
     async def fork(self) -> None:
         """Go on in a copy of the open session."""
         await self._open.fork(self._need_agent())
-        self._front.changed()
+        self._frontend.refresh()
 
     async def rename(self, title: str) -> str:
-        """Give the open session a title; the title as the agent keeps it."""
-        kept = await self._need_agent().sessions.rename(self.state.id, title)
-        self.state.title = kept
-        self._front.changed()
-        return kept
+        """Give the open session a title; return the title that the agent stored."""
+        self.state.title = await self._need_agent().sessions.rename(self.state.id, title)
+        self._frontend.refresh()
+        return self.state.title
 
     async def delete(self, session: str) -> bool:
-        """Delete a session for good; in the place of the open one a new one begins.
+        """Delete a session permanently; a new one replaces the open one.
 
         Returns:
-            False where no new one could begin, and nothing is deleted.
+            False where no new one could be created, and nothing is deleted.
         """
-        if session == self.state.id and not await self.new_session():
+        if session == self.state.id and not await self.create_session():
             return False
         await self._need_agent().sessions.delete(session)
         return True
@@ -176,96 +200,93 @@ class Conversation:
     async def earlier_sessions(self) -> list[acp.SessionInfo]:
         """The sessions of the folder."""
         agent = self._need_agent()
-        if not agent.sessions.lists:
+        if not agent.sessions.can["list"]:
             raise RpcError(METHOD_NOT_FOUND, translate("this agent does not list its sessions"))
-        return await agent.sessions.of_folder(self.wishes.cwd, limit=LISTED)
+        return await agent.sessions.list(self.options.cwd, limit=_LISTED)
 
     async def set_option(self, name: str, value: str | bool) -> None:
-        """Give an option, named by its id or category, a value; a mode also without options."""
+        """Set an option, named by its id or category; a mode also without options."""
         agent = self._need_agent()
         option = self.state.option(name)
         if option is not None:
             await agent.sessions.set_option(self.state.id, option.id, value)
         elif name == "mode" and self.state.modes is not None and isinstance(value, str):
             await agent.sessions.set_mode(self.state.id, value)
-            self.state.modes = acp.SessionModeState(
-                current_mode_id=value, available_modes=self.state.modes.available_modes
-            )
+            self.state.set_mode(value)
         else:
             raise RpcError(
                 METHOD_NOT_FOUND, translate("this agent has no option {name}", name=name)
             )
-        self._front.changed()
+        self._frontend.refresh()
 
-    async def meant(self, named: str) -> str:
-        """The session of the folder that an id, or the beginning of one, is of.
+    async def find_session(self, name: str) -> str:
+        """The session of the folder that has an id, or one that begins so.
 
         Raises:
             InvalidInputError: several begin so.
         """
         from acp_agent.cli.session_lookup import meant  # noqa: PLC0415 - where a session is named
 
-        if not self._need_agent().sessions.lists:
-            return named
+        if not self._need_agent().sessions.can["list"]:
+            return name
         known = [(one.session_id, one.title or one.cwd) for one in await self.earlier_sessions()]
-        return meant(named, known) or named  # a session of another folder, by its whole id
-
-    async def _session_to_resume(self, named: str) -> str:
-        if named != "latest":
-            return await self.meant(named)
-        found = await self.earlier_sessions()
-        if not found:
-            raise ChatError(translate("this folder has no session yet"))
-        return found[0].session_id
-
-    async def _set_wishes(self) -> None:
-        for name, value in self.wishes.options.items():
-            await self.set_option(name, value)
+        return meant(name, known) or name  # a session of another folder, by its whole id
 
     async def log_in(self) -> bool:
-        """Let the user log in; whether that worked. Raises ConnectionError."""
-        return await log_in(self._need_agent(), self._front)
+        """Let the user log in; return whether that worked. Raises ConnectionError."""
+        return await log_in(self._need_agent(), self._frontend)
 
-    # --- helpers
+    # --- background work
 
     def run(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Do something that the user asked for, beside what runs; a failure is said."""
+        """Run what the user asked for in the background; show why it fails."""
         self._spawn(self._reported(work))
+
+    def request_failed(self, text: str) -> None:
+        """Show that a request of the agent failed."""
+        self._frontend.say(text, "warning")
 
     async def _reported(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         try:
             await work()
         except FAILURES as error:
-            self._front.say(why_failed(error), "bad")
+            self._frontend.say(failure_text(error), "bad")
         except AcpAgentError as error:
-            self._front.say(translate_rendered(str(error)), "bad")
+            self._frontend.say(translate_rendered(str(error)), "bad")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    async def _start_agent(self) -> Agent:
+        return await Agent.start(
+            self.options.command, self, cwd=self.options.cwd, timeout=self.options.timeout
+        )
+
     def _need_agent(self) -> Agent:
         if self.agent is None:
             raise ConnectionError
         return self.agent
 
-    def refused(self, told: str) -> None:
-        """Say that the agent asked what could not be answered."""
-        self._front.say(told, "warning")
+    async def _session_to_resume(self, name: str) -> str:
+        if name != "latest":
+            return await self.find_session(name)
+        found = await self.earlier_sessions()
+        if not found:
+            raise ChatError(translate("this folder has no session yet"))
+        return found[0].session_id
 
-    def _turn_over(self) -> None:
-        if self.agent is not None:
-            self.agent.refusals.again()
-        self._tell_garbage()
+    async def _apply_settings(self) -> None:
+        for name, value in self.options.settings.items():
+            await self.set_option(name, value)
 
-    def _tell_garbage(self) -> None:
-        if self.agent is None or self._garbage_told:
+    def _turn_ended(self) -> None:
+        if self.agent is None:
             return
-        garbage = self.agent.garbage
-        if garbage.count:
-            self._garbage_told = True
-            message = translate(
-                "The agent wrote what is not the protocol ({line}).", line=garbage.first
-            )
-            self._front.say(message, "warning")
+        self.agent.monitor.reset()
+        line = self.agent.monitor.invalid_line
+        if line and not self._invalid_line_reported:
+            self._invalid_line_reported = True
+            text = translate("The agent wrote what is not the protocol ({line}).", line=line)
+            self._frontend.say(text, "warning")

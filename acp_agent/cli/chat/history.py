@@ -1,4 +1,4 @@
-"""What the user typed before, kept for the arrow keys: without secrets, for its owner alone."""
+"""History of what the user typed, without secrets, in a file that only the user can read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _READ = 8_000_000  # bytes of the file that are read
 
 
 class PromptHistory:
-    """A file with one JSON string a line, the oldest first; chats may write it side by side.
+    """A file with one JSON string a line, the oldest first; several chats may write it at once.
 
     Args:
         path: the file; None keeps nothing.
-        scrub: takes secrets out of a text.
+        scrub: removes secrets from a text.
 
     Attributes:
-        scrub: likewise, for whatever else the user keeps or gives away.
+        scrub: likewise.
     """
 
     def __init__(self, path: Path | None, scrub: Callable[[str], str]) -> None:
@@ -58,7 +58,7 @@ class PromptHistory:
                 os.write(descriptor, line)
             finally:
                 os.close(descriptor)
-        except OSError:  # a full disk must not cost the prompt
+        except OSError:  # the prompt is sent all the same
             self._path = None
 
     def _shorten(self, entries: list[str]) -> None:

@@ -1,13 +1,13 @@
-"""What is where at the bottom of the terminal."""
+"""The panes at the bottom of the terminal, which are drawn again with each frame."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.layout import (
     BufferControl,
     CompletionsMenu,
@@ -18,177 +18,173 @@ from prompt_toolkit.layout import (
     Layout,
     Window,
 )
-from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.layout.processors import (
+    BeforeInput,
+    Processor,
+    Transformation,
+    TransformationInput,
+)
+from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
+from rich.cells import cell_len, set_cell_size
 
-from acp_agent.cli.chat.questions import ListQuestion, PermissionQuestion, Question, TextQuestion
-from acp_agent.cli.chat.toolbar import toolbar
-from acp_agent.cli.chat.unmasking import Unmasking
-from acp_agent.cli.chat.user_shell import SHELL_PROMPT
+from acp_agent.cli.chat.questions import (
+    ListQuestion,
+    PermissionQuestion,
+    QuestionQueue,
+    TextQuestion,
+)
+from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.chat.session_state import SessionState
+from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.localization import translate
-
-if TYPE_CHECKING:
-    from acp_agent.cli.chat.terminal import TerminalChat
+from acp_agent.cli.output import inert, one_line
+from acp_agent.config.amounts import decimal
 
 _PROMPT_ROWS = 8
 _MENU_ROWS = 6
-_ROOMY = 12  # rows of a terminal from which on an empty line is affordable
-_TALL = 24  # from which on something else is shown beside a question
-_BESIDE_QUESTION = 3
+_ROOMY = 12  # rows of a terminal with room for an empty line
+_TALL = 24  # rows of a terminal that shows running calls beside a question
+_ROWS_BESIDE_QUESTION = 3
 
 
 class Panes:
-    """The parts of the screen that are drawn anew, each a function from the chat's state.
+    """What is drawn below the transcript.
 
-    Attributes:
-        live_lines: what goes on, as of the last `refresh`.
-        status_lines: what the chat does, likewise.
-        question_lines: what is asked, likewise.
+    Args:
+        prompt: what the user types.
+        answer: what the user types into a question.
+        questions: what the user is asked.
+        transcript: has the messages and calls that are not complete.
+        renderer: makes lines.
+        size: columns and rows of the terminal.
+        status: lines about what the chat does.
+        toolbar: the last line, by the width.
+        mark: what stands before the prompt.
     """
 
-    def __init__(self, chat: TerminalChat) -> None:
-        self._chat = chat
-        self.live_lines: list[str] = []
-        self.status_lines: list[str] = []
-        self.question_lines: list[str] = []
-        self.search = SearchToolbar()
-        self.prompt = Window(
+    def __init__(
+        self,
+        *,
+        prompt: Buffer,
+        answer: Buffer,
+        questions: QuestionQueue,
+        transcript: Transcript,
+        renderer: Renderer,
+        size: Callable[[], tuple[int, int]],
+        status: Callable[[], list[str]],
+        toolbar: Callable[[int], str],
+        mark: Callable[[], str],
+    ) -> None:
+        self._answer = answer
+        self._questions = questions
+        self._transcript = transcript
+        self._renderer = renderer
+        self._size = size
+        self._status = status
+        self._toolbar = toolbar
+        self._live_lines: list[str] = []
+        self._status_lines: list[str] = []
+        self._question_lines: list[str] = []
+        self._search = SearchToolbar()
+        self._prompt = Window(
             BufferControl(
-                chat.input,
-                search_buffer_control=self.search.control,
-                input_processors=[Unmasking(), BeforeInput(self._mark, "class:mark")],
+                prompt,
+                search_buffer_control=self._search.control,
+                input_processors=[HiddenCharacters(), BeforeInput(mark, "class:mark")],
                 focusable=True,
             ),
             wrap_lines=True,
-            height=lambda: Dimension(min=1, max=min(_PROMPT_ROWS, max(self._rows() // 3, 1))),
+            height=lambda: Dimension(min=1, max=min(_PROMPT_ROWS, max(size()[1] // 3, 1))),
             dont_extend_height=True,
             get_line_prefix=lambda line, wraps: "  " if line or wraps else "",
         )
-        self.entry = Window(
-            BufferControl(
-                chat.answer, input_processors=[Unmasking(), BeforeInput("  > ", "class:mark")]
-            ),
-            height=1,
+        before = BeforeInput("  > ", "class:mark")
+        self._entry = Window(
+            BufferControl(answer, input_processors=[HiddenCharacters(), before]), height=1
         )
-        self.letters = Window(
+        self._permission = Window(
             FormattedTextControl("", focusable=True), height=0, always_hide_cursor=True
         )
 
-    def asked(self) -> Question | None:
-        """The question that has the keys."""
-        return self._chat.questions.active
+    def layout(self) -> Layout:
+        """From top to bottom: running calls, status, question, prompt, completions, toolbar."""
+        asked = Condition(lambda: self._questions.active is not None)
+        entering = Condition(
+            lambda: isinstance(self._questions.active, ListQuestion | TextQuestion)
+        )
+        roomy = Condition(lambda: self._size()[1] >= _ROOMY)
+        return Layout(
+            HSplit(
+                [
+                    ConditionalContainer(Window(height=1), roomy),
+                    _lines(lambda: self._live_lines),
+                    _lines(lambda: self._status_lines),
+                    _lines(lambda: self._question_lines),
+                    ConditionalContainer(self._entry, entering),
+                    ConditionalContainer(self._permission, asked & ~entering),
+                    ConditionalContainer(self._prompt, ~asked),
+                    ConditionalContainer(self._search, ~asked),
+                    ConditionalContainer(CompletionsMenu(max_height=_MENU_ROWS), ~asked),
+                    Window(height=Dimension(min=0, preferred=0)),
+                    Window(
+                        FormattedTextControl(lambda: self._toolbar(self._size()[0])),
+                        height=1,
+                        style="class:toolbar",
+                    ),
+                ]
+            ),
+            focused_element=self._prompt,
+        )
 
     def focus(self, layout: Layout) -> None:
-        """Let keys go to the question, or to the prompt where none is asked."""
-        match self._chat.questions.active:
+        """Send keys to the question, or to the prompt where there is none."""
+        match self._questions.active:
             case PermissionQuestion():
-                layout.focus(self.letters)
+                layout.focus(self._permission)
             case None:
-                layout.focus(self.prompt)
+                layout.focus(self._prompt)
             case _:
-                layout.focus(self.entry)
+                layout.focus(self._entry)
 
     def refresh(self) -> None:
-        """Lay everything out for the next frame."""
-        self.live_lines = self._live()
-        self.status_lines = self._status()
-        self.question_lines = self._question()
+        """Make the lines of the next frame."""
+        self._live_lines = self._make_live_lines()
+        columns, _ = self._size()
+        self._status_lines = [
+            self._renderer.cut(text, columns, "dim") for text in self._status() if text
+        ]
+        self._question_lines = self._make_question_lines()
 
-    def _live(self) -> list[str]:
-        question = self._chat.questions.waiting
-        rows = self._rows() - 6
+    def _make_live_lines(self) -> list[str]:
+        question = self._questions.waiting
+        rows = self._size()[1]
+        room = rows - 6
         if question is not None:
-            rows = _BESIDE_QUESTION if self._rows() >= _TALL else 0
+            room = _ROWS_BESIDE_QUESTION if rows >= _TALL else 0
         asked = question.call.id if isinstance(question, PermissionQuestion) else ""
-        return self._chat.transcript.live(rows, without=asked)
+        return self._transcript.live(room, without=asked)
 
-    def _question(self) -> list[str]:
-        chat = self._chat
-        columns, rows = chat.size
-        rows = max(rows - len(self.live_lines) - 4, 4)
-        question = chat.questions.waiting
+    def _make_question_lines(self) -> list[str]:
+        columns, rows = self._size()
+        rows = max(rows - len(self._live_lines) - 4, 4)
+        question = self._questions.waiting
+        active = question is self._questions.active
         match question:
             case PermissionQuestion():
-                lines = question.lines(chat.renderer, chat.transcript.calls, columns, rows)
+                lines = question.lines(self._renderer, self._transcript.calls, columns, rows)
             case ListQuestion():
-                typed = chat.answer.text if question is chat.questions.active else ""
-                lines = question.lines(chat.renderer, typed, columns, rows)
+                typed = self._answer.text if active else ""
+                lines = question.lines(self._renderer, typed, columns, rows)
             case TextQuestion():
-                lines = question.lines(chat.renderer, columns)
+                lines = question.lines(self._renderer, columns)
             case _:
                 return []
-        if question is not chat.questions.active:
+        if not active:
             wait = translate("(takes keys once you stop typing)")
-            return [lines[0], chat.renderer.cut(f"  {wait}", columns, "dim")]
+            return [lines[0], self._renderer.cut(f"  {wait}", columns, "dim")]
         return lines
-
-    def _status(self) -> list[str]:
-        chat = self._chat
-        columns, _ = chat.size
-        shown = [self._activity(), chat.shell.shared]
-        if chat.quitting:
-            shown.append(translate("Press Ctrl-C again to quit."))
-        if chat.chosen_mode:
-            shown.append(translate("Mode: {mode}", mode=chat.chosen_mode))
-        if chat.shell.on:
-            shown.append(translate("Your own shell; Ctrl-X goes back to the agent."))
-        return [chat.renderer.cut(text, columns, "dim") for text in shown if text]
-
-    def _activity(self) -> str:
-        """What goes on; empty where nothing does."""
-        chat = self._chat
-        if not chat.ready:
-            return "" if chat.questions.waiting else translate("Starting the agent ...")
-        if chat.conversation.agent is None:
-            return translate("There is no agent; /restart starts it again.")
-        if chat.conversation.turns.cancelling:
-            return translate("Cancelling the turn; Ctrl-C once more quits.")
-        if chat.front.began is not None:
-            seconds = int(time.monotonic() - chat.front.began)
-            return translate("Working, {seconds} s; Esc cancels.", seconds=seconds)
-        return ""
-
-    def _mark(self) -> str:
-        return SHELL_PROMPT if self._chat.shell.on else "> "
-
-    def toolbar(self) -> StyleAndTextTuples:
-        """The line at the bottom."""
-        conversation = self._chat.conversation
-        columns, _ = self._chat.size
-        text = toolbar(conversation.state, columns, waiting=len(conversation.turns.queue))
-        return [("class:toolbar", text)]
-
-    def roomy(self) -> bool:
-        """Whether there is room for an empty line."""
-        return self._rows() >= _ROOMY
-
-    def _rows(self) -> int:
-        return self._chat.size[1]
-
-
-def make_layout(panes: Panes) -> Layout:
-    """From top to bottom: what goes on, what is asked, the prompt, its completions, the toolbar."""
-    asked = Condition(lambda: panes.asked() is not None)
-    entering = Condition(lambda: isinstance(panes.asked(), ListQuestion | TextQuestion))
-    return Layout(
-        HSplit(
-            [
-                ConditionalContainer(Window(height=1), Condition(panes.roomy)),
-                _lines(lambda: panes.live_lines),
-                _lines(lambda: panes.status_lines),
-                _lines(lambda: panes.question_lines),
-                ConditionalContainer(panes.entry, entering),
-                ConditionalContainer(panes.letters, asked & ~entering),
-                ConditionalContainer(panes.prompt, ~asked),
-                ConditionalContainer(panes.search, ~asked),
-                ConditionalContainer(CompletionsMenu(max_height=_MENU_ROWS), ~asked),
-                Window(height=Dimension(min=0, preferred=0)),
-                Window(FormattedTextControl(panes.toolbar), height=1, style="class:toolbar"),
-            ]
-        ),
-        focused_element=panes.prompt,
-    )
 
 
 def make_style() -> Style:
@@ -209,7 +205,7 @@ def make_style() -> Style:
 
 
 def _lines(make: Callable[[], list[str]]) -> ConditionalContainer:
-    """A window for lines that are laid out already; not there where there are none."""
+    """A window for lines with escape codes; hidden where there are none."""
 
     def content() -> StyleAndTextTuples:
         return to_formatted_text(ANSI("\n".join(make())))
@@ -223,3 +219,76 @@ def _lines(make: Callable[[], list[str]]) -> ConditionalContainer:
         ),
         Condition(lambda: bool(make())),
     )
+
+
+def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
+    """The session in one line of `width` columns; the least important facts are left out.
+
+    `waiting` is the number of prompts that wait.
+    """
+    facts: list[tuple[int, str]] = []  # importance and text
+    if state.mode:
+        facts.append((9, one_line(state.mode, 20)))
+    if waiting:
+        facts.append((8, translate("{count} waiting", count=waiting)))
+    facts += _plan_facts(state)
+    usage = state.usage
+    if usage is not None:
+        if usage.size:
+            share = f"{min(usage.used / usage.size, 9.99):.0%}"
+            facts.append((7, translate("context {share}", share=share)))
+        if usage.cost is not None:
+            facts.append((6, f"{decimal(usage.cost.amount, 2)} {one_line(usage.cost.currency, 5)}"))
+    if state.model:
+        facts.append((4, one_line(state.model, 40)))
+    if state.title:
+        facts.append((1, one_line(state.title, 60)))
+    while len(facts) > 1 and cell_len(_joined(facts)) > width:
+        facts.remove(min(facts))
+    return set_cell_size(_joined(facts), width)
+
+
+def _plan_facts(state: SessionState) -> list[tuple[int, str]]:
+    if not state.plan:
+        return []
+    done = sum(entry.status == "completed" for entry in state.plan)
+    short = translate("plan {done}/{count}", done=done, count=len(state.plan))
+    now = next((entry.content for entry in state.plan if entry.status == "in_progress"), "")
+    return [(5, short), *([(2, one_line(now, 40))] if now else [])]
+
+
+def _joined(facts: list[tuple[int, str]]) -> str:
+    return f" {' | '.join(text for _, text in facts)} "
+
+
+class HiddenCharacters(Processor):
+    """Writes out hidden characters of what is typed or pasted; the text itself stays as it is.
+
+    Otherwise a mark that reorders its neighbours could make a pasted command look like another one.
+    """
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """The line as shown, and which column belongs to which character."""
+        text = fragment_list_to_text(transformation_input.fragments)
+        if inert(text) == text:
+            return Transformation(transformation_input.fragments)
+        fragments = explode_text_fragments(transformation_input.fragments)
+        shown: StyleAndTextTuples = []
+        starts: list[int] = []  # of each character, in what is shown
+        at = 0
+        for style, character, *rest in fragments:
+            written = inert(character)
+            starts.append(at)
+            at += len(written)
+            shown.append((style, written, *rest))  # type: ignore[arg-type] # as it came, with its mouse handler if any
+        starts.append(at)
+
+        def to_shown(position: int) -> int:
+            return starts[position] if position < len(starts) else at + position - len(starts) + 1
+
+        def to_source(position: int) -> int:
+            if position >= at:
+                return len(starts) - 1 + position - at
+            return max(index for index, start in enumerate(starts) if start <= position)
+
+        return Transformation(shown, source_to_display=to_shown, display_to_source=to_source)

@@ -1,4 +1,4 @@
-"""Markdown that is still being written, taken apart into blocks that will not change any more."""
+"""Splits Markdown that arrives in pieces into blocks that do not change any more."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-BLOCK = 12_000  # characters of a block that has not ended, from which on it is cut
+BLOCK = 12_000  # characters of a block; a longer one is cut
 _LINES = 150  # likewise
-_SEEN = 60  # lines of an open block that are looked at
+_OPEN_LINES = 60  # of the open block that are shown
 
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})([^`]*)$")
 _LIST = re.compile(r"^ {0,3}(?:[-*+]|\d{1,9}[.)])\s")
@@ -17,17 +17,17 @@ _HEADING = re.compile(r"^#{1,6}\s")
 
 
 class Block(Struct, frozen=True):
-    """A piece of Markdown that stands for itself; `joined` to the one before, as code in two."""
+    """A block of Markdown; `joined` to the previous one where long code was cut in two."""
 
     text: str
     joined: bool = False
 
 
 class Blocks:
-    """Takes pieces of a text with `feed`, gives its blocks as they end, and `close` the last one.
+    """Takes pieces of a text with `feed`, yields its blocks as they end, and `close` the last one.
 
-    Blocks end at a blank line, after a heading, and where a fence closes; a list ends where what
-    follows is no part of it. The work is in proportion to the text.
+    Blocks end at a blank line, after a heading, and where a fence closes; a list ends before what
+    is no part of it. The time is linear in the text.
     """
 
     def __init__(self) -> None:
@@ -44,35 +44,34 @@ class Blocks:
         """The blocks that end with this piece."""
         *lines, rest = piece.split("\n")
         for line in lines:
-            whole = "".join((*self._rest, line))
-            self._rest.clear()
-            self._rest_size = 0
-            yield from self._line(whole)
+            yield from self._line(self._take_rest() + line)
         if rest:
             self._rest.append(rest)
             self._rest_size += len(rest)
             if self._rest_size > BLOCK:  # a line without an end
-                yield from self._line("".join(self._rest))
-                self._rest.clear()
-                self._rest_size = 0
+                yield from self._line(self._take_rest())
 
     def close(self) -> Iterator[Block]:
-        """The last block: nothing follows."""
+        """The last block."""
         if self._rest:
-            yield from self._line("".join(self._rest))
-            self._rest.clear()
-            self._rest_size = 0
+            yield from self._line(self._take_rest())
         if any(line.strip() for line in self._lines):
             yield self._finish()
         self._reset()
 
     @property
     def open(self) -> str:
-        """The block that is still being written, or the end of it where it is long."""
+        """The block that has not ended, or the end of a long one."""
         lines = [*self._lines, "".join(self._rest)[-BLOCK:]]
-        if len(lines) > _SEEN:
-            lines = [*([self._fence] if self._fence else []), *lines[-_SEEN:]]
+        if len(lines) > _OPEN_LINES:
+            lines = [*([self._fence] if self._fence else []), *lines[-_OPEN_LINES:]]
         return "\n".join(lines)
+
+    def _take_rest(self) -> str:
+        rest = "".join(self._rest)
+        self._rest.clear()
+        self._rest_size = 0
+        return rest
 
     def _line(self, line: str) -> Iterator[Block]:
         if self._fence:
@@ -118,7 +117,7 @@ class Blocks:
         return len(end) >= len(mark) and set(end) == {mark[0]}
 
     def _cut_code(self) -> Block:
-        """What there is of a long piece of code; the rest is a block with the same fence."""
+        """The block of long code so far; the rest becomes a block with the same fence."""
         opening = self._fence
         match = _FENCE.match(opening)
         assert match is not None

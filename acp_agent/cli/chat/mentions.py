@@ -1,7 +1,7 @@
-"""Files that a prompt names with `@`: they go along as links, or as pictures.
+"""Files that a prompt mentions with `@`: they are sent as links, or as pictures.
 
 A mention is `@path` or `@"path with spaces"`, relative to the session's folder, absolute, or below
-`~`. What names no file stays the text that it is.
+`~`. What names no file stays text.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from pathlib import Path
 from protocol.v1 import types as acp
 
 _MENTION = re.compile(r'(?:(?<=\s)|^)@(?:"([^"\n]+)"|([^\s"]+))')
-_AFTER = ".,;:!?)]}'"  # what may stand behind a path without being part of it
+_AFTER = ".,;:!?)]}'"  # may follow a path without being part of it
 _PICTURE_BYTES = 5_000_000
-_LISTED = 500  # entries of a folder that completion looks at
-_OFFERED = 50
 
 
 def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlock]:
-    """A prompt: its text, then the files that it mentions. Blocks while it looks at them.
+    """A prompt: its text, then the files that it mentions. Reads the disk.
 
     Args:
         text: what the user typed.
         cwd: the session's folder.
-        images: whether the agent takes pictures; otherwise they are linked like other files.
+        images: whether the agent accepts pictures; otherwise they are linked like other files.
     """
     blocks: list[acp.ContentBlock] = [acp.TextContent(text=text)]
     seen: set[Path] = set()
@@ -40,12 +38,12 @@ def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlo
 
 
 def mentioned(text: str, cwd: Path) -> Iterator[Path]:
-    """The files and folders that are there of those that a text mentions."""
+    """The existing files and folders that a text mentions."""
     for match in _MENTION.finditer(text):
         quoted, plain = match.groups()
         tries = [quoted] if quoted is not None else [plain, plain.rstrip(_AFTER)]
         for name in tries:
-            path = _path(name, cwd) if name else None
+            path = _existing(name, cwd) if name else None
             if path is not None:
                 yield path
                 break
@@ -57,10 +55,9 @@ def mention(name: str) -> str:
 
 
 def dropped_files(pasted: str) -> list[str]:
-    """The files whose paths were pasted, as terminals paste what is dropped on them.
+    """The files of a pasted text, as terminals paste what is dropped on them; else none.
 
-    Empty where the text is anything else. Paths may be in quotes, or have backslashes before
-    spaces; each must be absolute and there.
+    Paths may be quoted, or have backslashes before spaces; each must be absolute and exist.
     """
     if len(pasted) > 4096 or "\n" in pasted.strip():
         return []
@@ -68,48 +65,22 @@ def dropped_files(pasted: str) -> list[str]:
         names = shlex.split(pasted.removeprefix("file://") if "\\" not in pasted else pasted)
     except ValueError:
         return []
-    there = [name for name in names if Path(name).is_absolute() and _path(name, Path()) is not None]
-    return there if names and len(there) == len(names) else []
-
-
-def completions(typed: str, cwd: Path) -> list[str]:
-    """What the path `typed` may become, folders with a slash behind. Blocks while it looks.
-
-    Hidden files are offered once a dot is typed.
-    """
-    folder, slash, start = typed.rpartition("/")
-    where = _folder(folder + slash, cwd)
-    found: list[tuple[bool, str]] = []
-    try:
-        with os.scandir(where) as entries:
-            for entry in _first(entries):
-                name = entry.name
-                if not name.lower().startswith(start.lower()) or not name.isprintable():
-                    continue
-                if name.startswith(".") and not start.startswith("."):
-                    continue
-                is_folder = entry.is_dir()
-                found.append((not is_folder, f"{folder}{slash}{name}{'/' if is_folder else ''}"))
-    except OSError:
+    if not all(Path(name).is_absolute() and _existing(name, Path()) for name in names):
         return []
-    return [name for _, name in sorted(found)[:_OFFERED]]
+    return names
 
 
-def _first(entries: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    for _, entry in zip(range(_LISTED), entries, strict=False):
-        yield entry
-
-
-def _folder(typed: str, cwd: Path) -> Path:
+def expand(typed: str, cwd: Path) -> Path:
+    """A path as it was typed, with `~` expanded, below `cwd` where it is relative."""
     try:
         return cwd / Path(typed).expanduser()
     except RuntimeError:  # ~nobody
         return cwd / typed
 
 
-def _path(name: str, cwd: Path) -> Path | None:
+def _existing(name: str, cwd: Path) -> Path | None:
     try:
-        path = _folder(name, cwd)
+        path = expand(name, cwd)
         return path if path.exists() else None
     except (OSError, ValueError):  # too long, or with a null character
         return None
@@ -130,7 +101,7 @@ def _link(path: Path) -> acp.ResourceLink:
 
 
 def _picture(path: Path) -> acp.ImageContent | None:
-    """A picture with its bytes; None for what is none, or too large."""
+    """A picture with its bytes; None for other files, and for large ones."""
     media = mimetypes.guess_type(path.name)[0]
     if media not in {"image/png", "image/jpeg", "image/gif", "image/webp"}:
         return None

@@ -1,4 +1,4 @@
-"""The session that is open: opened in each of the ways there are, and kept up to date."""
+"""The open session: created, loaded, forked or reopened, and kept up to date."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from acp_agent.cli.chat.agent import FAILURES, Agent
-from acp_agent.cli.chat.calls import Calls
-from acp_agent.cli.chat.front import Front
-from acp_agent.cli.chat.login import log_in
-from acp_agent.cli.chat.state import Opened, SessionState
-from acp_agent.cli.localization import translate_rendered
+from acp_agent.cli.chat.frontend import Frontend, Item
+from acp_agent.cli.chat.session_state import Calls, SessionSettings, SessionState
+from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
-_EARLY = 1_000  # updates of a session whose id is not known yet
+_EARLY = 1_000  # updates that are kept of a session whose id is not known yet
 
 
 class OpenSession:
-    """One session at a time; another one that is opened takes its place.
+    """One session at a time; the next one that is opened replaces it.
 
     Every way to open one raises RpcError, ConnectionError or TimeoutError where the agent does not
-    open it; the one before stays open then.
+    open it; the previous one stays open then.
 
     Args:
-        front: shows what is said in it.
+        frontend: shows it.
         cwd: the folder that it works in.
-        spawn: lets the one before go, beside everything else.
+        spawn: runs a task in the background.
 
     Attributes:
         state: what is known of it.
@@ -35,105 +33,92 @@ class OpenSession:
     """
 
     def __init__(
-        self, front: Front, *, cwd: Path, spawn: Callable[[Coroutine[Any, Any, None]], None]
+        self, frontend: Frontend, *, cwd: Path, spawn: Callable[[Coroutine[Any, Any, None]], None]
     ) -> None:
         self.state = SessionState()
         self.calls = Calls()
-        self._front = front
+        self._frontend = frontend
         self._cwd = cwd
         self._spawn = spawn
-        self._muted = False  # while something comes that is on the screen already
-        self._early: list[acp.SessionNotification] | None = None  # of a session being made
+        self._muted = False  # while updates come that are on the screen already
+        # Updates of a session that is being created: they may be read before its id is.
+        self._early: list[acp.SessionNotification] | None = None
 
-    async def begin(self, agent: Agent) -> bool:
-        """Begin a new session, after a login where one is needed; whether there is one."""
+    async def create(self, agent: Agent) -> bool:
+        """Create a session, after a login where one is needed; return whether there is one."""
         self._early = []
         try:
-            made = await self._make(agent)
+            response = await self._request_new(agent)
         finally:
             early, self._early = self._early, None
-        if made is None:
+        if response is None:
             return False
-        self._let_go(agent, made.session_id)
-        self._fresh(made.session_id)
-        self.state.opened(made.session_id, made)
+        self._close_previous(agent, response.session_id)
+        self._reset(response.session_id)
+        self.state.apply(response)
         for params in early:
             self.updated(params)
         return True
 
-    async def _make(self, agent: Agent) -> acp.NewSessionResponse | None:
-        while True:
-            try:
-                return await agent.sessions.new(self._cwd)
-            except RpcError as error:
-                if error.code != AUTH_REQUIRED or not agent.auth_methods:
-                    raise
-                self._front.say(translate_rendered(error.message), "warning")
-            if not await log_in(agent, self._front):
-                return None
-
     async def load(self, agent: Agent, session: str) -> None:
         """Open an earlier session and show it."""
         before, calls = self.state, self.calls
-        self._fresh(session)  # the replay is of this one
-        self._front.replaying(session)
-        made: Opened
+        self._reset(session)  # the replay is of this one
+        self._frontend.start_replay()
+        settings: SessionSettings
         try:
-            if agent.sessions.loads:
-                made = await agent.sessions.load(session, self._cwd)
+            if agent.sessions.can["load"]:
+                settings = await agent.sessions.load(session, self._cwd)
             else:
-                made = await agent.sessions.resume(session, self._cwd)
+                settings = await agent.sessions.resume(session, self._cwd)
         except BaseException:
             self.state, self.calls = before, calls
             raise
         finally:
-            self._front.replaying("")
-        self.state.opened(session, made)
+            self._frontend.end_replay()
+        self.state.apply(settings)
         self.state.prompted = True
         if before.id and before.id != session:
             self._spawn(self._close(agent, before.id))
 
     async def reopen(self, agent: Agent) -> bool:
-        """Open the session again that was open, in an agent that was started again.
+        """Open the session again in an agent that was started again.
 
         Returns:
             False where it had to be a new one.
         """
         session = self.state.id
-        if session and agent.sessions.resumes:
-            self.state.opened(session, await agent.sessions.resume(session, self._cwd))
-        elif session and agent.sessions.loads:
+        if session and agent.sessions.can["resume"]:
+            self.state.apply(await agent.sessions.resume(session, self._cwd))
+        elif session and agent.sessions.can["load"]:
             self._muted = True
             try:
-                self.state.opened(session, await agent.sessions.load(session, self._cwd))
+                self.state.apply(await agent.sessions.load(session, self._cwd))
             finally:
                 self._muted = False
         else:
-            await self.begin(agent)
+            await self.create(agent)
             return False
         return True
 
     async def fork(self, agent: Agent) -> None:
-        """Go on in a copy of the session; the screen shows what both have said so far."""
+        """Go on in a copy of the session; the screen shows what both contain."""
         self._early = []
         try:
-            made = await agent.sessions.fork(self.state.id, self._cwd)
+            response = await agent.sessions.fork(self.state.id, self._cwd)
         finally:
             early, self._early = self._early, None
-        self._let_go(agent, made.session_id)
-        prompted = self.state.prompted
-        self.state = SessionState()
-        self.state.opened(made.session_id, made)
-        self.state.prompted = prompted
+        self._close_previous(agent, response.session_id)
+        self.state = SessionState(response.session_id, prompted=self.state.prompted)
+        self.state.apply(response)
         self._muted = True
         for params in early:
             self.updated(params)
         self._muted = False
 
     def updated(self, params: acp.SessionNotification) -> None:
-        """Show an update of the open session; others are of sessions that were left."""
+        """Show an update of the open session; ignore those of previous ones."""
         if params.session_id != self.state.id:
-            # What comes right behind the response is read before whoever waits for that goes on.
             if self._early is not None and len(self._early) < _EARLY:
                 self._early.append(params)
             return
@@ -141,21 +126,60 @@ class OpenSession:
         if isinstance(update, acp.ToolCall | acp.ToolCallProgress):
             self.calls.update(update)
         if self.state.update(update):
-            self._front.changed()
+            self._frontend.refresh()
         if not self._muted:
-            self._front.show(update)
+            self._frontend.show(update)
 
-    def _fresh(self, session: str) -> None:
-        self.state = SessionState()
-        self.state.id = session
+    async def _request_new(self, agent: Agent) -> acp.NewSessionResponse | None:
+        while True:
+            try:
+                return await agent.sessions.create(self._cwd)
+            except RpcError as error:
+                if error.code != AUTH_REQUIRED or not agent.auth_methods:
+                    raise
+                self._frontend.say(translate_rendered(error.message), "warning")
+            if not await log_in(agent, self._frontend):
+                return None
+
+    def _reset(self, session: str) -> None:
+        self.state = SessionState(session)
         self.calls = Calls()
 
-    def _let_go(self, agent: Agent, successor: str) -> None:
+    def _close_previous(self, agent: Agent, successor: str) -> None:
         if self.state.id and self.state.id != successor:
             self._spawn(self._close(agent, self.state.id))
 
     async def _close(self, agent: Agent, session: str) -> None:
         try:
             await agent.sessions.close(session)
-        except FAILURES:  # it is left, however that went
+        except FAILURES:  # nobody uses it any more
             return
+
+
+async def log_in(agent: Agent, frontend: Frontend) -> bool:
+    """Let the user choose a way to log in; return whether that worked. Raises ConnectionError."""
+    methods = {
+        method.id: method
+        for method in agent.auth_methods
+        if isinstance(method, acp.AuthMethodAgent | acp.AuthMethodTerminal)
+    }
+    items = [
+        Item(value=method.id, name=method.name, description=method.description or "")
+        for method in methods.values()
+    ]
+    while True:
+        picked = await frontend.pick(translate("How do you want to log in?"), items)
+        method = None if picked is None else methods.get(picked)
+        if method is None:
+            return False
+        if isinstance(method, acp.AuthMethodTerminal):
+            if await frontend.run_program([*agent.command, *method.args], method.env) == 0:
+                return True
+            frontend.say(translate("The login did not work."), "bad")
+            continue
+        try:
+            await agent.authenticate(method.id)
+        except RpcError as error:
+            frontend.say(translate_rendered(error.message), "bad")
+        else:
+            return True

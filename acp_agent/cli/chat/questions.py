@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from acp_agent.cli.chat.call_lines import CallLines, kind_name
-from acp_agent.cli.chat.calls import ShownCall
-from acp_agent.cli.chat.front import Field, Item
+from acp_agent.cli.chat.frontend import Field, Item
 from acp_agent.cli.chat.rendering import Renderer
+from acp_agent.cli.chat.session_state import ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
 from protocol.v1 import types as acp

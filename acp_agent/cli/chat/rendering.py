@@ -1,4 +1,4 @@
-"""Lays texts out for a terminal: the result has no escape codes but those made here."""
+"""Makes lines for a terminal of texts; they contain no escape codes but those made here."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from rich.theme import Theme
 from acp_agent.cli.output import inert
 
 ColourSystem = Literal["standard", "256", "truecolor"]
-# What makes one of several emoji, or changes one, behind another (Unicode Technical Standard 51);
-# and the letters that are a flag in twos. Terminals do not agree on how wide the result is, and
-# would draw a line wrong of which a part is drawn anew. One by one they agree.
+# Marks that join or change emoji (Unicode Technical Standard 51), and the letters that make a flag
+# in twos. Terminals disagree on the width of the result, but not on that of single characters.
 _JOINED = re.compile(
     "(?<=[\u2190-\u2bff\U0001f000-\U0001faff])[\u200d\ufe0f\U0001f3fb-\U0001f3ff]+"
 )
 _LETTERS = {0x1F1E6 + index: chr(0xFF21 + index) for index in range(26)}
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
-LARGE = 20_000  # characters from which on a text is shown as it is
+LARGE = 20_000  # characters of a text; a longer one is shown as it is
 
 # Colours of the terminal's own palette alone, which suit light and dark backgrounds.
 _THEME = Theme(
@@ -57,8 +56,8 @@ _THEME = Theme(
 )
 
 
-def _even(text: str) -> str:
-    """`text` made inert, and as wide in every terminal as it is counted."""
+def _fixed_width(text: str) -> str:
+    """`text` escaped, and as wide in every terminal as it is counted."""
     return _JOINED.sub("", inert(text)).translate(_LETTERS)
 
 
@@ -66,8 +65,8 @@ class Renderer:
     """Makes lines of text and Markdown for one terminal.
 
     Args:
-        colours: what the terminal can show; None for no escape codes at all.
-        monochrome: whether bold and dim are all that is wanted.
+        colours: those of the terminal; None for no escape codes at all.
+        monochrome: whether to use bold and dim alone.
         unicode: whether it shows more than ASCII.
     """
 
@@ -78,35 +77,35 @@ class Renderer:
         self._monochrome = monochrome
         self._coloured = colours is not None and not monochrome
         self.unicode = unicode
-        self._made: Console | None = None
-        self._made_for = 0
+        self._cached_console: Console | None = None
+        self._console_width = 0
 
     def markdown(self, text: str, width: int) -> list[str]:
-        """The lines of a piece of Markdown; of a large one, its text as it is."""
+        """The lines of a piece of Markdown; a large one is shown as it is."""
         if len(text) > LARGE:
             return self.text(text, width)
         from acp_agent.cli.chat.markup import SafeMarkdown  # noqa: PLC0415 - with the first answer
 
         try:
-            return _without_margins(self._render(SafeMarkdown(text, _even), width))
-        except Exception:  # noqa: BLE001 - what cannot be laid out is shown as it was written
+            return _without_margins(self._render(SafeMarkdown(text, _fixed_width), width))
+        except Exception:  # noqa: BLE001 - rich has faults
             return self.text(text, width)
 
     def text(self, text: str, width: int, style: str = "") -> list[str]:
         """The lines of a text, wrapped at words."""
-        return self._render(Text(_even(text), style), width)
+        return self._render(Text(_fixed_width(text), style), width)
 
     def spans(self, spans: Iterable[tuple[str, str]], width: int) -> list[str]:
         """The lines of one line of text in several styles."""
         text = Text()
         for part, style in spans:
-            text.append(_even(part), style)
+            text.append(_fixed_width(part), style)
         return self._render(text, width)
 
     def marked(
         self, mark: tuple[str, str], spans: Iterable[tuple[str, str]], width: int
     ) -> list[str]:
-        """The same behind a mark, with what does not fit into the first line below its text."""
+        """The same behind a mark; further lines are indented by its width."""
         first, *rest = self.spans(spans, width - len(mark[0]))
         margin = " " * len(mark[0])
         [head] = self.spans([(mark[0].rstrip(), mark[1])], width)
@@ -118,7 +117,7 @@ class Renderer:
 
         Where colours are wanted, the code has those of its language.
         """
-        code = [_even(line) for line, _ in lines]
+        code = [_fixed_width(line) for line, _ in lines]
         shown = [Text(line[1:]) for line in code]
         if self._coloured and sum(map(len, code)) <= LARGE:
             for side in (" +", " -"):  # the file after the change, and before
@@ -134,19 +133,21 @@ class Renderer:
 
     def cut(self, text: str, width: int, style: str = "") -> str:
         """One line of a text, cut at the width."""
-        line = Text(" ".join(_even(text).split("\n")), style, no_wrap=True, overflow="ellipsis")
+        line = Text(
+            " ".join(_fixed_width(text).split("\n")), style, no_wrap=True, overflow="ellipsis"
+        )
         line.truncate(self._console(width).width, overflow="ellipsis")
         return (self._render(line, width) or [""])[0]
 
     def _console(self, width: int) -> Console:
-        if self._made is None or self._made_for != width:
-            self._made_for = width
-            self._made = Console(
+        if self._cached_console is None or self._console_width != width:
+            self._console_width = width
+            self._cached_console = Console(
                 file=io.StringIO(),
                 force_terminal=self._colours is not None,
                 color_system=self._colours,
                 no_color=self._monochrome,
-                # Leaving the last column free keeps terminals from wrapping by themselves.
+                # A free last column keeps terminals from wrapping by themselves.
                 width=max(width - 1, 10),
                 theme=_THEME,
                 highlight=False,
@@ -156,7 +157,7 @@ class Renderer:
                 safe_box=not self.unicode,
                 _environ={},
             )
-        return self._made
+        return self._cached_console
 
     def _render(self, what: RenderableType, width: int) -> list[str]:
         console = self._console(width)
@@ -176,6 +177,6 @@ def _highlighted(lines: Sequence[str], path: str) -> list[Text]:
 
 
 def _without_margins(lines: list[str]) -> list[str]:
-    """Lines without the empty ones around them; blocks are set apart by who shows them."""
+    """Lines without the empty ones around them."""
     filled = [index for index, line in enumerate(lines) if _CODES.sub("", line).strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []

@@ -1,63 +1,77 @@
-"""What the agent asks of the user: permission, forms to fill in, pages to visit."""
+"""Requests of the agent to the user: permission, forms to fill in, pages to visit.
+
+Source: Agent Client Protocol v1, session/request_permission and elicitation/create.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import math
+import os
+import re
+import sys
+import webbrowser
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from acp_agent.cli.chat.calls import Calls, ShownCall
-from acp_agent.cli.chat.front import Front
+from acp_agent.cli.chat.frontend import Field, Frontend, Item
+from acp_agent.cli.chat.session_state import Calls, ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.permission_answers import response
 from protocol.jsonrpc.call import Call
 from protocol.v1 import types as acp
 
 _COMPARED_BYTES = 2_000_000  # of a file that is compared with the diff of a permission request
+_LONGEST = 10_000  # characters of an answer
+_FIELDS = 50
+
+_Value = acp.ElicitationContentValue
 
 
 class Requests:
-    """Puts the agent's requests to the user at a front, and gives the answers.
+    """Asks the user what the agent asks, and returns the answers.
 
     Args:
-        front: where they are asked.
-        calls: looks the session's tool calls up.
-        instead: sends the agent what it should do instead of a call that the user rejects.
-        wanted: whether a session's questions are still asked: it is open, and nobody cancelled.
+        frontend: asks.
+        calls: the session's tool calls.
+        send_instead: sends what the agent should do instead of a call that the user rejects.
+        is_current: whether a session is open and its turn not cancelled.
         cwd: the folder that the session works in.
     """
 
     def __init__(
         self,
-        front: Front,
+        frontend: Frontend,
         *,
         calls: Callable[[], Calls],
-        instead: Callable[[str], Awaitable[None]],
-        wanted: Callable[[str], bool],
+        send_instead: Callable[[str], Awaitable[None]],
+        is_current: Callable[[str], bool],
         cwd: Path,
     ) -> None:
-        self._front = front
+        self._frontend = frontend
         self._calls = calls
-        self._instead = instead
-        self._wanted = wanted
+        self._send_instead = send_instead
+        self._is_current = is_current
         self._cwd = cwd
-        self._pages: dict[str, str] = {}  # messages of pages that are being visited, by id
+        self._pages: dict[str, str] = {}  # messages of the pages that the user visits, by id
 
     async def permission(
         self, params: acp.RequestPermissionRequest, _: Call
     ) -> acp.RequestPermissionResponse:
         """Ask the user; without an answer the request is cancelled, which ends the call."""
-        if not self._wanted(params.session_id):
+        if not self._is_current(params.session_id):
             return response(None)
         call = self._calls().update(params.tool_call)
-        warning = await asyncio.to_thread(_changed_meanwhile, call, self._cwd)
-        answer = await self._front.ask(call, params.options, warning)
-        if not self._front.person:
+        warning = await asyncio.to_thread(_file_warning, call, self._cwd)
+        answer = await self._frontend.ask_permission(call, params.options, warning)
+        if not self._frontend.interactive:
             return response(None if answer is None else answer.option, by="nobody")
         if answer is None:
             return response(None)
         if answer.instead:
-            await self._instead(answer.instead)  # first, so that the next request has it
+            await self._send_instead(answer.instead)  # first, so that the next request has it
         call.answer = answer.option.name
         return response(answer.option)
 
@@ -65,25 +79,23 @@ class Requests:
         self, params: acp.CreateElicitationRequest, _: Call
     ) -> acp.CreateElicitationResponse:
         """Let the user fill in a form, or visit a page."""
-        from acp_agent.cli.chat import forms  # noqa: PLC0415 - few conversations have one
-
         match params:
             case acp.ElicitationFormMode():
-                return await forms.answer_form(self._front, params)
+                return await _answer_form(self._frontend, params)
             case acp.ElicitationUrlMode():
                 self._pages[params.elicitation_id] = params.message
-                return await forms.visit(self._front, params)
+                return await _visit(self._frontend, params)
             case _:
                 return acp.ElicitationDeclineAction()
 
     def elicitation_completed(self, params: acp.CompleteElicitationNotification) -> None:
-        """Say that what a page was visited for is done."""
+        """Show that the user is done with a page."""
         message = self._pages.pop(params.elicitation_id, None)
         if message is not None:
-            self._front.say(translate("Done: {what}", what=message), "good")
+            self._frontend.say(translate("Done: {what}", what=message), "good")
 
 
-def _changed_meanwhile(call: ShownCall, cwd: Path) -> str:
+def _file_warning(call: ShownCall, cwd: Path) -> str:
     """A warning where a file is not what the call's diff starts from; empty where it is."""
     for diff in call.diffs:
         path = Path(diff.path)
@@ -107,3 +119,235 @@ def _changed_meanwhile(call: ShownCall, cwd: Path) -> str:
 
 def _plain(text: str | None) -> str:
     return "" if text is None else text.replace("\r\n", "\n").removeprefix("\ufeff").rstrip("\n")
+
+
+class _InvalidError(Exception):
+    """The field does not accept what was entered; the message says why."""
+
+
+async def _answer_form(
+    frontend: Frontend, form: acp.ElicitationFormMode
+) -> acp.ElicitationAcceptAction | acp.ElicitationDeclineAction:
+    """Let the user fill in a form; leaving a field with Esc declines the whole."""
+    schema = form.requested_schema
+    required = set(schema.required or ())
+    frontend.say(f"? {form.message}", "warning")
+    for text in (schema.title, schema.description):
+        if text:
+            frontend.say(f"  {text}")
+    given: dict[str, _Value] = {}
+    if len(schema.properties) > _FIELDS:
+        frontend.say(translate("The form has too many fields; it is declined."), "bad")
+        return acp.ElicitationDeclineAction()
+    for name, field in schema.properties.items():
+        if isinstance(field, acp.OtherPropertySchema):
+            if name in required:
+                frontend.say(
+                    translate("The chat cannot ask for {field}; the form is declined.", field=name),
+                    "bad",
+                )
+                return acp.ElicitationDeclineAction()
+            continue
+        value = await _value(frontend, name, field, required=name in required)
+        if value is None:
+            return acp.ElicitationDeclineAction()
+        if value != "" or name in required:
+            given[name] = value
+    return acp.ElicitationAcceptAction(content=given)
+
+
+async def _visit(
+    frontend: Frontend, page: acp.ElicitationUrlMode
+) -> acp.ElicitationAcceptAction | acp.ElicitationDeclineAction | acp.ElicitationCancelAction:
+    """Send the user to a page; the browser opens only when the user says so."""
+    openable = page.url.lower().startswith(("http://", "https://")) and _has_browser()
+    items = [
+        *([Item(value="open", name=translate("Open it in the browser"))] if openable else []),
+        Item(value="self", name=translate("I open it myself")),
+        Item(value="no", name=translate("Do not open it")),
+    ]
+    frontend.say(f"? {page.message}\n  {page.url}", "warning")
+    picked = await frontend.pick(translate("Open this page?"), items, page.url)
+    if picked == "open" and not await asyncio.to_thread(_open_browser, page.url):
+        frontend.say(translate("There is no browser here; open the address yourself."), "warning")
+    if picked is None:
+        return acp.ElicitationCancelAction()
+    if picked == "no":
+        return acp.ElicitationDeclineAction()
+    frontend.say(translate("The agent waits until you are done there."), "dim")
+    return acp.ElicitationAcceptAction()
+
+
+def _has_browser() -> bool:
+    """Whether there is a browser with a window; one for terminals would take this one."""
+    return sys.platform == "darwin" or any(
+        os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+    )
+
+
+def _open_browser(url: str) -> bool:
+    try:
+        return webbrowser.open(url)
+    except (OSError, webbrowser.Error):
+        return False
+
+
+async def _value(
+    frontend: Frontend, name: str, field: acp.ElicitationPropertySchema, *, required: bool
+) -> _Value | None:
+    """The value of one field; an empty text where it is left out, None where the user leaves."""
+    match field:
+        case acp.BooleanPropertySchema():
+            items = [
+                Item(value="yes", name=translate("Yes"), current=field.default is True),
+                Item(value="no", name=translate("No"), current=field.default is False),
+            ]
+            picked = await _pick(frontend, name, field, items, required=required)
+            return picked if picked is None or picked == "" else picked == "yes"
+        case acp.StringPropertySchema(one_of=[*titled]):
+            items = [_item(option, field.default) for option in titled]
+            return await _pick(frontend, name, field, items, required=required)
+        case acp.StringPropertySchema(enum=[*values]):
+            items = [Item(value=v, name=v, current=v == field.default) for v in values]
+            return await _pick(frontend, name, field, items, required=required)
+        case acp.StringPropertySchema():
+            return await _enter(
+                frontend, name, field, lambda text: _text(text, field), required=required
+            )
+        case acp.IntegerPropertySchema() | acp.NumberPropertySchema():
+            return await _enter(
+                frontend, name, field, lambda text: _number(text, field), required=required
+            )
+        case acp.MultiSelectPropertySchema():
+            return await _pick_several(frontend, name, field, required=required)
+        case _:
+            return ""
+
+
+async def _pick(
+    frontend: Frontend,
+    name: str,
+    field: acp.StringPropertySchema | acp.BooleanPropertySchema,
+    items: Sequence[Item],
+    *,
+    required: bool,
+) -> str | None:
+    none = [] if required else [Item(value="", name=translate("(leave it out)"))]
+    return await frontend.pick(field.title or name, [*items, *none], field.description or "")
+
+
+async def _enter(
+    frontend: Frontend,
+    name: str,
+    field: acp.StringPropertySchema | acp.NumberPropertySchema | acp.IntegerPropertySchema,
+    read: Callable[[str], _Value],
+    *,
+    required: bool,
+) -> _Value | None:
+    complaint = ""
+    entered = "" if field.default is None else str(field.default)
+    while True:
+        text = await frontend.enter_text(
+            Field(
+                title=field.title or name,
+                description=field.description or "",
+                default=entered,
+                complaint=complaint,
+            )
+        )
+        if text is None:
+            return None
+        entered = text = text[:_LONGEST]
+        if not text.strip() and not required:
+            return ""
+        try:
+            return read(text)
+        except _InvalidError as error:
+            complaint = str(error)
+
+
+async def _pick_several(
+    frontend: Frontend, name: str, field: acp.MultiSelectPropertySchema, *, required: bool
+) -> _Value | None:
+    options: Mapping[str, str]
+    match field.items:
+        case acp.StringMultiSelectItems():
+            options = {value: value for value in field.items.enum}
+        case acp.TitledMultiSelectItems():
+            options = {option.const: option.title for option in field.items.any_of}
+        case _:
+            return ""
+    chosen = [value for value in field.default or () if value in options]
+    least = field.min_items or (1 if required else 0)
+    most = field.max_items if field.max_items is not None else len(options)
+    complaint = ""
+    while True:
+        items = [
+            Item(value=value, name=f"[{'x' if value in chosen else ' '}] {title}")
+            for value, title in options.items()
+        ]
+        done = Item(
+            value="", name=translate("Done ({count} chosen)", count=len(chosen)), current=True
+        )
+        picked = await frontend.pick(
+            field.title or name, [*items, done], complaint or field.description or ""
+        )
+        if picked is None:
+            return None
+        if picked != "":
+            chosen = [v for v in options if (v in chosen) != (v == picked)]
+            complaint = ""
+        elif least <= len(chosen) <= most:
+            return chosen
+        else:
+            complaint = translate("choose from {least} to {most} of them", least=least, most=most)
+
+
+def _item(option: acp.EnumOption, default: str | None) -> Item:
+    return Item(
+        value=option.const,
+        name=option.title,
+        description=option.description or "",
+        current=option.const == default,
+    )
+
+
+def _text(text: str, field: acp.StringPropertySchema) -> str:
+    if field.min_length is not None and len(text) < field.min_length:
+        raise _InvalidError(translate("at least {count} characters", count=field.min_length))
+    if field.max_length is not None and len(text) > field.max_length:
+        raise _InvalidError(translate("at most {count} characters", count=field.max_length))
+    # A pattern is left to the agent: a hostile one could block the terminal.
+    if field.format is not None and not _has_format(text, field.format):
+        raise _InvalidError(translate("this is no {format}", format=field.format))
+    return text
+
+
+def _has_format(text: str, form: acp.StringFormat) -> bool:
+    try:
+        match form:
+            case "email":
+                return re.fullmatch(r"[^@\s]+@[^@\s]+", text) is not None
+            case "uri":
+                return bool(urlsplit(text).scheme)
+            case "date":
+                return bool(date.fromisoformat(text))
+            case "date-time":
+                return bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _number(text: str, field: acp.NumberPropertySchema | acp.IntegerPropertySchema) -> int | float:
+    kind = int if isinstance(field, acp.IntegerPropertySchema) else float
+    try:
+        value = kind(text.strip())
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise _InvalidError(translate("this is no number"))
+    if field.minimum is not None and value < field.minimum:
+        raise _InvalidError(translate("at least {count}", count=field.minimum))
+    if field.maximum is not None and value > field.maximum:
+        raise _InvalidError(translate("at most {count}", count=field.maximum))
+    return value

@@ -1,72 +1,36 @@
-"""The chat's commands that are about sessions: open, begin, fork, rename, delete."""
+"""The chat's commands on sessions and their options: open, fork, delete, mode, model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from acp_agent.cli.chat.agent_sessions import AgentSessions
-from acp_agent.cli.chat.chat_command import ChatCommand
 from acp_agent.cli.chat.conversation import Conversation
-from acp_agent.cli.chat.front import Field, Front, Item
+from acp_agent.cli.chat.frontend import Field, Frontend, Item
+from acp_agent.cli.chat.session_state import Choice, choices
 from acp_agent.cli.localization import translate
+from protocol.v1 import types as acp
 
 
 class SessionCommands:
-    """Acts on the sessions of a conversation.
+    """Each method is a command; it takes what follows the command's name.
 
     Args:
         conversation: whose sessions.
-        front: where they answer.
+        frontend: where they answer.
     """
 
-    def __init__(self, conversation: Conversation, front: Front) -> None:
+    def __init__(self, conversation: Conversation, frontend: Frontend) -> None:
         self._conversation = conversation
-        self._front = front
+        self._frontend = frontend
 
-    def all(self) -> list[ChatCommand]:
-        """The commands; those that the agent has no method for are not there."""
-        return [
-            ChatCommand(
-                name="sessions",
-                description=translate("open an earlier session"),
-                run=self.open,
-                idle=True,
-            ),
-            ChatCommand(
-                name="new", description=translate("begin a new session"), run=self.begin, idle=True
-            ),
-            ChatCommand(
-                name="fork",
-                description=translate("go on in a copy of this session"),
-                run=self.fork,
-                idle=True,
-                there=self._has(lambda sessions: sessions.forks),
-            ),
-            ChatCommand(
-                name="rename",
-                description=translate("give this session a title"),
-                run=self.rename,
-                there=self._has(lambda sessions: sessions.renames),
-            ),
-            ChatCommand(
-                name="delete",
-                description=translate("delete a session"),
-                run=self.delete,
-                idle=True,
-                there=self._has(lambda sessions: sessions.deletes),
-            ),
-        ]
-
-    async def open(self, rest: str) -> None:
+    async def open(self, session: str) -> None:
         """Open an earlier session: the one named, or one that is picked."""
-        picked = await self._conversation.meant(rest) if rest else await self._pick()
-        if picked and (rest or picked != self._conversation.state.id):
+        picked = await self._conversation.find_session(session) if session else await self._pick()
+        if picked and (session or picked != self._conversation.state.id):
             await self._conversation.load(picked)
 
-    async def begin(self, _: str) -> None:
+    async def create(self, _: str) -> None:
         """Begin a new session."""
-        if await self._conversation.new_session():
-            self._front.say(translate("A new session begins."), "good")
+        if await self._conversation.create_session():
+            self._frontend.say(translate("A new session begins."), "good")
 
     async def fork(self, _: str) -> None:
         """Go on in a copy; what was said so far is in both."""
@@ -75,68 +39,105 @@ class SessionCommands:
         text = translate(
             "A copy of the session goes on; /sessions {before} goes back.", before=before
         )
-        self._front.say(text, "good")
+        self._frontend.say(text, "good")
 
-    async def rename(self, rest: str) -> None:
+    async def rename(self, title: str) -> None:
         """Give the open session a title, which is asked for where none was typed."""
-        title: str | None = rest
-        if not rest:
+        if not title:
             field = Field(title=translate("Title"), default=self._conversation.state.title)
-            title = await self._front.enter(field)
-        if title and title.strip():
-            kept = await self._conversation.rename(title.strip())
-            self._front.say(translate("The session is named: {title}", title=kept), "good")
+            title = (await self._frontend.enter_text(field) or "").strip()
+        if title:
+            kept = await self._conversation.rename(title)
+            self._frontend.say(translate("The session is named: {title}", title=kept), "good")
 
-    async def delete(self, rest: str) -> None:
-        """Delete a session, the one named or one that is picked, once the user is sure."""
-        open_now = self._conversation.state.id
-        if rest:
-            picked: str | None = await self._conversation.meant(rest)
+    async def delete(self, session: str) -> None:
+        """Delete a session, the one named or one that is picked, once the user confirms."""
+        current = self._conversation.state.id
+        if session:
+            picked: str | None = await self._conversation.find_session(session)
         else:
-            picked = await self._pick() if self._lists() else open_now
-        if not picked or not await self._is_sure(picked, open_now):
+            picked = await self._pick() if self._conversation.agent_can("list") else current
+        if not picked or not await self._confirm_delete(picked, current):
             return
         if await self._conversation.delete(picked):
-            self._front.say(translate("The session is deleted."), "good")
-            if picked == open_now:
-                self._front.say(translate("A new session begins."), "good")
+            self._frontend.say(translate("The session is deleted."), "good")
+            if picked == current:
+                self._frontend.say(translate("A new session begins."), "good")
 
-    async def _is_sure(self, session: str, open_now: str) -> bool:
+    async def mode(self, value: str) -> None:
+        """Change the mode."""
+        await self._change("mode", value)
+
+    async def model(self, value: str) -> None:
+        """Change the model."""
+        await self._change("model", value)
+
+    async def options(self, argument: str) -> None:
+        """Change any option of the session."""
+        name, _, value = argument.partition(" ")
+        if not name:
+            items = [
+                Item(value=option.id, name=option.name, description=option.description or "")
+                for option in self._conversation.state.options
+            ]
+            if not items:
+                self._frontend.say(translate("This agent has no options."))
+                return
+            name = await self._frontend.pick(translate("Options"), items) or ""
+        if name:
+            await self._change(name, value.strip())
+
+    async def _confirm_delete(self, session: str, current: str) -> bool:
         items = [
             Item(value="no", name=translate("Keep it"), current=True),
-            Item(value="yes", name=translate("Delete it for good")),
+            Item(value="yes", name=translate("Delete it permanently")),
         ]
-        which = translate("the open one") if session == open_now else session
+        which = translate("the open one") if session == current else session
         title = translate("Delete this session? ({which})", which=which)
-        return await self._front.pick(title, items) == "yes"
+        return await self._frontend.pick(title, items) == "yes"
 
     async def _pick(self) -> str | None:
-        found = await self._conversation.earlier_sessions()
         current = self._conversation.state.id
         items = [
             Item(
                 value=one.session_id,
                 name=one.title or translate("(untitled)"),
-                description=_when(one.updated_at),
+                description=(one.updated_at or "")[:16].replace("T", " "),
                 current=one.session_id == current,
             )
-            for one in found
+            for one in await self._conversation.earlier_sessions()
         ]
         if not items:
-            self._front.say(translate("This folder has no sessions yet."))
+            self._frontend.say(translate("This folder has no sessions yet."))
             return None
-        return await self._front.pick(translate("Sessions of this folder"), items)
+        return await self._frontend.pick(translate("Sessions of this folder"), items)
 
-    def _lists(self) -> bool:
-        return self._has(lambda sessions: sessions.lists)()
-
-    def _has(self, what: Callable[[AgentSessions], bool]) -> Callable[[], bool]:
-        def has() -> bool:
-            agent = self._conversation.agent
-            return agent is None or what(agent.sessions)  # that there is none is said then
-
-        return has
-
-
-def _when(updated_at: str | None) -> str:
-    return (updated_at or "")[:16].replace("T", " ")
+    async def _change(self, name: str, value: str) -> None:
+        state = self._conversation.state
+        option = state.option(name)
+        if isinstance(option, acp.SessionConfigBoolean):
+            title, current = option.name, "on" if option.current_value else "off"
+            offered = [
+                Choice(value=v, name=n)
+                for v, n in (("on", translate("on")), ("off", translate("off")))
+            ]
+        elif isinstance(option, acp.SessionConfigSelect):
+            title, current, offered = option.name, option.current_value, list(choices(option))
+        elif name == "mode" and state.modes is not None:
+            title, current, offered = translate("Mode"), state.mode_id, state.mode_choices()
+        else:
+            self._frontend.say(translate("This agent has no option {name}.", name=name), "warning")
+            return
+        items = [
+            Item(value=c.value, name=c.name, description=c.description, current=c.value == current)
+            for c in offered
+        ]
+        picked = value or await self._frontend.pick(title, items)
+        if not picked:
+            return
+        # The agent judges a value that it does not list, such as another model.
+        item = next((one for one in items if picked in {one.value, one.name}), None)
+        picked = item.value if item else picked
+        is_switch = isinstance(option, acp.SessionConfigBoolean)
+        await self._conversation.set_option(name, picked == "on" if is_switch else picked)
+        self._frontend.say(f"{title}: {item.name if item else picked}", "good")

@@ -1,4 +1,4 @@
-"""A conversation on the screen: what has ended is written once, what goes on is drawn anew."""
+"""A conversation on the screen: complete parts are written once, the rest is drawn each frame."""
 
 from __future__ import annotations
 
@@ -9,60 +9,58 @@ from typing import Literal
 from weakref import WeakSet
 
 from acp_agent.cli.chat.call_lines import CallLines, details, status_name
-from acp_agent.cli.chat.calls import Calls, ShownCall
 from acp_agent.cli.chat.markdown import Blocks
 from acp_agent.cli.chat.rendering import Renderer
-from acp_agent.cli.chat.state import PLAN_MARKS
+from acp_agent.cli.chat.session_state import PLAN_MARKS, Calls, ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert, one_line
 from acp_agent.cli.screen import block_text
 from protocol.v1 import types as acp
 
 _LIVE_CALLS = 4
-_LIVE_ROWS = 16  # of everything that goes on
+_LIVE_ROWS = 16
 _THOUGHT = 100_000  # characters of a thought that are kept
-_SAID = 100_000  # characters of a notice
-_SAID_HEAD, _SAID_TAIL, _SAID_LINE = 20, 10, 2_000  # lines of the user's, characters of each
-_PLANNED = 100  # tasks of a plan that are shown
+_NOTE = 100_000  # characters of a text of the chat
+_PROMPT_HEAD, _PROMPT_TAIL, _PROMPT_LINE = 20, 10, 2_000  # lines of a prompt, characters of each
+_PLAN_TASKS = 100  # tasks of a plan that are shown
 _DETAIL_LINES = 400  # of a change, and of an output
 _REPLAYED = 300  # updates of an earlier conversation that are shown
 
 _Kind = Literal["", "text", "thought", "call", "plan", "note", "user"]
-# Characters between two frames that are laid out with care; of more there is no reading anyway, and
-# the keys must go on working.
-_CAREFUL = 30_000
-_CALL_COST, _LINE_COST = 2_000, 200  # what a call, and any other line, count like
+# Characters between two frames that are laid out; of more nobody can read, and keys must work on.
+_LAID_OUT = 30_000
+_CALL_COST, _LINE_COST = 2_000, 200  # what a call, and any other line, count
 
 
 class Transcript:
-    """Takes updates, gives the lines that are finished to `commit`, and draws the others.
+    """Turns updates into lines: complete ones for `commit`, the others with `live`.
 
     Args:
-        renderer: lays lines out.
-        find: looks the session's tool calls up.
-        width: the columns of the terminal, as they are now.
-        commit: takes lines that do not change any more.
+        renderer: makes lines.
+        calls: the session's tool calls.
+        width: the columns of the terminal.
+        commit: writes lines that do not change any more.
         cwd: paths are shown relative to it.
 
     Attributes:
-        calls: how tool calls look.
+        calls: makes the lines of tool calls.
     """
 
     def __init__(
         self,
         renderer: Renderer,
         *,
-        find: Callable[[], Calls],
+        calls: Callable[[], Calls],
         width: Callable[[], int],
         commit: Callable[[Sequence[str]], None],
         cwd: Path,
     ) -> None:
         self._renderer = renderer
-        self._find = find
+        self._get_calls = calls
         self._width = width
         self._commit = commit
         self.calls = CallLines(renderer, cwd)
-        self._before: _Kind = ""  # what was written last
+        self._last_kind: _Kind = ""  # what was written last
         self._speaking: Literal["", "agent", "user", "thought"] = ""
         self._message: str | None = None
         self._blocks = Blocks()
@@ -77,24 +75,22 @@ class Transcript:
         self._replayed = 0
         self._spent = 0  # characters since the last frame
 
-    # --- what comes
-
     def show(self, update: acp.SessionUpdate) -> None:
-        """Take one update."""
+        """Show one update."""
         if self._replay is not None:
-            self._replay.append(update)  # most of a long conversation is never looked at
+            self._replay.append(update)  # only the end of a long one is shown
             self._replayed += 1
             return
         match update:
             case acp.AgentMessageChunk():
-                self._say("agent", update)
+                self._continue_message("agent", update)
                 for block in self._blocks.feed(block_text(update.content)):
                     self._write_block(block.text, joined=block.joined)
             case acp.AgentThoughtChunk():
-                self._say("thought", update)
+                self._continue_message("thought", update)
                 self._think(block_text(update.content))
             case acp.UserMessageChunk():
-                self._say("user", update)
+                self._continue_message("user", update)
                 self._user.append(block_text(update.content))
             case acp.ToolCall() | acp.ToolCallProgress():
                 self._call(update)
@@ -104,42 +100,42 @@ class Transcript:
                 self.finish_message()
                 style = "bad" if update.severity == "error" else "warning"
                 text = f"! {update.title} {update.description or ''}".rstrip()
-                self.write("note", self._renderer.text(text[:_SAID], self._width(), style))
+                self._write("note", self._renderer.text(text[:_NOTE], self._width(), style))
             case _:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
-        """Write something of the chat's own."""
+        """Write a text of the chat itself."""
         self.finish_message()
-        self.write("note", self._renderer.text(text[:_SAID], self._width(), style))
+        self._write("note", self._renderer.text(text[:_NOTE], self._width(), style))
 
-    def user(self, text: str, mark: str = "", *, prompt: str = "> ") -> None:
-        """Write what the user typed behind a prompt of two columns, and what became of it."""
+    def user(self, text: str, remark: str = "", *, prompt: str = "> ") -> None:
+        """Write what the user typed, behind a prompt of two columns, and a remark below it."""
         self.finish_message()
         lines = self._renderer.text(_shortened(text), self._width() - 2, "user")
         shown = [f"{prompt if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
-        if mark:
-            shown += self._renderer.text(f"  {mark}", self._width(), "dim")
-        self.write("user", shown)
+        if remark:
+            shown += self._renderer.text(f"  {remark}", self._width(), "dim")
+        self._write("user", shown)
 
     def details(self, call: ShownCall) -> None:
-        """Write all that is known of a call."""
+        """Write a call in full."""
         self.say("\n".join(details(call.title, call.raw_input)), "bold")
         for diff in call.diffs:
-            self.write("note", self.calls.diff(diff, self._width(), _DETAIL_LINES))
+            self._write("note", self.calls.diff(diff, self._width(), _DETAIL_LINES))
         text = call.output_lines()[-_DETAIL_LINES:]
         if text:
             self.say("\n".join(text))
 
-    def thoughts(self) -> None:
+    def show_thoughts(self) -> None:
         """Write the last thought in full."""
         text = "".join(self._thought) or self._last_thought
         self.finish_message()
         shown = text or translate("There were no thoughts yet.")
-        self.write("note", self._renderer.text(shown, self._width(), "thought"))
+        self._write("note", self._renderer.text(shown, self._width(), "thought"))
 
     def finish_message(self) -> None:
-        """What was being said or thought has ended."""
+        """Write the rest of the open message or thought."""
         for block in self._blocks.close():
             self._write_block(block.text, joined=block.joined)
         if self._thought:
@@ -154,31 +150,30 @@ class Transcript:
         self._speaking, self._message = "", None
 
     def finish(self) -> None:
-        """The turn has ended, and with it whatever still seemed to go on."""
+        """Write everything that is open: the turn has ended."""
         self.finish_message()
         for call in list(self._open_calls.values()):
             self._end_call(call)
 
-    def replaying(self, session: str) -> None:
-        """Gather an earlier conversation; without a session, write the end of what there is."""
-        if session:
-            self.finish()
-            self._replay, self._replayed = deque(maxlen=_REPLAYED), 0
-            self._planned = ()
-            return
+    def start_replay(self) -> None:
+        """Collect the updates of an earlier conversation."""
+        self.finish()
+        self._replay, self._replayed = deque(maxlen=_REPLAYED), 0
+        self._planned = ()
+
+    def end_replay(self) -> None:
+        """Write the end of the earlier conversation."""
         updates, self._replay = self._replay or deque(), None
-        self._before = ""
+        self._last_kind = ""
         if self._replayed > len(updates):
             cut = translate("... what was said before is not shown")
-            self.write("note", self._renderer.text(cut, self._width(), "dim"))
+            self._write("note", self._renderer.text(cut, self._width(), "dim"))
         for update in updates:
             self.show(update)
         self.finish()
 
-    # --- what is drawn anew
-
     def live(self, rows: int, *, without: str = "") -> list[str]:
-        """The lines of what goes on, at most `rows`; not of the call that is asked about."""
+        """The lines of what is not complete, at most `rows`; not of the call `without`."""
         self._spent = 0
         width = self._width()
         rows = min(rows, _LIVE_ROWS)
@@ -204,17 +199,19 @@ class Transcript:
             lines += self._renderer.text(more, width, "dim")
         return lines[-rows:]
 
-    # --- what is written
-
-    def write(self, kind: _Kind, lines: Sequence[str], *, joined: bool = False) -> None:
-        """Write lines that do not change any more, set apart from other kinds."""
-        apart = self._before and not joined and (kind != self._before or kind in {"text", "user"})
+    def _write(self, kind: _Kind, lines: Sequence[str], *, joined: bool = False) -> None:
+        """Write complete lines, with an empty line before those of another kind."""
+        apart = (
+            self._last_kind and not joined and (kind != self._last_kind or kind in {"text", "user"})
+        )
         written = ["", *lines] if apart else list(lines)
-        self._before = kind
+        self._last_kind = kind
         self._commit(written)
 
-    def _say(self, who: Literal["agent", "user", "thought"], update: acp.ContentChunk) -> None:
-        """Whoever speaks now; what another one, or another message, had to say has ended."""
+    def _continue_message(
+        self, who: Literal["agent", "user", "thought"], update: acp.ContentChunk
+    ) -> None:
+        """Start or continue a message; write the rest of another one."""
         if who != self._speaking or update.message_id != self._message:
             self.finish_message()
             self._speaking, self._message = who, update.message_id
@@ -230,7 +227,7 @@ class Transcript:
         else:
             lines = self._renderer.markdown(text, self._width())
         if lines:
-            self.write("text", lines, joined=joined)
+            self._write("text", lines, joined=joined)
 
     def _write_thought(self, text: str) -> None:
         if not text.strip():
@@ -239,19 +236,19 @@ class Transcript:
         line = f"~ {translate('thought: {thought}', thought=one_line(text, 2 * width))}"
         if not self._is_flood(_LINE_COST):
             line = self._renderer.cut(line, width, "thought")
-        self.write("thought", [line])
+        self._write("thought", [line])
 
     def _is_flood(self, cost: int) -> bool:
-        """Whether there is more between two frames than can be laid out with care."""
+        """Whether there is more between two frames than is laid out."""
         self._spent += cost
-        return self._spent > _CAREFUL
+        return self._spent > _LAID_OUT
 
     def _call(self, update: acp.ToolCall | acp.ToolCallProgress) -> None:
-        call = self._find().get(update.tool_call_id)
+        call = self._get_calls().get(update.tool_call_id)
         if call is None:
             return
         if call.ended:
-            # Once: of an earlier conversation each update is shown when its call has ended.
+            # Once: in a replay, every update comes when its call has ended.
             if call not in self._written:
                 self._end_call(call)
             return
@@ -261,19 +258,19 @@ class Transcript:
 
     def _end_call(self, call: ShownCall) -> None:
         self._open_calls.pop(call.id, None)
-        if call.ended:  # one that seems to go on may end later
+        if call.ended:  # one that still runs may end later
             self._written.add(call)
         if call.kind == "think" and call.status == "completed":
-            return  # its effect, such as a plan, shows by itself
+            return  # its effect, such as a plan, is shown
         self.finish_message()
         width = self._width()
         if self._is_flood(_CALL_COST):
-            self.write("call", [f"{one_line(call.title, width)} {status_name(call)}"])
+            self._write("call", [f"{one_line(call.title, width)} {status_name(call)}"])
             return
-        self.write("call", self.calls.ended(call, width))
+        self._write("call", self.calls.ended(call, width))
 
     def _plan(self, plan: acp.Plan) -> None:
-        """Write the plan where its tasks changed; how far it is, the toolbar says."""
+        """Write the plan where its tasks changed; the toolbar shows its progress."""
         tasks = tuple(entry.content for entry in plan.entries)
         done = all(entry.status == "completed" for entry in plan.entries)
         if tasks == self._planned and not done:
@@ -283,14 +280,13 @@ class Transcript:
         if self._is_flood(_LINE_COST * len(plan.entries)):
             done_now = sum(entry.status == "completed" for entry in plan.entries)
             line = translate("plan {done}/{count}", done=done_now, count=len(plan.entries))
-            self.write("plan", [line])
+            self._write("plan", [line])
         else:
-            self.write("plan", self.plan_lines(plan.entries))
+            self._write("plan", self._plan_lines(plan.entries))
 
-    def plan_lines(self, entries: Sequence[acp.PlanEntry]) -> list[str]:
-        """The tasks of a plan, one below the other."""
+    def _plan_lines(self, entries: Sequence[acp.PlanEntry]) -> list[str]:
         lines: list[str] = []
-        for entry in entries[:_PLANNED]:
+        for entry in entries[:_PLAN_TASKS]:
             style = "bold" if entry.status == "in_progress" else "dim"
             text = one_line(entry.content, 500)
             mark = (f"  {PLAN_MARKS[entry.status]} ", style)
@@ -299,10 +295,12 @@ class Transcript:
 
 
 def _shortened(text: str) -> str:
-    """What the user said, which the user knows: of a long text the beginning and the end."""
+    """The beginning and the end of a long prompt, which the user knows."""
     lines = text.split("\n")
-    cut = len(lines) - _SAID_HEAD - _SAID_TAIL
+    cut = len(lines) - _PROMPT_HEAD - _PROMPT_TAIL
     if cut > 1:
         more = translate("... {count} more lines", count=cut)
-        lines = [*lines[:_SAID_HEAD], more, *lines[-_SAID_TAIL:]]
-    return "\n".join(line if len(line) <= _SAID_LINE else f"{line[:_SAID_LINE]}…" for line in lines)
+        lines = [*lines[:_PROMPT_HEAD], more, *lines[-_PROMPT_TAIL:]]
+    return "\n".join(
+        line if len(line) <= _PROMPT_LINE else f"{line[:_PROMPT_LINE]}…" for line in lines
+    )

@@ -1,4 +1,4 @@
-"""What the user says, and what becomes of it: a turn, part of the one that runs, or the next."""
+"""The user's prompts: each becomes a turn, a part of the turn that runs, or waits in a queue."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from acp_agent.cli.chat.agent import Agent
-from acp_agent.cli.chat.front import Front, How
+from acp_agent.cli.chat.frontend import Frontend, PromptStatus
 from acp_agent.cli.chat.mentions import content_blocks
-from acp_agent.cli.chat.state import SessionState
+from acp_agent.cli.chat.session_state import SessionState
 from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
 
 class Prompt(Struct, frozen=True):
-    """What is said to the agent: the user's words, and texts that go along with them."""
+    """The user's words, and further texts for the model."""
 
     text: str
-    along: Sequence[str] = ()
+    shared: Sequence[str] = ()
 
 
 class Turns:
     """The prompts of a session.
 
     Args:
-        front: shows what becomes of them.
+        frontend: shows them.
         agent: the agent as it is now; None while there is none.
         state: the session as it is now.
-        ended: called when no turn runs any more, before the front is told.
-        along: takes what goes along with the prompt that is said next.
+        on_end: called when no turn runs any more, before the frontend.
+        take_shared: texts that go with the next prompt.
         cwd: the folder that mentioned files are relative to.
 
     Attributes:
         queue: prompts that wait for the turn to end.
-        cancelling: whether the turn that runs was asked to stop.
+        cancelling: whether the turn that runs was cancelled.
     """
 
     def __init__(
         self,
-        front: Front,
+        frontend: Frontend,
         *,
         agent: Callable[[], Agent | None],
         state: Callable[[], SessionState],
-        ended: Callable[[], None],
-        along: Callable[[], Sequence[str]],
+        on_end: Callable[[], None],
+        take_shared: Callable[[], Sequence[str]],
         cwd: Path,
     ) -> None:
         self.queue: deque[Prompt] = deque()
         self.cancelling = False
-        self._front = front
+        self._frontend = frontend
         self._agent = agent
         self._state = state
-        self._ended = ended
-        self._along = along
+        self._on_end = on_end
+        self._take_shared = take_shared
         self._cwd = cwd
         self._running = 0  # prompts that are not answered yet
         self._tasks: set[asyncio.Task[None]] = set()
@@ -69,53 +69,72 @@ class Turns:
         return self._running > 0
 
     def submit(self, text: str) -> None:
-        """Say something to the agent: a turn, or a part of the one that runs, or the next one."""
+        """Send a prompt, add it to the turn that runs, or queue it."""
         agent = self._agent()
+        is_command = text.startswith("/")
         # Commands take nothing along: they are not for the model.
-        prompt = Prompt(text, () if text.startswith("/") else self._along())
+        prompt = Prompt(text, () if is_command else self._take_shared())
         if agent is None or not self._state().id:
-            self._wait(prompt, "early")
-        elif not self.busy or (text.startswith("/") and agent.answers_meanwhile):
-            self._said(prompt, "sent")
-            self._prompt(agent, prompt)
-        elif agent.steers and not text.startswith("/"):
+            self._enqueue(prompt, "early")
+        elif not self.busy or (is_command and agent.answers_while_running):
+            self._send(agent, prompt)
+        elif agent.can_steer and not is_command:
             self._spawn(self._steer(agent, prompt))
         else:
-            self._wait(prompt)
+            self._enqueue(prompt)
 
-    async def correct(self, text: str) -> None:
+    async def send_instead(self, text: str) -> None:
         """Send what the agent should do instead of a call, in this turn if it can be steered."""
         agent = self._agent()
-        prompt = Prompt(text, self._along())
-        if agent is not None and agent.steers:
+        prompt = Prompt(text, self._take_shared())
+        if agent is not None and agent.can_steer:
             await self._steer(agent, prompt)
         else:
-            self._wait(prompt)
+            self._enqueue(prompt)
+
+    def send_next(self) -> None:
+        """Send the prompt that waits, once no turn runs and a session is open."""
+        agent = self._agent()
+        if self.queue and not self.busy and agent is not None and self._state().id:
+            self._send(agent, self.queue.popleft())
+        self._frontend.refresh()
+
+    def unqueue(self) -> str | None:
+        """Remove the last prompt from the queue; return its text."""
+        prompt = self.queue.pop() if self.queue else None
+        self._frontend.refresh()
+        return None if prompt is None else prompt.text
 
     def cancel(self) -> bool:
-        """Stop the turn; whether there is one that was not asked to stop before."""
+        """Cancel the turn; return whether there was one that was not cancelled before."""
         agent = self._agent()
         if not self.busy or self.cancelling or agent is None:
             return False
         self.cancelling = True
         agent.cancel(self._state().id)
-        self._front.changed()
+        self._frontend.refresh()
         return True
 
-    def unqueue(self) -> str | None:
-        """Take the prompt back that waits and came last."""
-        prompt = self.queue.pop() if self.queue else None
-        self._front.changed()
-        return None if prompt is None else prompt.text
+    async def wait_until_answered(self) -> None:
+        """Wait until all prompts that were sent are answered or have failed."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _wait(self, prompt: Prompt, how: Literal["queued", "early"] = "queued") -> None:
+    async def aclose(self) -> None:
+        """Forget every prompt."""
+        self.queue.clear()
+        for task in self._tasks:
+            task.cancel()
+        await self.wait_until_answered()
+
+    def _enqueue(self, prompt: Prompt, status: Literal["queued", "early"] = "queued") -> None:
         self.queue.append(prompt)
-        self._said(prompt, how)
-        self._front.changed()
+        self._show(prompt, status)
+        self._frontend.refresh()
 
-    def _prompt(self, agent: Agent, prompt: Prompt) -> None:
+    def _send(self, agent: Agent, prompt: Prompt) -> None:
+        self._show(prompt, "sent")
         if not self._running:
-            self._front.turn_began()
+            self._frontend.turn_started()
         self._running += 1
         self._state().prompted = True
         self._spawn(self._turn(agent, prompt))
@@ -126,19 +145,19 @@ class Turns:
             blocks = await self._blocks(agent, prompt)
             reason = (await agent.prompt(self._state().id, blocks)).stop_reason
         except RpcError as error:
-            self._front.say(translate_rendered(error.message), "bad")
+            self._frontend.say(translate_rendered(error.message), "bad")
             if error.code == AUTH_REQUIRED and self._agent() is not None:
-                self._front.say(translate("/login chooses a way to log in."), "warning")
+                self._frontend.say(translate("/login chooses a way to log in."), "warning")
         except ConnectionError:
-            self._front.say(translate("The turn ended with the agent."), "warning")
+            self._frontend.say(translate("The turn ended with the agent."), "warning")
         finally:
             self._running -= 1
             if not self._running:
                 self.cancelling = False
-                self._ended()
-                by_agent = agent.tells_stop_reasons and reason != "cancelled"
-                self._front.turn_ended(reason, told=by_agent)
-        self.go_on()
+                self._on_end()
+                explained = agent.explains_stop and reason != "cancelled"
+                self._frontend.turn_ended(reason, explained=explained)
+        self.send_next()
 
     async def _steer(self, agent: Agent, prompt: Prompt) -> None:
         session = self._state().id
@@ -146,61 +165,42 @@ class Turns:
             blocks = await self._blocks(agent, prompt)
             outcome = await agent.steer(session, blocks)
         except RpcError as error:
-            self._front.say(translate_rendered(error.message), "bad")
+            self._frontend.say(translate_rendered(error.message), "bad")
             return
         except (ConnectionError, TimeoutError):
-            self._wait(prompt)
+            self._enqueue(prompt)
             return
         if outcome == "injected":
-            self._said(prompt, "steered")
+            self._show(prompt, "steered")
         else:  # the turn ended meanwhile
-            self._wait(prompt)
-            self.go_on()
+            self._enqueue(prompt)
+            self.send_next()
 
-    def go_on(self) -> None:
-        """Send the prompt that waits, once nothing runs and there is a session."""
-        agent = self._agent()
-        if self.queue and not self.busy and agent is not None and self._state().id:
-            prompt = self.queue.popleft()
-            self._said(prompt, "sent")
-            self._prompt(agent, prompt)
-        self._front.changed()
+    def _show(self, prompt: Prompt, status: PromptStatus) -> None:
+        self._frontend.show_prompt(prompt.text, status)
+        if prompt.shared and status in {"sent", "steered"}:
+            self._frontend.say(translate("(with what your own commands printed)"), "dim")
 
-    def _said(self, prompt: Prompt, how: How) -> None:
-        self._front.said(prompt.text, how)
-        if prompt.along and how in {"sent", "steered"}:
-            self._front.say(translate("(with what your own commands printed)"), "dim")
-
-    async def settled(self) -> None:
-        """Wait until the prompts are answered or have failed that were sent so far."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def aclose(self) -> None:
-        """Wait for no answer any more."""
-        self.queue.clear()
-        for task in self._tasks:
-            task.cancel()
-        await self.settled()
+    async def _blocks(self, agent: Agent, prompt: Prompt) -> list[acp.ContentBlock]:
+        blocks = await asyncio.to_thread(
+            content_blocks, prompt.text, self._cwd, images=agent.accepts_images
+        )
+        return [*blocks, *(acp.TextContent(text=text) for text in prompt.shared)]
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _blocks(self, agent: Agent, prompt: Prompt) -> list[acp.ContentBlock]:
-        blocks = await asyncio.to_thread(
-            content_blocks, prompt.text, self._cwd, images=agent.takes_images
-        )
-        return [*blocks, *(acp.TextContent(text=text) for text in prompt.along)]
 
-
-def how_said(how: How) -> str:
-    """What became of the words, for people; empty where they began a turn."""
-    if how == "steered":
-        return translate("(added to the turn that runs)")
-    if how == "early":
-        return translate("(waits for the agent)")
-    return translate("(waits for the turn to end)") if how == "queued" else ""
+def status_text(status: PromptStatus) -> str:
+    """When the agent gets a prompt, for people; empty where it is sent at once."""
+    return {
+        "sent": "",
+        "steered": translate("(added to the turn that runs)"),
+        "early": translate("(waits for the agent)"),
+        "queued": translate("(waits for the turn to end)"),
+    }[status]
 
 
 def stop_reason(reason: str) -> str:

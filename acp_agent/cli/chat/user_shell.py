@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.cli.chat.front import Front
-from acp_agent.cli.chat.user_command import Ran
+from acp_agent.cli.chat.foreground import CommandResult
+from acp_agent.cli.chat.frontend import Frontend
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
 from acp_agent.platform import posix
@@ -44,7 +44,7 @@ class UserShell:
     """Runs the user's commands.
 
     Args:
-        front: has the terminal that they run in.
+        frontend: has the terminal that they run in.
         cwd: the folder that they run in.
         scrub: removes secrets from a text.
         usable: whether a person types; lines from a pipe are never commands.
@@ -54,14 +54,14 @@ class UserShell:
     """
 
     def __init__(
-        self, front: Front, cwd: Path, scrub: Callable[[str], str], *, usable: bool
+        self, frontend: Frontend, cwd: Path, scrub: Callable[[str], str], *, usable: bool
     ) -> None:
         self.on = False
         self.usable = usable
-        self._front = front
+        self._frontend = frontend
         self._cwd = cwd
         self._scrub = scrub
-        self._shared: list[Ran] = []
+        self._shared: list[CommandResult] = []
 
     def command_in(self, text: str) -> ShellLine | None:
         """The line for the shell that a text is; None for a prompt.
@@ -86,15 +86,15 @@ class UserShell:
     def toggle(self) -> None:
         """Switch to the shell, or back to the agent."""
         self.on = self.usable and not self.on
-        self._front.changed()
+        self._frontend.refresh()
 
     async def run(self, command: ShellLine) -> None:
         """Run a command in the terminal, and show how it ended."""
         try:
-            ran = await self._front.run_command(command.text)
+            ran = await self._frontend.run_command(command.text)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self._front.say(translate("The command could not be run: {why}", why=reason), "bad")
+            self._frontend.say(translate("The command could not be run: {why}", why=reason), "bad")
             return
         how = (
             translate("signal {name}", name=posix.signal_name(-ran.status))
@@ -105,13 +105,13 @@ class UserShell:
             self._shared.append(ran)
             while sum(len(one.output) for one in self._shared) > _SENT:
                 self._shared.pop(0)
-        self._front.say(how, "dim")
+        self._frontend.say(how, "dim")
 
     def unshare(self) -> None:
         """Send nothing of the commands that ran so far."""
         self._shared.clear()
-        self._front.say(translate("The agent will not see your commands."))
-        self._front.changed()
+        self._frontend.say(translate("The agent will not see your commands."))
+        self._frontend.refresh()
 
     @property
     def shared(self) -> str:
@@ -129,7 +129,7 @@ class UserShell:
         self._shared = []
         return texts
 
-    def _as_text(self, ran: Ran) -> str:
+    def _as_text(self, ran: CommandResult) -> str:
         """A command for the model, in English like all that it reads."""
         end = f"status {ran.status}" if ran.status >= 0 else posix.signal_name(-ran.status)
         part = "the end of what it printed" if ran.cut else "what it printed"

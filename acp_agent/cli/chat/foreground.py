@@ -1,11 +1,12 @@
-"""One command of the user's own: it has the chat's terminal, and what it prints is kept.
+"""Programs that run in the terminal in place of the chat: logins, pagers, the user's commands.
 
-Between the two is a pseudo-terminal, so that editors, pagers and questions for a password work,
-Ctrl-C is for the command, and its output can be kept while it is seen as it comes.
+A command of the user's has a pseudo-terminal of its own, so that editors, pagers and questions for
+a password work, Ctrl-C is for the command, and its output can be kept while it is shown.
 """
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import pty
@@ -19,16 +20,21 @@ import threading
 import time
 import tty
 from collections import deque
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
+from typing import Protocol, TextIO, TypeVar
 
 from msgspec import Struct
 
 from acp_agent.cli.agent_client import end_rest_of_group
-from acp_agent.cli.chat.calls import last_of_rewritten
+from acp_agent.cli.chat.session_state import without_overwritten
+from acp_agent.cli.output import FAILED
 from acp_agent.platform import posix
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.command_output import PlainText
+
+_R_co = TypeVar("_R_co", covariant=True)
 
 KEPT = 32_000  # characters of the output that are kept, from its end
 _KEPT_BYTES = 8 * KEPT
@@ -36,7 +42,7 @@ _PIECE = 65_536
 _LAST_READS = 64
 _LOOK_SECONDS = 0.2  # between two looks whether it ended, and at the size of the terminal
 _INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # Ctrl-C so often and so soon ends what ignores it
-_END_SECONDS = 1.0  # for a command to end when the chat does
+_PROGRAM_END_SECONDS, _END_SECONDS = 2.0, 1.0  # for a program, and a command, that is stopped
 _CTRL_C = b"\x03"
 
 # A session of its own whose terminal the new one is. Not in the forked process before it runs a
@@ -55,7 +61,7 @@ _UPRIGHT = b"\x1b[0m\x1b[?25h"  # colours off, the cursor to be seen
 _AS_BEFORE = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>"
 
 
-class Ran(Struct, frozen=True, kw_only=True):
+class CommandResult(Struct, frozen=True, kw_only=True):
     """A command that was run.
 
     Attributes:
@@ -69,6 +75,97 @@ class Ran(Struct, frozen=True, kw_only=True):
     status: int
     output: str
     cut: bool = False
+
+
+class _Runnable(Protocol[_R_co]):
+    """A program that is not started yet."""
+
+    def run(self) -> _R_co:
+        """Run it until it ends."""
+
+    def stop(self) -> None:
+        """End it; return at once."""
+
+
+class Foreground:
+    """Runs programs in the terminal, one after the other.
+
+    Args:
+        release: clears what the chat draws, and draws it again afterwards.
+        cwd: the folder that the user's commands run in.
+        screen: the terminal.
+    """
+
+    def __init__(
+        self, release: Callable[[], AbstractAsyncContextManager[None]], cwd: Path, *, screen: TextIO
+    ) -> None:
+        self._release = release
+        self._cwd = cwd
+        self._screen = screen
+        self._running: _Runnable[object] | None = None
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a program has the terminal, and with it Ctrl-C."""
+        return self._running is not None
+
+    async def run_program(self, program: Sequence[str], environ: Mapping[str, str]) -> int:
+        """Run a program with further environment variables; return its exit status."""
+        try:
+            return await self._run(_Program(program, environ))
+        except OSError:
+            return FAILED
+
+    async def run_command(self, command: str) -> CommandResult:
+        """Run a command of the user's in the user's shell. Raises OSError."""
+        return await self._run(
+            UserCommand(command, self._cwd, keys=0, screen=self._screen.fileno())
+        )
+
+    def close(self) -> None:
+        """End the program that runs, and start no other."""
+        self._closed = True
+        if self._running is not None:
+            self._running.stop()
+
+    async def _run(self, program: _Runnable[_R_co]) -> _R_co:
+        async with self._release():
+            self._running = program
+            if self._closed:
+                program.stop()
+            try:
+                return await asyncio.to_thread(program.run)
+            finally:
+                self._running = None
+
+
+class _Program:
+    """A program that uses the terminal itself."""
+
+    def __init__(self, program: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._program = program
+        self._environ = {**os.environ, **environ}
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """End it; return at once."""
+        self._stopped.set()
+
+    def run(self) -> int:
+        """Run it until it ends; return its exit status. Raises OSError."""
+        with subprocess.Popen(self._program, env=self._environ) as process:
+            while process.poll() is None:
+                if not self._stopped.is_set():
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(_LOOK_SECONDS)
+                    continue
+                process.terminate()
+                try:
+                    process.wait(_PROGRAM_END_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            return process.returncode
 
 
 class UserCommand:
@@ -95,11 +192,11 @@ class UserCommand:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Have it ended, with its group; returns at once."""
+        """End it, with its process group; return at once."""
         self._stopped.set()
 
-    def run(self) -> Ran:
-        """Run it to its end, with the terminal for itself.
+    def run(self) -> CommandResult:
+        """Run it until it ends.
 
         Raises:
             OSError: it could not be started, or the terminal is gone.
@@ -109,7 +206,7 @@ class UserCommand:
         except termios.error as error:
             raise OSError(*error.args) from None
 
-    def _run(self) -> Ran:
+    def _run(self) -> CommandResult:
         before = termios.tcgetattr(self._keys)
         ours, theirs = pty.openpty()
         try:
@@ -247,12 +344,12 @@ class UserCommand:
         if self._kept and not self._kept[-1].endswith(b"\n"):
             self._write(b"\r\n")
 
-    def _ran(self, status: int) -> Ran:
+    def _ran(self, status: int) -> CommandResult:
         printed = _OTHER_SCREEN.sub(b"", b"".join(self._kept))
-        text = last_of_rewritten(PlainText().feed(printed, final=True)).encode("utf-8", "replace")
+        text = without_overwritten(PlainText().feed(printed, final=True)).encode("utf-8", "replace")
         output = text.decode().strip("\n")
         cut = self._cut or len(output) > KEPT
-        return Ran(command=self._command, status=status, output=output[-KEPT:], cut=cut)
+        return CommandResult(command=self._command, status=status, output=output[-KEPT:], cut=cut)
 
 
 def _interrupts(terminal: int) -> bool:

@@ -1,0 +1,118 @@
+"""What went wrong with an agent, for people: its exit, invalid output, requests that failed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import DecodeError, Struct, json
+
+from acp_agent.cli.agent_client import AgentChild
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.platform import posix
+from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError
+
+_SHOWN = 200  # bytes of an invalid line
+_LAST_LINES = 5  # of stderr
+_PERMISSION = "session/request_permission"
+_PENDING = 200  # requests of the agent that are remembered until they are answered
+
+
+class _Error(Struct, frozen=True):
+    code: int
+    message: str
+
+
+class _Line(Struct, frozen=True):
+    """As much of a message as tells a request from its answer."""
+
+    id: int | str | None = None
+    method: str = ""
+    error: _Error | None = None
+
+
+class WireMonitor:
+    """Sees every line between chat and agent, and finds what went wrong.
+
+    Args:
+        report: called when a request of the agent gets an error; once for each method, until
+            `reset`, as a faulty agent may ask a thousand times.
+
+    Attributes:
+        invalid_line: the beginning of the first line that is no message; empty while there is none.
+    """
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.invalid_line = ""
+        self._report = report
+        self._pending: OrderedDict[int | str, str] = OrderedDict()
+        self._reported: set[str] = set()
+
+    def reset(self) -> None:
+        """Report methods again that were reported before."""
+        self._reported.clear()
+
+    def trace(self, direction: Literal["in", "out"], line: bytes) -> None:
+        """See a line."""
+        if direction == "in" and b'"jsonrpc"' not in line and not self.invalid_line:
+            self.invalid_line = line.strip()[:_SHOWN].decode("utf-8", "replace")
+        if b'"id"' not in line:
+            return
+        try:
+            message = json.decode(line, type=_Line)
+        except DecodeError:
+            return
+        if message.id is None:
+            return
+        if direction == "in":
+            if message.method:
+                self._pending[message.id] = message.method
+                if len(self._pending) > _PENDING:
+                    self._pending.popitem(last=False)
+        elif not message.method:
+            method = self._pending.pop(message.id, "")
+            if message.error is not None and message.error.code != REQUEST_CANCELLED:
+                self._request_failed(method, message.error.message)
+
+    def _request_failed(self, method: str, why: str) -> None:
+        if not method or method in self._reported:
+            return
+        self._reported.add(method)
+        if method == _PERMISSION:
+            text = translate(
+                "The agent's question for permission could not be read: {why}", why=why
+            )
+        else:
+            text = translate(
+                "The agent asked for {method} and did not get it: {why}", method=method, why=why
+            )
+        self._report(text)
+
+
+def exit_text(child: AgentChild, invalid_line: str) -> str:
+    """The exit status or signal, and the end of what the agent wrote."""
+    if child.status is None:
+        how = translate("it closed the connection")
+    elif child.status < 0:
+        how = translate("signal {name}", name=posix.signal_name(-child.status))
+    else:
+        how = translate("exit status {status}", status=child.status)
+    return how + output_text(child, invalid_line)
+
+
+def output_text(child: AgentChild, invalid_line: str) -> str:
+    """The end of what the agent wrote, on lines of its own; empty where it wrote nothing."""
+    lines = [line for line in child.stderr_tail.splitlines() if line.strip()][-_LAST_LINES:]
+    if invalid_line:
+        lines.insert(0, translate("it wrote what is not the protocol: {line}", line=invalid_line))
+    return "".join(f"\n    {line}" for line in lines)
+
+
+def failure_text(error: Exception) -> str:
+    """Why a request to the agent failed."""
+    if isinstance(error, RpcError):
+        return translate_rendered(error.message)
+    if isinstance(error, TimeoutError):
+        return translate("the agent does not answer")
+    return translate("the agent ended")

@@ -1,0 +1,100 @@
+"""What a conversation needs of the terminal: a screen that shows it, and a user to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from acp_agent.cli.chat.foreground import CommandResult
+from acp_agent.cli.chat.session_state import ShownCall
+from acp_agent.cli.screen import Style
+from protocol.v1 import types as acp
+
+# A turn; part of the one that runs; after it; after the agent has started.
+PromptStatus = Literal["sent", "steered", "queued", "early"]
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """An item of a list to pick from; `name` is shown, `current` marks the present value."""
+
+    value: str
+    name: str
+    description: str = ""
+    current: bool = False
+
+
+class Field(Struct, frozen=True, kw_only=True):
+    """A text to enter; `complaint` says why the last one was refused."""
+
+    title: str
+    description: str = ""
+    default: str = ""
+    complaint: str = ""
+
+
+class Answer(Struct, frozen=True):
+    """The answer to a permission request, and what the agent should do instead of the call."""
+
+    option: acp.PermissionOption
+    instead: str = ""
+
+
+class Frontend(Protocol):
+    """A terminal. It escapes every text that it shows.
+
+    Attributes:
+        interactive: whether there is a user to ask.
+    """
+
+    interactive: bool
+
+    def show(self, update: acp.SessionUpdate) -> None:
+        """Show one update of the session."""
+
+    def say(self, text: str, style: Style = "") -> None:
+        """Show a text of the chat itself, of one or more lines."""
+
+    def show_prompt(self, text: str, status: PromptStatus) -> None:
+        """Show what the user typed, and when the agent gets it."""
+
+    def show_thoughts(self) -> None:
+        """Show the agent's last thoughts in full."""
+
+    def start_replay(self) -> None:
+        """The updates that follow are those of an earlier conversation."""
+
+    def end_replay(self) -> None:
+        """The earlier conversation is complete."""
+
+    def turn_started(self) -> None:
+        """A turn runs."""
+
+    def turn_ended(self, reason: str, *, explained: bool) -> None:
+        """No turn runs any more.
+
+        Args:
+            reason: the stop reason; empty where the turn failed.
+            explained: whether the agent has explained it.
+        """
+
+    def refresh(self) -> None:
+        """Draw the mode, the plan and the queue again: one of them changed."""
+
+    async def ask_permission(
+        self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
+    ) -> Answer | None:
+        """Ask whether a call may run; None where the user does not answer."""
+
+    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
+        """Let the user pick one of several; None where nothing is picked."""
+
+    async def enter_text(self, field: Field) -> str | None:
+        """Let the user enter a text; None where nothing is entered."""
+
+    async def run_program(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
+        """Run a program in the terminal; return its exit status."""
+
+    async def run_command(self, command: str) -> CommandResult:
+        """Run a command of the user's in the terminal. Raises OSError."""

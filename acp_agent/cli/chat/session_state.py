@@ -1,0 +1,310 @@
+"""What the chat knows of the open session from the agent's updates: settings, plan, tool calls."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from msgspec import UNSET, Struct, UnsetType
+
+from acp_agent.cli.output import inert
+from protocol.v1 import types as acp
+
+_COMMANDS = 1_000  # slash commands that are offered
+_CALLS = 2_000  # tool calls that are remembered
+_FULL_CALLS = 50  # of them with their whole output
+_OUTPUT = 64_000  # characters of a call's output that are kept
+_SHORT_OUTPUT = 2_000  # of the output of older calls
+_DIFFS = 50  # files of a call that are kept
+PLAN_MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """A value of an option."""
+
+    value: str
+    name: str
+    description: str = ""
+
+
+class SessionSettings(Protocol):
+    """What every response that opens a session contains."""
+
+    @property
+    def modes(self) -> acp.SessionModeState | None:
+        """Its modes, of agents without options."""
+
+    @property
+    def config_options(self) -> Sequence[acp.SessionConfigOption] | None:
+        """Its configuration options."""
+
+
+class SessionState:
+    """The state of a session, as the agent reported it last.
+
+    Attributes:
+        id: its id; empty while there is none.
+        title: its title; empty where the agent reports none.
+        commands: the agent's slash commands.
+        options: its configuration options.
+        modes: its modes, of agents without options.
+        plan: the tasks of its plan.
+        usage: how full its context is, and what it cost.
+        prompted: whether it has a prompt, so that it is worth resuming.
+    """
+
+    def __init__(self, session: str = "", *, prompted: bool = False) -> None:
+        self.id = session
+        self.title = ""
+        self.commands: Sequence[acp.AvailableCommand] = ()
+        self.options: Sequence[acp.SessionConfigOption] = ()
+        self.modes: acp.SessionModeState | None = None
+        self.plan: Sequence[acp.PlanEntry] = ()
+        self.usage: acp.UsageUpdate | None = None
+        self.prompted = prompted
+
+    def apply(self, settings: SessionSettings) -> None:
+        """Take the settings from the response that opened the session."""
+        self.options = settings.config_options or ()
+        self.modes = settings.modes
+
+    def set_mode(self, mode: str) -> None:
+        """Change the mode of an agent without options."""
+        if self.modes is not None:
+            self.modes = acp.SessionModeState(
+                current_mode_id=mode, available_modes=self.modes.available_modes
+            )
+
+    def update(self, update: acp.SessionUpdate) -> bool:
+        """Apply an update; return whether it changed the state."""
+        match update:
+            case acp.AvailableCommandsUpdate():
+                self.commands = update.available_commands[:_COMMANDS]
+            case acp.ConfigOptionUpdate():
+                self.options = update.config_options
+            case acp.CurrentModeUpdate():
+                self.set_mode(update.current_mode_id)
+            case acp.SessionInfoUpdate() if update.title is not UNSET:
+                self.title = update.title or ""
+            case acp.UsageUpdate():
+                self.usage = update
+            case acp.Plan():
+                self.plan = update.entries
+            case _:
+                return False
+        return True
+
+    def option(self, name: str) -> acp.SessionConfigOption | None:
+        """The option with an id, or the first of a category, such as `mode` or `model`."""
+        for option in self.options:
+            if option.id == name:
+                return option
+        return next((option for option in self.options if option.category == name), None)
+
+    def mode_choices(self) -> list[Choice]:
+        """The modes of the session."""
+        option = self.option("mode")
+        if isinstance(option, acp.SessionConfigSelect):
+            return list(choices(option))
+        if self.modes is None:
+            return []
+        return [
+            Choice(value=mode.id, name=mode.name, description=mode.description or "")
+            for mode in self.modes.available_modes
+        ]
+
+    @property
+    def mode_id(self) -> str:
+        """The mode's id, where there are modes."""
+        option = self.option("mode")
+        if isinstance(option, acp.SessionConfigSelect):
+            return option.current_value
+        return "" if self.modes is None else self.modes.current_mode_id
+
+    @property
+    def mode(self) -> str:
+        """The mode's name, where there are modes."""
+        current = self.mode_id
+        named = (choice.name for choice in self.mode_choices() if choice.value == current)
+        return next(named, current)
+
+    @property
+    def model(self) -> str:
+        """The name of the model, where the agent says."""
+        option = self.option("model")
+        if not isinstance(option, acp.SessionConfigSelect):
+            return ""
+        named = (one.name for one in choices(option) if one.value == option.current_value)
+        return next(named, option.current_value)
+
+
+def choices(option: acp.SessionConfigSelect) -> Iterator[Choice]:
+    """The values of an option, those of groups with the group's name in front."""
+    for entry in option.options:
+        match entry:
+            case acp.SessionConfigSelectGroup():
+                for value in entry.options:
+                    yield _choice(value, f"{entry.name}: ")
+            case acp.SessionConfigSelectOption():
+                yield _choice(entry, "")
+
+
+def _choice(value: acp.SessionConfigSelectOption, group: str) -> Choice:
+    return Choice(
+        value=value.value, name=f"{group}{value.name}", description=value.description or ""
+    )
+
+
+class ShownCall:
+    """One tool call.
+
+    Attributes:
+        id: its id.
+        title: what it does.
+        kind: its kind, such as `read` or `execute`.
+        status: `pending`, `in_progress`, `completed` or `failed`.
+        diffs: what it changes.
+        locations: the files that it works on.
+        raw_input: its arguments, from the model.
+        exit_code: of a command that ended.
+        answer: the name of the answer to its permission request; empty where there was none.
+    """
+
+    def __init__(self, call_id: str) -> None:
+        self.id = call_id
+        self.title = call_id
+        self.kind = "other"
+        self.status: str = "pending"
+        self.diffs: list[acp.Diff] = []
+        self.locations: Sequence[acp.ToolCallLocation] = ()
+        self.raw_input: Any = None
+        self.exit_code: int | None = None
+        self.answer = ""
+        self._live = ""  # output of its command
+        self._texts: list[str] = []  # its content
+        self.dropped = 0  # characters of output that are not kept
+
+    @property
+    def ended(self) -> bool:
+        """Whether it completed or failed."""
+        return self.status in {"completed", "failed"}
+
+    @property
+    def output(self) -> str:
+        """Its output, without a fence around it."""
+        return self._live or "\n".join(self._texts)
+
+    def update(self, update: acp.ToolCall | acp.ToolCallUpdate) -> None:
+        """Apply an update, or the call of a permission request."""
+        if isinstance(update.title, str):
+            self.title = update.title
+        if isinstance(update.kind, str):
+            self.kind = update.kind
+        if isinstance(update.status, str):
+            self.status = update.status
+        if update.locations is not UNSET:
+            self.locations = update.locations or ()
+        if update.raw_input is not UNSET and update.raw_input is not None:
+            self.raw_input = update.raw_input
+        self._update_content(update.content)
+        self._update_terminal(update.meta or {})
+
+    def _update_content(self, content: Sequence[acp.ToolCallContent] | UnsetType | None) -> None:
+        if content is UNSET:
+            return
+        parts = content or ()
+        diffs = [part for part in parts if isinstance(part, acp.Diff)]
+        if diffs or self.kind != "edit":
+            # An edit keeps its diff when its last update has none.
+            self.diffs = diffs[:_DIFFS] or self.diffs
+        texts = [
+            unfenced(part.content.text)
+            for part in parts
+            if isinstance(part, acp.Content) and isinstance(part.content, acp.TextContent)
+        ]
+        texts += [
+            f"[{part.content.mime_type}]"
+            for part in parts
+            if isinstance(part, acp.Content)
+            and isinstance(part.content, acp.ImageContent | acp.AudioContent)
+        ]
+        joined = "\n".join(text for text in texts if text)
+        if joined:
+            self.dropped = 0
+        self._texts = [self._bounded(joined)] if joined else []
+
+    def _update_terminal(self, meta: dict[str, Any]) -> None:
+        output = meta.get("terminal_output")
+        if isinstance(output, dict) and isinstance(output.get("data"), str):
+            self._live = self._bounded(self._live + output["data"])
+        ended = meta.get("terminal_exit")
+        if isinstance(ended, dict) and isinstance(ended.get("exit_code"), int):
+            self.exit_code = ended["exit_code"]
+
+    def _bounded(self, text: str) -> str:
+        if len(text) > _OUTPUT:
+            self.dropped += len(text) - _OUTPUT
+        return text[-_OUTPUT:]
+
+    def shorten(self) -> None:
+        """Forget most of the output: the call is long past."""
+        self._live = self._live[-_SHORT_OUTPUT:]
+        self._texts = [text[-_SHORT_OUTPUT:] for text in self._texts]
+
+    def output_lines(self) -> list[str]:
+        """The lines of its output, escaped for the terminal."""
+        text = inert(without_overwritten(self.output)).strip("\n")
+        return text.split("\n") if text else []
+
+
+class Calls:
+    """The calls of a session by their ids; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[str, ShownCall] = OrderedDict()
+        self._latest: deque[ShownCall] = deque()
+
+    def update(self, update: acp.ToolCall | acp.ToolCallUpdate) -> ShownCall:
+        """Apply an update; return its call."""
+        call = self._calls.get(update.tool_call_id)
+        if call is None or (isinstance(update, acp.ToolCall) and call.ended):
+            call = self._calls[update.tool_call_id] = ShownCall(update.tool_call_id)
+            self._latest.append(call)
+            if len(self._latest) > _FULL_CALLS:
+                self._latest.popleft().shorten()
+            while len(self._calls) > _CALLS:
+                self._forget()
+        call.update(update)
+        return call
+
+    def get(self, call_id: str) -> ShownCall | None:
+        """The call with an id, where it is remembered."""
+        return self._calls.get(call_id)
+
+    @property
+    def last(self) -> ShownCall | None:
+        """The newest call."""
+        return next(reversed(self._calls.values()), None)
+
+    def _forget(self) -> None:
+        ended = next((name for name, call in self._calls.items() if call.ended), None)
+        self._calls.pop(ended if ended is not None else next(iter(self._calls)))
+
+
+def unfenced(text: str) -> str:
+    """`text` without the fence of Markdown around the whole of it."""
+    lines = text.strip("\n").split("\n")
+    fence = lines[0][: len(lines[0]) - len(lines[0].lstrip("`"))]
+    if len(lines) >= 2 and len(fence) >= 3 and lines[-1].strip() == fence:
+        return "\n".join(lines[1:-1])
+    return text
+
+
+def without_overwritten(text: str) -> str:
+    """`text` without what carriage returns overwrite, as progress bars do."""
+    if "\r" not in text:
+        return text
+    return "\n".join(
+        line.rstrip("\r").rpartition("\r")[2] for line in text.replace("\r\n", "\n").split("\n")
+    )
