@@ -21,14 +21,17 @@ from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, termina
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        (None, "no-such-agent cannot be started (No such file or directory)"),
+        (None, "cannot start no-such-agent: No such file or directory"),
         (
             "import sys; sys.stderr.write('boom: no licence\\n'); sys.exit(3)",
-            "the agent ended at its start: exit status 3 boom: no licence",
+            "the agent exited while starting: exit status 3 boom: no licence",
         ),
         (
             "say.raw(b'Hello!\\n' * 3)\nsys.stdin.readline()\nsys.exit(0)",
-            "the agent ended at its start: exit status 0 it wrote what is not the protocol: Hello!",
+            (
+                "the agent exited while starting: exit status 0 "
+                "it wrote output that is no protocol message: Hello!"
+            ),
         ),
         (
             "INITIALIZE = {'protocolVersion': 7}",
@@ -36,7 +39,10 @@ from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, termina
         ),
         (
             "say.raw(b'Thinking\\n'); sys.stdin.read()",
-            "the agent did not answer within 0.7 s it wrote what is not the protocol: Thinking",
+            (
+                "the agent did not answer within 0.7 s "
+                "it wrote output that is no protocol message: Thinking"
+            ),
         ),
         ("def new(say): sys.stdin.read()  # is Thinking", "the agent does not answer"),
     ],
@@ -63,7 +69,7 @@ async def test_a_timeout_that_is_no_time_is_wrong_use(home: Path, seconds: str) 
 async def test_an_agent_without_a_name_is_wrong_use(home: Path) -> None:
     for agent in ("", "''", "'unclosed"):
         status, _, err = await in_pipes(home, agent)
-        assert (status, err) == (2, "acp-agent: --agent takes the command that starts an agent\n")
+        assert (status, err) == (2, "acp-agent: --agent needs the command that starts an agent\n")
 
 
 async def test_without_a_terminal_each_line_is_a_prompt_and_what_needs_permission_is_refused(
@@ -123,10 +129,10 @@ async def test_prompts_wait_in_line_where_the_agent_cannot_be_steered(
         person.paste(f"{tmp_path}/a\\ file.txt")
         person.paste("three\nfour")
         person.type(ENTER)
-        await person.see("(waits for the turn to end)", "1 waiting")
+        await person.see("(waits for the turn to end)", "1 queued")
         person.type(CTRL_C)
         await person.see("The turn was cancelled.", "prompt 2 of 4 lines ['a%20file.txt']")
-        await person.miss("1 waiting")
+        await person.miss("1 queued")
         await quit_chat(person)
 
 
@@ -152,7 +158,7 @@ async def test_a_second_ctrl_c_or_a_signal_ends_an_agent_that_listens_to_nothing
         await person.see("I do not listen.")
         if end == "Ctrl-C":
             person.type(CTRL_C)
-            await person.see("Cancelling the turn; Ctrl-C again to quit.")
+            await person.see("Cancelling the turn; press Ctrl-C again to quit")
             person.type(CTRL_C)
         else:
             person.process.terminate()
@@ -243,7 +249,7 @@ async def test_a_dumb_terminal_gets_plain_lines_and_is_asked_by_letters(
         await person.see("? Permission: Do it \\u202etxt.exe", "[y] Sure", "[n] No")
         person.type("x\n")
         person.type("y\n")
-        await person.see("outcome o", "not the protocol ([INFO] turn begins).")
+        await person.see("outcome o", "no protocol message: [INFO] turn begins")
         await person.see("stop reason: end_turn >")
         await quit_chat(person)
         assert b"\x1b" not in person.raw
@@ -304,7 +310,7 @@ def new(say):
         person.type(pick)
         await person.see("Your key, please:")
         person.type(CTRL_C)  # ends the login, and not the chat
-        await person.see("The login did not work.")
+        await person.see("The login failed.")
         await (person.count("number:", 2) if term == "dumb" else person.see("arrows move"))
         person.type(pick)
         await person.count("Your key, please:", 2)
@@ -331,7 +337,7 @@ async def test_an_agent_that_is_started_again_twice_at_once_is_there_once(
     async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
         await person.see(READY)
         person.type("/restart" + ENTER + "/restart" + ENTER)
-        await person.count("started again, with a new session", 2)
+        await person.count("restarted with a new session", 2)
         agents = [line for line in person.processes().values() if "--agent" not in line]
         assert len(agents) == 1
         await quit_chat(person)
@@ -360,10 +366,10 @@ async def test_an_agent_that_crashes_again_and_again_is_left_alone_until_asked_f
             person.type("go" + ENTER)
             await person.count("I fall.", times)
             if times < 4:
-                await person.count("The agent was started again; the session goes on.", times)
-        await person.see("out of luck", "It ended too often; /restart starts it again.")
+                await person.count("The agent was restarted; the session continues.", times)
+        await person.see("out of luck", "The agent crashed too often; restart it with /restart.")
         person.type("/restart" + ENTER)
-        await person.count("The agent was started again; the session goes on.", 4)
+        await person.count("The agent was restarted; the session continues.", 4)
         assert "shown before" not in person.text
         await quit_chat(person)
 
@@ -413,8 +419,8 @@ async def test_a_question_that_cannot_be_read_is_answered_and_told(
             person.type("go" + ENTER)
             await person.count("Went on.", times)
             await person.miss("Working")
-        assert person.text.count("The agent's question for permission could not be read:") == 2
-        await person.count("The agent asked for fs/read_text_file and did not get it: method", 2)
+        assert person.text.count("The agent's permission request could not be read:") == 2
+        await person.count("The agent's request fs/read_text_file failed: method", 2)
         await quit_chat(person)
 
 
@@ -458,7 +464,7 @@ async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_p
         )
         async with asyncio.timeout(20):
             _, err = await chat.communicate(b"one\ntwo\n")
-    told = b"acp-agent: the chat cannot be shown: No space left on device\n"
+    told = b"acp-agent: cannot write the chat: No space left on device\n"
     assert (chat.returncode, err) == (1, told)
 
 

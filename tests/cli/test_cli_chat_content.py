@@ -119,7 +119,7 @@ def turn(say):
     async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
         await person.see(READY)
         person.type("go" + ENTER)
-        await person.see("! a.py is not what this change starts from.", "-now = 1", "+now = 3")
+        await person.see("! a.py has changed since this edit was proposed.", "-now = 1", "+now = 3")
         person.type(CTRL_C)
         await person.see("cancelled")
         await quit_chat(person)

@@ -242,10 +242,10 @@ def test_the_toolbar_drops_what_matters_least_where_it_is_narrow() -> None:
     )
     wide = toolbar(state, 80, waiting=2)
     assert wide.split("|")[0].strip() == "Ask"
-    for part in ("2 waiting", "plan 0/1", "Write it", "context 25%", "1.50 USD"):
+    for part in ("2 queued", "plan 0/1", "Write it", "context 25%", "1.50 USD"):
         assert part in wide
     narrow = toolbar(state, 20, waiting=2)
-    assert narrow.rstrip() == " Ask | 2 waiting"
+    assert narrow.rstrip() == " Ask | 2 queued"
     assert len(narrow) == 20
 
 

@@ -80,7 +80,7 @@ async def test_a_command_is_sent_with_the_next_prompt_without_keys_unless_the_us
         await person.miss("Working")
         assert "[heard I ran" not in person.text  # commands are not for the model
         person.type("what now" + ENTER)
-        await person.see("(with what your own commands printed)", "[heard what now]")
+        await person.see("(with the output of your commands)", "[heard what now]")
         await person.see("[heard I ran a command myself,", "It ended with status 1", "$ false")
         await person.miss("Sent with")
         person.type(f"!printf '\\033[31mred\\033[0m 10%%\\r20%% {key}'" + ENTER)

@@ -32,7 +32,7 @@ def run(argv: list[str]) -> int:
         return USAGE
     command = _agent_command(arguments.agent, arguments.model)
     if not command or not command[0]:
-        complain(translate("--agent takes the command that starts an agent"))
+        complain(translate("--agent needs the command that starts an agent"))
         return USAGE
     return guarded(lambda: _chat(arguments, command, cwd))
 
@@ -130,9 +130,9 @@ def _parser() -> Parser:
         epilog="Inside, /help lists the commands and keys. Exit status: 0 done, 1 an error, "
         "2 wrong use, 130 left while a turn ran.",
     )
-    parser.add_argument("prompt", nargs="*", help="what to say first")
+    parser.add_argument("prompt", nargs="*", help="first prompt")
     parser.add_argument(
-        "--agent", metavar="COMMAND", help="another agent that speaks the protocol, as one word"
+        "--agent", metavar="COMMAND", help="command that starts another ACP agent, as one argument"
     )
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
     parser.add_argument("--mode", help="permission mode to start in")
@@ -141,8 +141,8 @@ def _parser() -> Parser:
         metavar="SESSION",
         nargs="?",
         const="latest",
-        help="go on with an earlier session, by its id or its beginning; without one the last "
-        "of the folder",
+        help="resume an earlier session, by its id or the start of it; "
+        "by default the folder's latest",
     )
     parser.add_argument(
         "--cwd",
@@ -151,15 +151,13 @@ def _parser() -> Parser:
         metavar="DIR",
         help="the session's folder (default: this one)",
     )
-    parser.add_argument(
-        "--plain", action="store_true", help="line by line, as where there is no terminal"
-    )
-    parser.add_argument("--no-history", action="store_true", help="keep nothing of what is typed")
+    parser.add_argument("--plain", action="store_true", help="plain lines, as without a terminal")
+    parser.add_argument("--no-history", action="store_true", help="do not save what is typed")
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=60.0,
         metavar="SECONDS",
-        help="how long the agent may take to start (60)",
+        help="how long to wait for each answer of the agent (default: 60)",
     )
     return parser

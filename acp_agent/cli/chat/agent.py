@@ -128,7 +128,8 @@ class Agent:
             reason = error.strerror or type(error).__name__
             raise AgentFailedError(
                 translate(
-                    "{program} cannot be started ({reason}); --agent takes the command of an agent",
+                    "cannot start {program}: {reason}; "
+                    "--agent needs the command that starts an agent",
                     program=command[0],
                     reason=reason,
                 )
@@ -146,7 +147,7 @@ class Agent:
         except ConnectionError:
             await self.aclose(timeout=0.5)
             raise AgentFailedError(
-                translate("the agent ended at its start: {how}", how=self.exit_text())
+                translate("the agent exited while starting: {how}", how=self.exit_text())
             ) from None
         except TimeoutError:
             seconds = f"{self._timeout:g}"

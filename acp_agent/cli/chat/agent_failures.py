@@ -80,13 +80,9 @@ class WireMonitor:
             return
         self._reported.add(method)
         if method == _PERMISSION:
-            text = translate(
-                "The agent's question for permission could not be read: {why}", why=why
-            )
+            text = translate("The agent's permission request could not be read: {why}", why=why)
         else:
-            text = translate(
-                "The agent asked for {method} and did not get it: {why}", method=method, why=why
-            )
+            text = translate("The agent's request {method} failed: {why}", method=method, why=why)
         self._report(text)
 
 
@@ -105,7 +101,9 @@ def output_text(child: AgentChild, invalid_line: str) -> str:
     """The end of what the agent wrote, on lines of its own; empty where it wrote nothing."""
     lines = [line for line in child.stderr_tail.splitlines() if line.strip()][-_LAST_LINES:]
     if invalid_line:
-        lines.insert(0, translate("it wrote what is not the protocol: {line}", line=invalid_line))
+        lines.insert(
+            0, translate("it wrote output that is no protocol message: {line}", line=invalid_line)
+        )
     return "".join(f"\n    {line}" for line in lines)
 
 

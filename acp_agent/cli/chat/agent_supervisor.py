@@ -84,14 +84,16 @@ class AgentSupervisor:
             await self._start()
             reopened = await self._reopen()
         except AgentFailedError as error:
-            self._frontend.say(translate("It cannot be started again: {why}", why=error), "bad")
+            self._frontend.say(
+                translate("The agent could not be restarted: {why}", why=error), "bad"
+            )
         except FAILURES as error:
             self._frontend.say(failure_text(error), "bad")
         else:
             text = (
-                translate("The agent was started again; the session goes on.")
+                translate("The agent was restarted; the session continues.")
                 if reopened
-                else translate("The agent was started again, with a new session.")
+                else translate("The agent was restarted with a new session.")
             )
             self._frontend.say(text, "good")
             self._turns.send_next()
@@ -111,7 +113,7 @@ class AgentSupervisor:
         self._crashes.append(now)
         if too_often:
             self._frontend.say(
-                translate("It ended too often; /restart starts it again."), "warning"
+                translate("The agent crashed too often; restart it with /restart."), "warning"
             )
             self._frontend.refresh()
             return

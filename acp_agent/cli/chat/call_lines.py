@@ -69,7 +69,7 @@ class CallLines:
         style = "bad" if call.status == "failed" else "dim"
         cut = len(lines) - _HEAD - _TAIL
         if cut > 1:
-            more = translate("... {count} more lines, /output shows them", count=cut)
+            more = translate("... {count} more lines; show them with /output", count=cut)
             lines = [*lines[:_HEAD], more, *lines[-_TAIL:]]
         if call.status == "failed":  # nothing is cut off the reason
             return [

@@ -77,10 +77,10 @@ class Commands:
         yield ChatCommand(
             "sessions", translate("open an earlier session"), sessions.open, idle=True
         )
-        yield ChatCommand("new", translate("begin a new session"), sessions.create, idle=True)
+        yield ChatCommand("new", translate("start a new session"), sessions.create, idle=True)
         yield ChatCommand(
             "fork",
-            translate("go on in a copy of this session"),
+            translate("continue in a copy of this session"),
             sessions.fork,
             idle=True,
             available=lambda: can("fork"),
@@ -106,11 +106,11 @@ class Commands:
         yield ChatCommand("plan", translate("the plan in full"), self._plan)
         yield ChatCommand(
             "unshare",
-            translate("keep what your commands printed from the agent"),
+            translate("do not send the commands you ran"),
             self._unshare,
             available=lambda: self._shell.usable,
         )
-        yield ChatCommand("unqueue", translate("take back what waits"), self._unqueue)
+        yield ChatCommand("unqueue", translate("remove the last queued prompt"), self._unqueue)
         yield ChatCommand("login", translate("log in"), self._login, idle=True)
         yield ChatCommand("restart", translate("start the agent again"), self._restart)
         yield ChatCommand("quit", translate("end the chat"), self._quit)
@@ -147,8 +147,10 @@ class Commands:
         ]
         if self._shell.usable:
             lines += [
-                translate("  !command runs in your own shell; the agent sees what it printed."),
-                translate("  !!command keeps that from the agent. Ctrl-X: your shell, and back."),
+                translate(
+                    "  !command runs in your own shell; its output is sent with your next prompt."
+                ),
+                translate("  !!command sends nothing. Ctrl-X switches to your shell and back."),
             ]
         lines += [
             translate("  Shift-Tab changes the mode, Ctrl-R searches what was typed before."),
@@ -162,7 +164,7 @@ class Commands:
     async def _output(self, _: str) -> None:
         call = self._conversation.calls.last
         if call is None:
-            self._frontend.say(translate("There was no tool call yet."))
+            self._frontend.say(translate("No tool call yet."))
             return
         lines = call.output_lines()
         head = details(call.title, call.raw_input)
@@ -188,7 +190,7 @@ class Commands:
 
     async def _plan(self, _: str) -> None:
         lines = [f"{PLAN_MARKS[e.status]} {e.content}" for e in self._conversation.state.plan]
-        self._frontend.say("\n".join(lines) or translate("There is no plan."))
+        self._frontend.say("\n".join(lines) or translate("No plan yet."))
 
     async def _unshare(self, _: str) -> None:
         self._shell.unshare()
@@ -196,9 +198,9 @@ class Commands:
     async def _unqueue(self, _: str) -> None:
         text = self._conversation.turns.unqueue()
         if text is None:
-            self._frontend.say(translate("Nothing waits."))
+            self._frontend.say(translate("No prompt is queued."))
         else:
-            self._frontend.say(translate("Taken back: {text}", text=text))
+            self._frontend.say(translate("Removed from the queue: {text}", text=text))
 
     async def _login(self, _: str) -> None:
         if await self._conversation.log_in():

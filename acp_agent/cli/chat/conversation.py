@@ -143,7 +143,7 @@ class Conversation:
         except InvalidInputError as error:
             raise ChatError(translate_rendered(str(error))) from None
         if not opened:
-            raise ChatError(translate("no model can be used without a login"))
+            raise ChatError(translate("no model is usable without a login"))
 
     async def aclose(self, *, quick: bool = False) -> None:
         """End everything, with the agent's processes; `quick` where the user does not wait."""
@@ -288,5 +288,7 @@ class Conversation:
         line = self.agent.monitor.invalid_line
         if line and not self._invalid_line_reported:
             self._invalid_line_reported = True
-            text = translate("The agent wrote what is not the protocol ({line}).", line=line)
+            text = translate(
+                "The agent wrote output that is no protocol message: {line}", line=line
+            )
             self._frontend.say(text, "warning")

@@ -230,7 +230,7 @@ def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
     if state.mode:
         facts.append((9, one_line(state.mode, 20)))
     if waiting:
-        facts.append((8, translate("{count} waiting", count=waiting)))
+        facts.append((8, translate("{count} queued", count=waiting)))
     facts += _plan_facts(state)
     usage = state.usage
     if usage is not None:

@@ -155,7 +155,9 @@ class LineChat:
         if self._foreground.busy:
             return  # it is for the program that has the terminal
         if self._conversation.turns.cancel():
-            self.say(translate("Cancelling the turn; Ctrl-C once more quits."), "warning")
+            self.say(
+                translate("Cancelling the turn; press Ctrl-C again to quit immediately."), "warning"
+            )
             if self._questions.waiting:
                 self._questions.answer(None)
             return
@@ -173,7 +175,7 @@ class LineChat:
         if isinstance(error, BrokenPipeError):  # its reader went away, as `head` does
             self._leave()
             return
-        complain(translate("the chat cannot be shown: {reason}", reason=error.strerror or error))
+        complain(translate("cannot write the chat: {reason}", reason=error.strerror or error))
         self._leave(FAILED)
 
     def _leave(self, status: int = 0) -> None:
@@ -298,7 +300,8 @@ class LineQuestions:
                 self._say(f"  [{DETAILS}] {translate('details')}", "dim")
                 if refusal is not None:
                     self._say(
-                        f"  {translate('A reason may follow the letter of a rejection.')}", "dim"
+                        f"  {translate('A reason may follow the letter of a rejection.')}",
+                        "dim",
                     )
                 line = await self._next_line("  ? ")
                 if line is None:

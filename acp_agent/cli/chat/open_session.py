@@ -175,7 +175,7 @@ async def log_in(agent: Agent, frontend: Frontend) -> bool:
         if isinstance(method, acp.AuthMethodTerminal):
             if await frontend.run_program([*agent.command, *method.args], method.env) == 0:
                 return True
-            frontend.say(translate("The login did not work."), "bad")
+            frontend.say(translate("The login failed."), "bad")
             continue
         try:
             await agent.authenticate(method.id)

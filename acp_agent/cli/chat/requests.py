@@ -113,7 +113,7 @@ def _file_warning(call: ShownCall, cwd: Path) -> str:
         old = diff.old_text
         if _plain(now) != _plain(old) and "[secret]" not in (old or ""):
             name = path.relative_to(cwd)
-            return translate("{file} is not what this change starts from.", file=name)
+            return translate("{file} has changed since this edit was proposed.", file=name)
     return ""
 
 
@@ -137,13 +137,13 @@ async def _answer_form(
             frontend.say(f"  {text}")
     given: dict[str, _Value] = {}
     if len(schema.properties) > _FIELDS:
-        frontend.say(translate("The form has too many fields; it is declined."), "bad")
+        frontend.say(translate("Declined the form: it has too many fields."), "bad")
         return acp.ElicitationDeclineAction()
     for name, field in schema.properties.items():
         if isinstance(field, acp.OtherPropertySchema):
             if name in required:
                 frontend.say(
-                    translate("The chat cannot ask for {field}; the form is declined.", field=name),
+                    translate("Declined the form: the chat cannot ask for {field}.", field=name),
                     "bad",
                 )
                 return acp.ElicitationDeclineAction()
@@ -232,7 +232,7 @@ async def _pick(
     *,
     required: bool,
 ) -> str | None:
-    none = [] if required else [Item(value="", name=translate("(leave it out)"))]
+    none = [] if required else [Item(value="", name=translate("(leave empty)"))]
     return await frontend.pick(field.title or name, [*items, *none], field.description or "")
 
 
@@ -319,7 +319,7 @@ def _text(text: str, field: acp.StringPropertySchema) -> str:
         raise _InvalidError(translate("at most {count} characters", count=field.max_length))
     # A pattern is left to the agent: a hostile one could block the terminal.
     if field.format is not None and not _has_format(text, field.format):
-        raise _InvalidError(translate("this is no {format}", format=field.format))
+        raise _InvalidError(translate("not a valid {format}", format=field.format))
     return text
 
 
@@ -345,7 +345,7 @@ def _number(text: str, field: acp.NumberPropertySchema | acp.IntegerPropertySche
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise _InvalidError(translate("this is no number"))
+        raise _InvalidError(translate("not a number"))
     if field.minimum is not None and value < field.minimum:
         raise _InvalidError(translate("at least {count}", count=field.minimum))
     if field.maximum is not None and value > field.maximum:

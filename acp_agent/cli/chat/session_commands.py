@@ -30,15 +30,13 @@ class SessionCommands:
     async def create(self, _: str) -> None:
         """Begin a new session."""
         if await self._conversation.create_session():
-            self._frontend.say(translate("A new session begins."), "good")
+            self._frontend.say(translate("Started a new session."), "good")
 
     async def fork(self, _: str) -> None:
         """Go on in a copy; what was said so far is in both."""
         before = self._conversation.state.id
         await self._conversation.fork()
-        text = translate(
-            "A copy of the session goes on; /sessions {before} goes back.", before=before
-        )
+        text = translate("Continuing in a copy; go back with /sessions {before}.", before=before)
         self._frontend.say(text, "good")
 
     async def rename(self, title: str) -> None:
@@ -48,7 +46,7 @@ class SessionCommands:
             title = (await self._frontend.enter_text(field) or "").strip()
         if title:
             kept = await self._conversation.rename(title)
-            self._frontend.say(translate("The session is named: {title}", title=kept), "good")
+            self._frontend.say(translate("Renamed the session: {title}", title=kept), "good")
 
     async def delete(self, session: str) -> None:
         """Delete a session, the one named or one that is picked, once the user confirms."""
@@ -60,9 +58,9 @@ class SessionCommands:
         if not picked or not await self._confirm_delete(picked, current):
             return
         if await self._conversation.delete(picked):
-            self._frontend.say(translate("The session is deleted."), "good")
+            self._frontend.say(translate("Deleted the session."), "good")
             if picked == current:
-                self._frontend.say(translate("A new session begins."), "good")
+                self._frontend.say(translate("Started a new session."), "good")
 
     async def mode(self, value: str) -> None:
         """Change the mode."""
@@ -92,7 +90,7 @@ class SessionCommands:
             Item(value="no", name=translate("Keep it"), current=True),
             Item(value="yes", name=translate("Delete it permanently")),
         ]
-        which = translate("the open one") if session == current else session
+        which = translate("the open session") if session == current else session
         title = translate("Delete this session? ({which})", which=which)
         return await self._frontend.pick(title, items) == "yes"
 

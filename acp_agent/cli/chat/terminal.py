@@ -196,7 +196,7 @@ class TerminalChat:
         pasted = text[:_PASTE].replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > _PASTE:
             self.frontend.say(
-                translate("The paste is cut after {count} characters.", count=_PASTE), "bad"
+                translate("Cut the paste after {count} characters.", count=_PASTE), "bad"
             )
         files = dropped_files(pasted)
         self._prompt.insert_text(" ".join(map(mention, files)) + " " if files else pasted)
@@ -292,9 +292,9 @@ class TerminalChat:
         if not self._ready:
             return "" if self.questions.waiting else translate("Starting the agent ...")
         if self._conversation.agent is None:
-            return translate("There is no agent; /restart starts it again.")
+            return translate("The agent is not running; restart it with /restart.")
         if self._conversation.turns.cancelling:
-            return translate("Cancelling the turn; Ctrl-C once more quits.")
+            return translate("Cancelling the turn; press Ctrl-C again to quit immediately.")
         if self.frontend.turn_started_at is not None:
             seconds = int(time.monotonic() - self.frontend.turn_started_at)
             return translate("Working, {seconds} s; Esc cancels.", seconds=seconds)

@@ -131,7 +131,7 @@ class Transcript:
         """Write the last thought in full."""
         text = "".join(self._thought) or self._last_thought
         self.finish_message()
-        shown = text or translate("There were no thoughts yet.")
+        shown = text or translate("No thoughts yet.")
         self._write("note", self._renderer.text(shown, self._width(), "thought"))
 
     def finish_message(self) -> None:
@@ -166,7 +166,7 @@ class Transcript:
         updates, self._replay = self._replay or deque(), None
         self._last_kind = ""
         if self._replayed > len(updates):
-            cut = translate("... what was said before is not shown")
+            cut = translate("... earlier messages are not shown")
             self._write("note", self._renderer.text(cut, self._width(), "dim"))
         for update in updates:
             self.show(update)

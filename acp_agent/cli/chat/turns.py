@@ -147,9 +147,9 @@ class Turns:
         except RpcError as error:
             self._frontend.say(translate_rendered(error.message), "bad")
             if error.code == AUTH_REQUIRED and self._agent() is not None:
-                self._frontend.say(translate("/login chooses a way to log in."), "warning")
+                self._frontend.say(translate("Log in with /login."), "warning")
         except ConnectionError:
-            self._frontend.say(translate("The turn ended with the agent."), "warning")
+            self._frontend.say(translate("The turn failed: the agent ended."), "warning")
         finally:
             self._running -= 1
             if not self._running:
@@ -179,7 +179,7 @@ class Turns:
     def _show(self, prompt: Prompt, status: PromptStatus) -> None:
         self._frontend.show_prompt(prompt.text, status)
         if prompt.shared and status in {"sent", "steered"}:
-            self._frontend.say(translate("(with what your own commands printed)"), "dim")
+            self._frontend.say(translate("(with the output of your commands)"), "dim")
 
     async def _blocks(self, agent: Agent, prompt: Prompt) -> list[acp.ContentBlock]:
         blocks = await asyncio.to_thread(
@@ -197,7 +197,7 @@ def status_text(status: PromptStatus) -> str:
     """When the agent gets a prompt, for people; empty where it is sent at once."""
     return {
         "sent": "",
-        "steered": translate("(added to the turn that runs)"),
+        "steered": translate("(added to the running turn)"),
         "early": translate("(waits for the agent)"),
         "queued": translate("(waits for the turn to end)"),
     }[status]
