@@ -10,9 +10,9 @@ from msgspec import Struct
 from acp_agent.agent.cleaning import clean_json
 from acp_agent.agent.count import took
 from acp_agent.agent.endings import cancelled
-from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.pictures import describe_pictures
+from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.room import make_room, make_room_after_overflow
 from acp_agent.errors import BudgetSpentError, ModelError, StoreError
 from acp_agent.events import (
@@ -74,8 +74,8 @@ class Answer(Struct, frozen=True, kw_only=True):
 class _Writer:
     """Turns a stream's events into the journal's."""
 
-    def __init__(self, host: TurnHost, model: ModelInfo) -> None:
-        self._host = host
+    def __init__(self, turn: TurnResources, model: ModelInfo) -> None:
+        self._turn = turn
         self.model = model  # the one that answers
         self.message = new_message_id()
         self.latest: Message | None = None  # of what the model is asked
@@ -133,7 +133,7 @@ class _Writer:
             complete=False,
             discarded=discarded,
         )
-        return [cut, took(self._host, self.model, usage)] if usage else [cut]
+        return [cut, took(self._turn, self.model, usage)] if usage else [cut]
 
     def stopped(self) -> list[AnyEvent]:
         """What is still to be written when the turn is stopped here."""
@@ -143,7 +143,7 @@ class _Writer:
         return [] if self.failed is not None else self.cut_off()
 
     def _retry(self, item: Retrying) -> list[AnyEvent]:
-        reason = scrub(item.reason, self._host.secrets)
+        reason = scrub(item.reason, self._turn.journal.secrets)
         notice = NoticeShown(
             severity="warning",
             title=f"{reason}; trying again in {item.delay:.0f} s "
@@ -156,7 +156,7 @@ class _Writer:
         notice = NoticeShown(
             severity="warning",
             title=f"{item.model.ref} answers instead of {self.model.ref}",
-            description=scrub(item.reason, self._host.secrets),
+            description=scrub(item.reason, self._turn.journal.secrets),
         )
         ended = self.cut_off(discarded=True)
         self.model = item.model
@@ -168,7 +168,7 @@ class _Writer:
         return [self.asked()]
 
     def _complete(self, finished: Finished) -> list[AnyEvent]:
-        host = self._host
+        turn = self._turn
         events: list[AnyEvent] = []
         for done in self._done:
             arguments = done.arguments or "{}"
@@ -176,11 +176,11 @@ class _Writer:
                 call=new_call_id(),
                 name=done.name,
                 arguments=arguments,
-                shown=clean_json(arguments, host.secrets),
+                shown=clean_json(arguments, turn.journal.secrets),
             )
             self.calls.append(proposed)
-            host.open_calls.add(proposed.call)
-            title, kind = label(host.toolset, proposed.name, proposed.shown)
+            turn.tools.open_calls.add(proposed.call)
+            title, kind = label(turn.tools.toolset, proposed.name, proposed.shown)
             events.append(
                 ToolCalled(
                     call=proposed.call,
@@ -202,13 +202,13 @@ class _Writer:
                 UsageReported(
                     used=usage.input + usage.output,
                     size=self.model.window,
-                    cost=host.charge(self.model, usage),
+                    cost=turn.budget.charge(self.model, usage),
                 )
             )
         return events
 
 
-async def make_ready(host: TurnHost) -> None:
+async def make_ready(turn: TurnResources) -> None:
     """See to it that the model can take what the context holds: its pictures, its length.
 
     That may take requests of its own, each within the budgets.
@@ -216,11 +216,11 @@ async def make_ready(host: TurnHost) -> None:
     Raises:
         StoreError: the journal could not be written.
     """
-    await describe_pictures(host)
-    await make_room(host, host.model)
+    await describe_pictures(turn)
+    await make_room(turn, turn.models.current)
 
 
-async def ask_model(host: TurnHost) -> Answer:
+async def ask_model(turn: TurnResources) -> Answer:
     """Ask the session's model with what the context holds, streaming the answer out.
 
     Failures that may pass are tried again, visibly; a request that was too long for the model once
@@ -230,20 +230,20 @@ async def ask_model(host: TurnHost) -> Answer:
         BudgetSpentError: a budget has no room for asking again.
         ModelError: the provider failed for good; what had streamed is kept.
     """
-    model, writer = await _ask(host)
+    model, writer = await _ask(turn)
     failed = writer.failed
     if (
         failed is not None
         and failed.kind == "overflow"
-        and await make_room_after_overflow(host, model)
+        and await make_room_after_overflow(turn, model)
     ):
-        model, writer = await _ask(host)
+        model, writer = await _ask(turn)
         failed = writer.failed
     if failed is not None:
-        message = scrub(failed.message, host.secrets)
+        message = scrub(failed.message, turn.journal.secrets)
         raise ModelError(message, provider=model.provider, status=failed.status)
     if writer.finished is None:
-        await host.emit(*writer.cut_off())
+        await turn.journal.emit(*writer.cut_off())
         raise ModelError(
             f"{model.provider} ended its answer without saying so; ask again",
             provider=model.provider,
@@ -256,53 +256,53 @@ async def ask_model(host: TurnHost) -> Answer:
     )
 
 
-async def _within_budget(host: TurnHost) -> None:
+async def _within_budget(turn: TurnResources) -> None:
     """See to it that the budgets have room for one more attempt: the last one may have cost much.
 
     Raises:
         BudgetSpentError: they have none.
         StoreError: what was spent could not be read.
     """
-    refused = await host.out_of_budget()
+    refused = await turn.budget.refusal()
     if refused is not None:
         raise BudgetSpentError(refused)
 
 
-async def _ask(host: TurnHost) -> tuple[ModelInfo, _Writer]:
+async def _ask(turn: TurnResources) -> tuple[ModelInfo, _Writer]:
     """One request, with what may pass tried again; the model that answered, or failed last."""
     # Taken together: the user may choose another model while the driver is loaded.
-    model, thought_level = host.model, host.thought_level
-    driver = await host.driver(model)
-    writer = _Writer(host, model)
+    model, thought_level = turn.models.current, turn.models.thought_level
+    driver = await turn.models.driver(model)
+    writer = _Writer(turn, model)
     # From here to the event that says so nothing may come in between: what the user says before
     # that event counts as asked, so it has to be in the request.
-    await host.settled()
-    writer.latest = host.context.latest
+    await turn.journal.settled()
+    writer.latest = turn.journal.context.latest
     request = ModelRequest(
         model=model,
-        system=host.context.system_prompt or "",
-        messages=tuple(host.context.messages),
-        tools=host.toolset.specs(),
+        system=turn.journal.context.system_prompt or "",
+        messages=tuple(turn.journal.context.messages),
+        tools=turn.tools.toolset.specs(),
         thought_level=thought_level,
-        session=host.session,
+        session=turn.journal.id,
     )
-    limits = host.limits
+    limits = turn.limits
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
     try:
-        await host.emit(writer.asked())
-        others = host.fallbacks(model)
-        answers = answering(driver, request, policy, others=others, load=host.driver)
+        await turn.journal.emit(writer.asked())
+        others = turn.models.fallbacks(model)
+        answers = answering(driver, request, policy, others=others, load=turn.models.driver)
         async with aclosing(answers) as stream:
             async for batch in stream:
-                host.streamed(batch)
+                turn.budget.streamed(batch)
                 events = writer.take(batch)
                 if events:
-                    await host.emit(*events)
+                    await turn.journal.emit(*events)
                 if any(isinstance(item, Retrying | FellBack) for item in batch):
-                    await _within_budget(host)
+                    await _within_budget(turn)
     except StoreError:
         raise  # what was shown last is not in the journal; there is nothing to close
     except BaseException:
-        await host.emit(*writer.stopped())
+        await turn.journal.emit(*writer.stopped())
         raise
     return writer.model, writer

@@ -22,8 +22,8 @@ from acp_agent.agent.endings import (
     Refusal,
     refused_by,
 )
-from acp_agent.agent.host import Asking, TurnHost
 from acp_agent.agent.labels import label
+from acp_agent.agent.resources import Asking, Tools, TurnResources
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
@@ -48,25 +48,25 @@ class CallPermissions:
     """Decides about the calls of one answer.
 
     Args:
-        host: what the turn works with.
+        turn: what the turn works with.
 
     Attributes:
         end_turn: whether the user refused a call, and the settings say that this ends the turn.
     """
 
-    def __init__(self, host: TurnHost) -> None:
-        self._host = host
+    def __init__(self, turn: TurnResources) -> None:
+        self._turn = turn
         self.end_turn = False
 
     async def judge(self, prepared: Prepared) -> Verdict:
         """What the rules, the mode and the grants say."""
-        host, access = self._host, prepared.access
+        turn, access = self._turn, prepared.access
         stopped = threading.Event()
         judge = functools.partial(
-            host.gate.judge,
+            turn.tools.gate.judge,
             access,
-            mode=host.mode,
-            project=str(host.workspace.cwd),
+            mode=turn.user.mode,
+            project=str(turn.tools.workspace.cwd),
             stopped=stopped.is_set,
         )
         if not isinstance(access, CommandAccess):
@@ -115,39 +115,39 @@ class CallPermissions:
 
     async def _decided(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
         """Record what was decided without a question."""
-        await self._host.emit(
+        await self._turn.journal.emit(
             PermissionDecided(
                 call=call.call,
                 allowed=isinstance(verdict, Allow),
                 by=verdict.by,
                 why=_why(verdict),
-                name=self._host.mode if verdict.by == "mode" else "",
+                name=self._turn.user.mode if verdict.by == "mode" else "",
                 known=True,
             )
         )
 
     async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
-        host = self._host
-        content = clean_content(prepared.content, host.secrets) or ()
+        turn = self._turn
+        content = clean_content(prepared.content, turn.journal.secrets) or ()
         if ask.warning:
-            content = (text_part(clean_words(ask.warning, host.secrets)), *content)
-        await host.emit(
+            content = (text_part(clean_words(ask.warning, turn.journal.secrets)), *content)
+        await turn.journal.emit(
             PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
         )
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         asking = Asking(
             call=call.call,
-            title=clean_words(_title(host, call, prepared), host.secrets),
+            title=clean_words(_title(turn.tools, call, prepared), turn.journal.secrets),
             kind=tool.kind,
             arguments=call.shown,
             content=content,
             locations=prepared.locations,
-            command=None if access is None else clean_words(access.command, host.secrets),
+            command=None if access is None else clean_words(access.command, turn.journal.secrets),
             cwd=None if access is None else access.cwd,
         )
         unchosen = ("dismissed", DISMISSED)
         try:
-            decision = await host.ask_permission(asking, _as_shown(ask, host.secrets))
+            decision = await turn.user.ask_permission(asking, _as_shown(ask, turn.journal.secrets))
         except EditorFailedError as error:
             unchosen = ("unclear", UNCLEAR) if error.answered else ("not asked", UNASKED)
             decision = Decision(by="nobody")
@@ -156,7 +156,7 @@ class CallPermissions:
             unchosen = ("not asked", UNASKED)
         button = choice.label if choice is not None and decision.by == "user" else ""
         allowed = choice is not None and choice.kind.startswith("allow")
-        await host.emit(
+        await turn.journal.emit(
             PermissionDecided(
                 call=call.call,
                 allowed=allowed,
@@ -169,17 +169,17 @@ class CallPermissions:
         if choice is not None and choice.grants:
             await self._remember(choice)
         if not allowed:
-            if host.limits.refusal_ends_turn:
+            if turn.limits.refusal_ends_turn:
                 self.end_turn = True
             raise _refused(unchosen[1] if choice is None else _refusal(decision))
 
     async def _remember(self, choice: Choice) -> None:
         """Keep what the user decided for good. Where that fails, it holds for this call alone."""
         try:
-            await asyncio.to_thread(self._host.gate.remember, choice)
+            await asyncio.to_thread(self._turn.tools.gate.remember, choice)
         except StoreError as error:
             title = f"“{choice.label}” was not remembered: {error}"
-            await self._host.emit(NoticeShown(severity="warning", title=title))
+            await self._turn.journal.emit(NoticeShown(severity="warning", title=title))
 
 
 def _refused(why: Refusal) -> PermissionRefusedError:
@@ -208,11 +208,11 @@ def _as_shown(ask: Ask, secrets: Sequence[str]) -> Ask:
     return replace(ask, choices=tuple(choices))
 
 
-def _title(host: TurnHost, call: ProposedCall, prepared: Prepared) -> str:
+def _title(tools: Tools, call: ProposedCall, prepared: Prepared) -> str:
     """The call's title; where it is made of the arguments alone, of those without secrets.
 
     In a title that was cut the rest of a secret may not be told any more.
     """
-    if prepared.title == label(host.toolset, call.name, call.arguments)[0]:
-        return label(host.toolset, call.name, call.shown)[0]
+    if prepared.title == label(tools.toolset, call.name, call.arguments)[0]:
+        return label(tools.toolset, call.name, call.shown)[0]
     return prepared.title

@@ -21,9 +21,9 @@ from acp_agent.agent.endings import (
     cancelled,
     stopped,
 )
-from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.progress import CallProgress
+from acp_agent.agent.resources import TurnResources
 from acp_agent.content import DiffPart, text_part
 from acp_agent.errors import (
     AcpAgentError,
@@ -47,11 +47,11 @@ _log = logging.getLogger(__name__)
 class CallRunner:
     """Runs the calls of one answer, each in a task of its own, so that it can be stopped alone."""
 
-    def __init__(self, host: TurnHost) -> None:
-        self._host = host
-        self._running = asyncio.Semaphore(host.limits.max_concurrent_calls)
+    def __init__(self, turn: TurnResources) -> None:
+        self._turn = turn
+        self._running = asyncio.Semaphore(turn.limits.max_concurrent_calls)
         self._end_turn = False
-        self._permissions = CallPermissions(host)
+        self._permissions = CallPermissions(turn)
 
     async def run(self, calls: Sequence[ProposedCall]) -> bool:
         """Run all calls; each has ended when this returns or is cancelled.
@@ -61,7 +61,7 @@ class CallRunner:
             user refused a call and the settings say so.
         """
         for call in calls:
-            self._host.open_calls.add(call.call)
+            self._turn.tools.open_calls.add(call.call)
         places: list[Place] = []
         for call in calls:
             places.append(Place(call, places))
@@ -83,7 +83,7 @@ class CallRunner:
         call, task = place.call, asyncio.current_task()
         assert task is not None
         try:
-            if not self._host.open_calls.runs_in(call.call, task):
+            if not self._turn.tools.open_calls.runs_in(call.call, task):
                 await self._end_stopped(call)
                 return
             prepared = await self._prepare(place)
@@ -92,20 +92,20 @@ class CallRunner:
                 async with self._running:
                     await self._execute(call, prepared)
         except asyncio.CancelledError:
-            if not self._host.open_calls.was_stopped(call.call):
+            if not self._turn.tools.open_calls.was_stopped(call.call):
                 raise
             await self._end_stopped(call)
         finally:
             place.leave()
 
     async def _end_stopped(self, call: ProposedCall) -> None:
-        if self._host.open_calls.remove(call.call):
-            await self._host.emit(stopped(call.call))
+        if self._turn.tools.open_calls.remove(call.call):
+            await self._turn.journal.emit(stopped(call.call))
 
     async def _close_open(self, calls: Sequence[ProposedCall]) -> None:
         """End what did not end by itself; the editor must not show a call running for ever."""
-        removed = [call.call for call in calls if self._host.open_calls.remove(call.call)]
-        await self._host.emit(*cancelled(removed))
+        removed = [call.call for call in calls if self._turn.tools.open_calls.remove(call.call)]
+        await self._turn.journal.emit(*cancelled(removed))
 
     async def _prepare(self, place: Place) -> Prepared | None:
         """Everything before the call may run. None: it ended here."""
@@ -116,7 +116,7 @@ class CallRunner:
             prepared = await tool.prepare(params)
             for part in prepared.content:
                 if isinstance(part, DiffPart):
-                    await asyncio.to_thread(refuse_hidden, part, self._host.secrets)
+                    await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
             await self._show(call, prepared)
             prepared = await self._permissions.ask_for(place, tool, prepared)
         except StoreError:
@@ -137,7 +137,7 @@ class CallRunner:
             ToolError: there is no such tool, or the arguments are wrong.
         """
         await place.behind_what_may_do_all()
-        toolset, call = self._host.toolset, place.call
+        toolset, call = self._turn.tools.toolset, place.call
         tool = toolset.get(call.name)
         params = toolset.validate(tool, call.arguments)
         try:
@@ -155,12 +155,12 @@ class CallRunner:
         return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
-        shown, _ = label(self._host.toolset, call.name, call.arguments)
+        shown, _ = label(self._turn.tools.toolset, call.name, call.arguments)
         title = prepared.title if prepared.title != shown else None
-        content = clean_content(prepared.content, self._host.secrets) or None
+        content = clean_content(prepared.content, self._turn.journal.secrets) or None
         locations = prepared.locations or None
         if title is not None or content is not None or locations is not None:
-            await self._host.emit(
+            await self._turn.journal.emit(
                 ToolShown(call=call.call, title=title, content=content, locations=locations)
             )
 
@@ -168,17 +168,19 @@ class CallRunner:
         if isinstance(prepared.access, NoAccess):
             await self._run(call, prepared)
             return
-        async with self._host.call_slot():
+        async with self._turn.tools.slot():
             await self._run(call, prepared)
 
     async def _run(self, call: ProposedCall, prepared: Prepared) -> None:
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         cwd = None if access is None else access.cwd
-        stop = None if cwd is None else self._host.open_calls.has_command(call.call)
-        await self._host.keep_files(prepared.access)
-        await self._host.emit(ToolStarted(call=call.call, cwd=cwd))
+        stop = None if cwd is None else self._turn.tools.open_calls.has_command(call.call)
+        await self._turn.tools.save_files(prepared.access)
+        await self._turn.journal.emit(ToolStarted(call=call.call, cwd=cwd))
         only_reads = access is not None and access.only_reads
-        progress = CallProgress(self._host, call.call, stop, only_reads=only_reads)
+        progress = CallProgress(
+            self._turn.journal, self._turn.user, call.call, stop, only_reads=only_reads
+        )
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
@@ -189,21 +191,21 @@ class CallRunner:
             await self._failed(call, error)
         else:
             self._end_turn = self._end_turn or outcome.end_turn
-            self._host.open_calls.remove(call.call)
-            await self._host.emit(ended)
+            self._turn.tools.open_calls.remove(call.call)
+            await self._turn.journal.emit(ended)
 
     async def _ended(self, call: ProposedCall, outcome: Outcome) -> ToolEnded:
         """What a call gave, without secrets and no longer than a model takes."""
-        host = self._host
-        text = scrub(outcome.text, host.secrets)
+        turn = self._turn
+        text = scrub(outcome.text, turn.journal.secrets)
         return ToolEnded(
             call=call.call,
             failed=outcome.failed,
-            result=await limit_result(text, host.workspace.outputs, call.call),
+            result=await limit_result(text, turn.tools.workspace.outputs, call.call),
             images=outcome.images,
-            content=clean_content(outcome.content, host.secrets),
+            content=clean_content(outcome.content, turn.journal.secrets),
             locations=outcome.locations,
-            raw_output=clean_object(outcome.raw_output, host.secrets),
+            raw_output=clean_object(outcome.raw_output, turn.journal.secrets),
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             wrote=outcome.wrote,
@@ -230,8 +232,8 @@ class CallRunner:
 
     async def _fail(self, call: ProposedCall, why: str, *, shown: str = "") -> None:
         """End a call that failed: `why` is for the model, and for the user where `shown` is ""."""
-        why, shown = (scrub(text, self._host.secrets) for text in (why, shown or why))
-        self._host.open_calls.remove(call.call)
-        await self._host.emit(
+        why, shown = (scrub(text, self._turn.journal.secrets) for text in (why, shown or why))
+        self._turn.tools.open_calls.remove(call.call)
+        await self._turn.journal.emit(
             ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
         )

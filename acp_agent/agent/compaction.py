@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 
 from acp_agent.agent.count import ratio, room_of
-from acp_agent.agent.host import TurnHost
 from acp_agent.agent.keepsakes import KEPT, Keepsakes, completed, keepsakes
+from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.side_requests import ask_aside
 from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens, tool_tokens
 from acp_agent.agent.view import Entry, View, cut_message
@@ -41,14 +41,14 @@ _HEAD = 0.3  # of what is summed up, the part from its beginning where not all o
 
 
 async def compact(
-    host: TurnHost, *, place: int, room: int, focus: str = "", models: Sequence[ModelInfo]
+    turn: TurnResources, *, place: int, room: int, focus: str = "", models: Sequence[ModelInfo]
 ) -> str | None:
     """Sum up what stands before a place of the context; None where that worked.
 
     It is written to the journal as it goes. Cancelling this ends it, and tells so.
 
     Args:
-        host: the session.
+        turn: the session.
         place: where what is kept as it is begins.
         room: the tokens that the summary may take, with what is kept word for word.
         focus: what matters, in the user's words.
@@ -60,9 +60,9 @@ async def compact(
     Raises:
         StoreError: the journal could not be written.
     """
-    view = host.context.view
-    work = _Compaction(host, place=place, room=room // 2, focus=focus)
-    kept = await _kept(host, view, place)
+    view = turn.journal.context.view
+    work = _Compaction(turn, place=place, room=room // 2, focus=focus)
+    kept = await _kept(turn, view, place)
     try:
         await work.tell("in_progress")
         summary = completed(await work.summary(models), kept, room // 2)
@@ -70,7 +70,7 @@ async def compact(
     except StoreError:
         raise
     except AcpAgentError as error:
-        why = scrub(str(error), host.secrets)
+        why = scrub(str(error), turn.journal.secrets)
         await work.tell("failed", error=why)
         return why
     except BaseException:
@@ -78,15 +78,15 @@ async def compact(
         raise
     # What was said meanwhile stands behind the place, and stays.
     keep_from = view.entries[place].id if place < len(view.entries) else None
-    await work.tell("completed", summary=scrub(summary, host.secrets), keep_from=keep_from)
+    await work.tell("completed", summary=scrub(summary, turn.journal.secrets), keep_from=keep_from)
     return None
 
 
 class _Compaction:
     """One compaction: of what stands before `place`, into `room` tokens."""
 
-    def __init__(self, host: TurnHost, *, place: int, room: int, focus: str) -> None:
-        self._host = host
+    def __init__(self, turn: TurnResources, *, place: int, room: int, focus: str) -> None:
+        self._turn = turn
         self._place = place
         self._room = room
         self._focus = focus
@@ -101,7 +101,7 @@ class _Compaction:
         error: str = "",
     ) -> None:
         """Write down how it goes."""
-        await self._host.emit(
+        await self._turn.journal.emit(
             CompactionChanged(
                 compaction=self._id,
                 status=status,
@@ -117,7 +117,7 @@ class _Compaction:
         Raises:
             ModelError: it is hardly shorter than what it replaces.
         """
-        view = self._host.context.view
+        view = self._turn.journal.context.view
         replaced = sum(entry.tokens for entry in view.entries[view.first : self._place])
         if text_tokens(summary) > (replaced + text_tokens(view.summary)) * _LONGEST:
             raise ModelError("the summary is as long as what it replaces", provider="")
@@ -128,7 +128,7 @@ class _Compaction:
         Raises:
             AcpAgentError: none did, or not in time.
         """
-        seconds = self._host.context_settings.compaction_timeout
+        seconds = self._turn.limits.context.compaction_timeout
         failure: AcpAgentError = ModelError("there is no model to ask", provider="")
         try:
             async with asyncio.timeout(seconds):
@@ -144,13 +144,13 @@ class _Compaction:
         raise failure
 
     async def _ask(self, model: ModelInfo) -> str:
-        host = self._host
+        turn = self._turn
         instructions = (files(__package__) / "compaction.md").read_text("utf-8").strip()
         instructions = instructions.replace("{words}", f"{max(100, self._room // 2):,}")
         if self._focus:
             instructions += f"\n- What matters most to the user: {self._focus}"
-        space = _space(host, model) - text_tokens(instructions) - _FRAME
-        told = await asyncio.to_thread(written_down, host.context.view, self._place, space)
+        space = _space(turn, model) - text_tokens(instructions) - _FRAME
+        told = await asyncio.to_thread(written_down, turn.journal.context.view, self._place, space)
         longest = min(model.max_output, max(_LEAST_ANSWER, self._room * 2))
         request = ModelRequest(
             model=msgspec.structs.replace(model, max_output=longest),
@@ -160,22 +160,25 @@ class _Compaction:
             ),
             thought_level=_least_thought(model),
         )
-        return await ask_aside(host, request, show=self._show)
+        return await ask_aside(turn, request, show=self._show)
 
     async def _show(self, text: str) -> None:
-        shown = scrub(text, self._host.secrets)
-        await self._host.emit(CompactionSummaryText(compaction=self._id, text=shown))
+        shown = scrub(text, self._turn.journal.secrets)
+        await self._turn.journal.emit(CompactionSummaryText(compaction=self._id, text=shown))
 
 
-def _space(host: TurnHost, model: ModelInfo) -> int:
+def _space(turn: TurnResources, model: ModelInfo) -> int:
     """How much a model may be sent, in tokens of our estimate."""
-    refused = host.context.refused.get(model.ref)
-    most = room_of(model, host.context_settings, refused).most
-    return int(most / max(1.0, ratio(host.context, model, host.toolset.measured(tool_tokens))))
+    refused = turn.journal.context.refused.get(model.ref)
+    most = room_of(model, turn.limits.context, refused).most
+    return int(
+        most
+        / max(1.0, ratio(turn.journal.context, model, turn.tools.toolset.measured(tool_tokens)))
+    )
 
 
-async def _kept(host: TurnHost, view: View, place: int) -> Keepsakes:
-    events = await host.history()
+async def _kept(turn: TurnResources, view: View, place: int) -> Keepsakes:
+    events = await turn.journal.history()
     messages = {entry.id for entry in view.entries[:place] if entry.id is not None}
     texts, results = list(_texts(view, place)), list(_results(view, place))
     return await asyncio.to_thread(keepsakes, events, messages, texts, results)

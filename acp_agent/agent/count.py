@@ -18,7 +18,7 @@ from acp_agent.events import Usage, UsageReported
 from acp_agent.models.base import ModelInfo
 
 if TYPE_CHECKING:
-    from acp_agent.agent.host import TurnHost
+    from acp_agent.agent.resources import Journal, Tools, TurnResources
 
 _LONGEST_ANSWER = 64_000  # tokens; what requests ask for at most
 # Outside of these a provider's count is no count of what was sent: a stub's, or of another unit.
@@ -82,17 +82,17 @@ def used_tokens(context: Context, model: ModelInfo, offered: int) -> int:
     return int((context.tokens + offered) * factor * _MARGIN)
 
 
-def next_request(host: TurnHost, model: ModelInfo) -> int:
+def next_request(journal: Journal, tools: Tools, model: ModelInfo) -> int:
     """The tokens of what a model would be sent now; see `used_tokens`."""
-    return used_tokens(host.context, model, host.toolset.measured(tool_tokens))
+    return used_tokens(journal.context, model, tools.toolset.measured(tool_tokens))
 
 
-def took(host: TurnHost, model: ModelInfo, usage: Usage) -> UsageReported:
+def took(turn: TurnResources, model: ModelInfo, usage: Usage) -> UsageReported:
     """What the session costs with a request that fills the context no further, to be written."""
     return UsageReported(
-        used=next_request(host, host.model),
-        size=host.model.window,
-        cost=host.charge(model, usage),
+        used=next_request(turn.journal, turn.tools, turn.models.current),
+        size=turn.models.current.window,
+        cost=turn.budget.charge(model, usage),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acp_agent.agent.host import TurnHost
 from acp_agent.agent.loop_guard import Loop, Patience
+from acp_agent.agent.resources import Tools, TurnResources
 from acp_agent.agent.spoken import spoken
 from acp_agent.errors import ToolError
 from acp_agent.events import LoopDecision, LoopNoticed, NoticeShown, StopReason
@@ -13,13 +13,15 @@ GO_ON, STOP = "Go on", "Stop"
 STOPPED = "Stopped here, as you decided. Say how to go on."
 
 
-async def heed_loops(host: TurnHost) -> StopReason | None:
+async def heed_loops(turn: TurnResources) -> StopReason | None:
     """Look at the calls that have just ended; why the turn is to end, where it is.
 
     Raises:
         StoreError: the journal could not be written.
     """
-    due = host.loop_guard.due(Patience(*host.limits.loop_rounds), lambda name: _polls(host, name))
+    due = turn.journal.loop_guard.due(
+        Patience(*turn.limits.loop_rounds), lambda name: _polls(turn.tools, name)
+    )
     if due is None:
         return None
     step, loop = due
@@ -27,22 +29,22 @@ async def heed_loops(host: TurnHost) -> StopReason | None:
     match step:
         case "told":
             notice = NoticeShown(severity="info", title=f"{_described(loop)} The model is told.")
-            await host.emit(_with(noticed, note=_note(loop)), notice)
+            await turn.journal.emit(_with(noticed, note=_note(loop)), notice)
             return None
         case "asked":
-            return await _ask(host, loop, noticed)
+            return await _ask(turn, loop, noticed)
         case _:
-            return await _end(host, loop, noticed)
+            return await _end(turn, loop, noticed)
 
 
-async def _end(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason:
+async def _end(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason:
     why = f"{_described(loop)} The turn was ended for that. Say how to go on."
-    await host.emit(noticed, *spoken(host.translate.rendered(why)))
+    await turn.journal.emit(noticed, *spoken(turn.user.translate.rendered(why)))
     return "max_turn_requests"
 
 
-async def _ask(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason | None:
-    translate = host.translate
+async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason | None:
+    translate = turn.user.translate
     text = translate.rendered(f"{_described(loop)} Is it to go on?")
     go_on, stop = translate(GO_ON), translate(STOP)
     question = Question(
@@ -52,21 +54,21 @@ async def _ask(host: TurnHost, loop: Loop, noticed: LoopNoticed) -> StopReason |
             (stop, translate("End the turn")),
         ),
     )
-    answer = await host.ask_question(loop.call, question)
-    if answer is None and not host.is_prompted:
-        return await _end(host, loop, noticed)
+    answer = await turn.user.ask_question(loop.call, question)
+    if answer is None and not turn.user.can_reply:
+        return await _end(turn, loop, noticed)
     if answer is None:  # this editor shows no forms
         how = translate("Say so, or say what to do instead.")
-        await host.emit(noticed, *spoken(f"{text} {how}"))
+        await turn.journal.emit(noticed, *spoken(f"{text} {how}"))
         return "end_turn"
     if answer.declined or answer.text == stop:
-        await host.emit(_with(noticed, decision="stop"), *spoken(translate(STOPPED)))
-        return "end_turn" if host.is_prompted else "max_turn_requests"
+        await turn.journal.emit(_with(noticed, decision="stop"), *spoken(translate(STOPPED)))
+        return "end_turn" if turn.user.can_reply else "max_turn_requests"
     if answer.text == go_on:
-        await host.emit(_with(noticed, decision="go_on"))
+        await turn.journal.emit(_with(noticed, decision="go_on"))
         return None
     note = f"[The user was asked whether this is to go on, and says: {answer.text}]"
-    await host.emit(_with(noticed, decision="said", note=note))
+    await turn.journal.emit(_with(noticed, decision="said", note=note))
     return None
 
 
@@ -81,9 +83,9 @@ def _with(noticed: LoopNoticed, *, note: str = "", decision: LoopDecision = "") 
     )
 
 
-def _polls(host: TurnHost, name: str) -> bool:
+def _polls(tools: Tools, name: str) -> bool:
     try:
-        return host.toolset.get(name).polls
+        return tools.toolset.get(name).polls
     except ToolError:
         return False
 

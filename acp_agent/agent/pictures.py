@@ -12,7 +12,7 @@ from importlib.resources import files
 import msgspec
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.host import TurnHost
+from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.side_requests import ask_aside
 from acp_agent.content import ImageBlock
 from acp_agent.errors import AcpAgentError, StoreError
@@ -31,7 +31,7 @@ _ANSWER = 4_000  # tokens of the description of the pictures of one message
 _UNSEEN = "A picture was not looked at."
 
 
-async def describe_pictures(host: TurnHost) -> None:
+async def describe_pictures(turn: TurnResources) -> None:
     """Have the pictures described that the session's model is sent and cannot see.
 
     Each is described once, and that counts as part of its message from then on. Where no other
@@ -41,21 +41,21 @@ async def describe_pictures(host: TurnHost) -> None:
     Raises:
         StoreError: the journal could not be written.
     """
-    await host.settled()
-    if host.model.vision:
+    await turn.journal.settled()
+    if turn.models.current.vision:
         return
-    for of, pictures in unseen_pictures(host.context).items():
+    for of, pictures in unseen_pictures(turn.journal.context).items():
         try:
-            seer = host.vision_model
+            seer = turn.models.vision
             if seer is not None:
-                await _describe(host, seer, of, pictures)
-            elif not await _recognise(host, of, pictures):
+                await _describe(turn, seer, of, pictures)
+            elif not await _recognise(turn, of, pictures):
                 return
         except StoreError:
             raise
         except AcpAgentError as error:
-            why = scrub(str(error), host.secrets)
-            await host.emit(
+            why = scrub(str(error), turn.journal.secrets)
+            await turn.journal.emit(
                 NoticeShown(severity="warning", title=_UNSEEN, description=why),
                 PicturesDescribed(of=of, text=f"[{_UNSEEN}]", model=""),  # nor tried again
             )
@@ -80,12 +80,12 @@ def unseen_pictures(context: Context) -> Mapping[str, Sequence[ImageBlock]]:
 
 
 async def _describe(
-    host: TurnHost, seer: ModelInfo, of: str, pictures: Sequence[ImageBlock]
+    turn: TurnResources, seer: ModelInfo, of: str, pictures: Sequence[ImageBlock]
 ) -> None:
-    model = host.model
+    model = turn.models.current
     count = "A picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
     title = f"{model.ref} cannot see pictures; {seer.ref} looks at them."
-    await host.emit(NoticeShown(severity="info", title=title))
+    await turn.journal.emit(NoticeShown(severity="info", title=title))
     request = ModelRequest(
         model=msgspec.structs.replace(seer, vision=True, max_output=min(seer.max_output, _ANSWER)),
         system=(files(__package__) / "pictures.md").read_text("utf-8").strip(),
@@ -93,12 +93,12 @@ async def _describe(
             UserSide((*map(UserImage, pictures), UserText(f"{count}. What is to be seen?"))),
         ),
     )
-    told = scrub(await ask_aside(host, request), host.secrets)
+    told = scrub(await ask_aside(turn, request), turn.journal.secrets)
     text = f"[{count}, described by another model:]\n{told}"
-    await host.emit(PicturesDescribed(of=of, text=text, model=seer.ref))
+    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=seer.ref))
 
 
-async def _recognise(host: TurnHost, of: str, pictures: Sequence[ImageBlock]) -> bool:
+async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock]) -> bool:
     """Have the text of pictures recognised on this computer; False where nothing here can."""
     from acp_agent.tools.ocr import (  # noqa: PLC0415 - rarely needed
         RECOGNISER,
@@ -108,13 +108,15 @@ async def _recognise(host: TurnHost, of: str, pictures: Sequence[ImageBlock]) ->
 
     if not can_recognise():
         return False
-    title = f"{host.model.ref} cannot see pictures; their text is recognised on this computer."
-    await host.emit(NoticeShown(severity="info", title=title))
-    found = await recognise(pictures, lambda text: scrub(text, host.secrets))
+    title = (
+        f"{turn.models.current.ref} cannot see pictures; their text is recognised on this computer."
+    )
+    await turn.journal.emit(NoticeShown(severity="info", title=title))
+    found = await recognise(pictures, lambda text: scrub(text, turn.journal.secrets))
     failures = list(dict.fromkeys(one.failure for one in found if one.failure))
     if failures:
         why = "; ".join(failures)
-        await host.emit(NoticeShown(severity="warning", title=_UNSEEN, description=why))
+        await turn.journal.emit(NoticeShown(severity="warning", title=_UNSEEN, description=why))
     texts = [
         f"[Picture {number} was not looked at: {one.failure}]"
         if one.failure
@@ -125,5 +127,5 @@ async def _recognise(host: TurnHost, of: str, pictures: Sequence[ImageBlock]) ->
     ]
     read = any(not one.failure for one in found)
     told = "\n\n".join(texts)
-    await host.emit(PicturesDescribed(of=of, text=told, model=RECOGNISER if read else ""))
+    await turn.journal.emit(PicturesDescribed(of=of, text=told, model=RECOGNISER if read else ""))
     return True

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent.agent.cleaning import clean_content
-from acp_agent.agent.host import TurnHost
+from acp_agent.agent.resources import Journal, User
 from acp_agent.content import CallContent, Location
 from acp_agent.events import (
     AgentText,
@@ -31,7 +31,8 @@ class CallProgress:
 
     def __init__(
         self,
-        host: TurnHost,
+        journal: Journal,
+        user: User,
         call: CallId,
         stop: asyncio.Event | None = None,
         *,
@@ -40,12 +41,14 @@ class CallProgress:
         """Starts with nothing shown.
 
         Args:
-            host: what the turn works with.
+            journal: where it is recorded.
+            user: who answers questions.
             call: the call's id.
             stop: set when the user stops the command of the call, if it runs one.
             only_reads: whether the command runs unasked since it only reads.
         """
-        self._host = host
+        self._journal = journal
+        self._user = user
         self._call = call
         self.only_reads = only_reads
         self.stop = stop or asyncio.Event()
@@ -63,7 +66,7 @@ class CallProgress:
         Pieces are whole lines mostly, but a long or slow line comes in several: its end is held
         back while it may be the beginning of a secret.
         """
-        secrets = self._host.secrets
+        secrets = self._journal.secrets
         text = self._held + text
         cut = len(text) - incomplete_tail(text, secrets)
         self._held = text[cut:]
@@ -80,15 +83,15 @@ class CallProgress:
             call=self._call,
             name=name,
             status="running",
-            command=scrub(command, self._host.secrets),
+            command=scrub(command, self._journal.secrets),
         )
-        await self._host.emit(self._goes_on)
+        await self._journal.emit(self._goes_on)
 
     async def background_ended(self, end: CommandEnd) -> None:
         """Say that the command which went on behind the call has ended."""
         assert self._goes_on is not None
         await self._flush()
-        await self._host.emit(
+        await self._journal.emit(
             msgspec.structs.replace(
                 self._goes_on,
                 status="lost" if end.lost else "ended",
@@ -102,11 +105,11 @@ class CallProgress:
 
     async def _flush(self) -> None:
         piece, self._held = self._held, ""
-        await self._send(scrub(piece, self._host.secrets))
+        await self._send(scrub(piece, self._journal.secrets))
 
     async def _send(self, piece: str) -> None:
         if piece:
-            await self._host.emit(
+            await self._journal.emit(
                 ToolOutput(
                     call=self._call, text=replace_invalid(piece), invalid=invalid_bytes(piece)
                 )
@@ -120,11 +123,11 @@ class CallProgress:
         locations: tuple[Location, ...] | None = None,
     ) -> None:
         """Replace what the call shows."""
-        await self._host.emit(
+        await self._journal.emit(
             ToolShown(
                 call=self._call,
                 title=title,
-                content=clean_content(content, self._host.secrets),
+                content=clean_content(content, self._journal.secrets),
                 locations=locations,
             )
         )
@@ -132,16 +135,16 @@ class CallProgress:
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
         """Show the whole plan as it is now; without entries there is none any more."""
         changed = PlanChanged(entries=tuple(entries)) if entries else PlanRemoved()
-        await self._host.emit(changed)
+        await self._journal.emit(changed)
 
     async def ask(self, question: Question) -> Answer | None:
         """Ask the user and wait. None: this editor cannot show a question."""
-        return await self._host.ask_question(self._call, question)
+        return await self._user.ask_question(self._call, question)
 
     async def say(self, text: str) -> None:
         """Say something to the user that is not part of the model's own answer."""
         message = new_message_id()
-        await self._host.emit(
+        await self._journal.emit(
             AgentText(message=message, text=text),
             ModelAnswered(message=message, model="", complete=True, discarded=True),
         )

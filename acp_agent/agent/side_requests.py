@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from acp_agent.agent.count import took
-from acp_agent.agent.host import TurnHost
+from acp_agent.agent.resources import TurnResources
 from acp_agent.errors import BudgetSpentError, ModelError
 from acp_agent.events import ModelAnswered, Usage
 from acp_agent.ids import new_message_id
@@ -18,7 +18,10 @@ _RETRIES = 1  # something else can be done where it fails
 
 
 async def ask_aside(
-    host: TurnHost, request: ModelRequest, *, show: Callable[[str], Awaitable[None]] | None = None
+    turn: TurnResources,
+    request: ModelRequest,
+    *,
+    show: Callable[[str], Awaitable[None]] | None = None,
 ) -> str:
     """Ask a model something; `show` gets the text as it comes.
 
@@ -31,20 +34,20 @@ async def ask_aside(
         StoreError: what was spent could not be read, or what it took not be written.
     """
     model = request.model
-    async with host.within_budget(request) as refused:
+    async with turn.budget.reserve(request) as refused:
         if refused is not None:
             raise BudgetSpentError(refused.rstrip("."))
-        text, finished = await _answer(host, request, show)
+        text, finished = await _answer(turn, request, show)
     if finished is None or finished.stop == "refusal" or not text:
         raise ModelError(f"{model.ref} gave no answer to that", provider=model.provider)
     return text
 
 
 async def _answer(
-    host: TurnHost, request: ModelRequest, show: Callable[[str], Awaitable[None]] | None
+    turn: TurnResources, request: ModelRequest, show: Callable[[str], Awaitable[None]] | None
 ) -> tuple[str, Finished | None]:
-    model, limits = request.model, host.limits
-    driver = await host.driver(model)
+    model, limits = request.model, turn.limits
+    driver = await turn.models.driver(model)
     counted = Usage()  # by the provider so far, of the attempt that is being made
     policy = RetryPolicy(retries=_RETRIES, first_byte=limits.first_byte, stall=limits.stall)
     pieces: list[str] = []
@@ -64,10 +67,10 @@ async def _answer(
                                 item.message, provider=model.provider, status=item.status
                             )
                         case Retrying():
-                            await _count(host, model, counted, complete=False)
+                            await _count(turn, model, counted, complete=False)
                             counted = Usage()
                             pieces.clear()
-                            refused = await host.out_of_budget(request)
+                            refused = await turn.budget.refusal(request)
                             if refused is not None:
                                 raise BudgetSpentError(refused.rstrip("."))
                         case Usage():
@@ -77,15 +80,15 @@ async def _answer(
                         case _:
                             pass
     finally:
-        await _count(host, model, counted, complete=finished is not None)
+        await _count(turn, model, counted, complete=finished is not None)
     return "".join(pieces).strip(), finished
 
 
-async def _count(host: TurnHost, model: ModelInfo, usage: Usage, *, complete: bool) -> None:
+async def _count(turn: TurnResources, model: ModelInfo, usage: Usage, *, complete: bool) -> None:
     """Count what a request took, as far as anybody said."""
     if not usage:
         return
-    await host.emit(
+    await turn.journal.emit(
         ModelAnswered(
             message=new_message_id(),
             model=model.ref,
@@ -94,5 +97,5 @@ async def _count(host: TurnHost, model: ModelInfo, usage: Usage, *, complete: bo
             complete=complete,
             discarded=True,
         ),
-        took(host, model, usage),
+        took(turn, model, usage),
     )

@@ -11,9 +11,9 @@ import asyncio
 from acp_agent.agent.answer import Answer, ProposedCall, ask_model, make_ready
 from acp_agent.agent.calls import CallRunner
 from acp_agent.agent.endings import cancelled
-from acp_agent.agent.host import TurnHost
 from acp_agent.agent.labels import label
 from acp_agent.agent.loops import heed_loops
+from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.spoken import aside, spoken
 from acp_agent.errors import BudgetSpentError
 from acp_agent.events import ModelAnswered, ModelAsked, StopReason, ToolCalled
@@ -21,7 +21,7 @@ from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.workspace.scrub import scrub
 
 
-async def make_call(host: TurnHost, name: str, arguments: str) -> None:
+async def make_call(turn: TurnResources, name: str, arguments: str) -> None:
     """Make a call that the user asked for, as if the model had made it.
 
     The model finds it in the conversation, with what came of it.
@@ -30,25 +30,25 @@ async def make_call(host: TurnHost, name: str, arguments: str) -> None:
         StoreError: the journal could not be written.
     """
     message, call = new_message_id(), new_call_id()
-    title, kind = label(host.toolset, name, arguments)
-    host.open_calls.add(call, by_user=True)
+    title, kind = label(turn.tools.toolset, name, arguments)
+    turn.tools.open_calls.add(call, by_user=True)
     try:
-        await host.emit(
-            ModelAsked(message=message, model=host.model.ref),
+        await turn.journal.emit(
+            ModelAsked(message=message, model=turn.models.current.ref),
             ToolCalled(
                 call=call, message=message, name=name, arguments=arguments, title=title, kind=kind
             ),
-            ModelAnswered(message=message, model=host.model.ref),
+            ModelAnswered(message=message, model=turn.models.current.ref),
         )
     except asyncio.CancelledError:
-        await host.emit(*cancelled([call]))  # it is shown, but nobody will run it
+        await turn.journal.emit(*cancelled([call]))  # it is shown, but nobody will run it
         raise
     proposed = ProposedCall(call=call, name=name, arguments=arguments, shown=arguments)
-    await CallRunner(host).run([proposed])
-    await host.settled()
+    await CallRunner(turn).run([proposed])
+    await turn.journal.settled()
 
 
-async def run_turn(host: TurnHost) -> StopReason:
+async def run_turn(turn: TurnResources) -> StopReason:
     """Work on what the user said until the model is done with it.
 
     Cancelling the task that runs this closes the model's stream and ends every call first.
@@ -62,55 +62,55 @@ async def run_turn(host: TurnHost) -> StopReason:
         ModelError: the model's provider failed, and trying again did not help.
         StoreError: the journal could not be written.
     """
-    for _ in range(host.limits.model_requests):
-        answer = await _answer(host)
+    for _ in range(turn.limits.model_requests):
+        answer = await _answer(turn)
         if answer is None:
-            return "max_tokens" if host.context.turn_was_answered else "refusal"
-        await host.warn_of_budget()
+            return "max_tokens" if turn.journal.context.turn_was_answered else "refusal"
+        await turn.budget.warn()
         if answer.stop == "refusal":
             if answer.why:
-                why = host.translate.rendered(scrub(answer.why, host.secrets))
-                told = host.translate("The provider stopped the answer: {reason}", reason=why)
-                await host.emit(*aside(told))
+                why = turn.user.translate.rendered(scrub(answer.why, turn.journal.secrets))
+                told = turn.user.translate("The provider stopped the answer: {reason}", reason=why)
+                await turn.journal.emit(*aside(told))
             return "refusal"
-        waits_for_user = await CallRunner(host).run(answer.calls)
-        await host.settled()
-        if waits_for_user and not host.context.has_unanswered_words:
+        waits_for_user = await CallRunner(turn).run(answer.calls)
+        await turn.journal.settled()
+        if waits_for_user and not turn.journal.context.has_unanswered_words:
             return "end_turn"
-        came_to_nothing = not answer.calls and host.context.latest == answer.asked
-        if came_to_nothing or not host.context.awaits_answer:
+        came_to_nothing = not answer.calls and turn.journal.context.latest == answer.asked
+        if came_to_nothing or not turn.journal.context.awaits_answer:
             return "max_tokens" if answer.stop == "max_tokens" else "end_turn"
         if answer.calls:
-            ending = await heed_loops(host)
+            ending = await heed_loops(turn)
             if ending is not None:
                 return ending
-    told = host.translate(
+    told = turn.user.translate(
         "The turn ends here: it made {count} requests to the model, as many as it may. Say "
         "“go on” to have it continued.",
-        count=host.limits.model_requests,
+        count=turn.limits.model_requests,
     )
-    await host.emit(*aside(told))
+    await turn.journal.emit(*aside(told))
     return "max_turn_requests"
 
 
-async def _answer(host: TurnHost) -> Answer | None:
+async def _answer(turn: TurnResources) -> Answer | None:
     """The model's next answer; None where a budget has no room for it, which the user is told."""
-    refused = await host.out_of_budget()
+    refused = await turn.budget.refusal()
     if refused is None:
-        await make_ready(host)
+        await make_ready(turn)
         try:
-            async with host.within_budget() as why:
+            async with turn.budget.reserve() as why:
                 if why is None:
-                    return await ask_model(host)
+                    return await ask_model(turn)
                 refused = why
         except BudgetSpentError as error:
             refused = str(error)
-    host.over_budget = True
-    told = host.translate.rendered(refused)
-    if not host.context.turn_was_answered:
-        dropped = host.translate(
+    turn.budget.exhausted = True
+    told = turn.user.translate.rendered(refused)
+    if not turn.journal.context.turn_was_answered:
+        dropped = turn.user.translate(
             "Your prompt was not sent; send it again when the budget has room."
         )
         told = f"{told} {dropped}"
-    await host.emit(*spoken(told))
+    await turn.journal.emit(*spoken(told))
     return None

@@ -23,7 +23,7 @@ from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import any_there
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
-from acp_agent.session.definitions import with_known_providers
+from acp_agent.session.extensions import with_known_providers
 
 if TYPE_CHECKING:
     from acp_agent.models.base import ModelInfo

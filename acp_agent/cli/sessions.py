@@ -31,12 +31,12 @@ from acp_agent.cli.session_lookup import find_session, open_store
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.session.export import export_pieces
+from acp_agent.session.history.export import export_pieces
+from acp_agent.session.history.transcript import Kind, Passage, transcript
 from acp_agent.session.store.damaged_events import as_json
 from acp_agent.session.store.event_codec import readable_events
 from acp_agent.session.store.read_queries import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
-from acp_agent.session.transcript import Kind, Passage, transcript
 
 _MARGINS: dict[Kind, str] = {
     "user": "> ", "tool": "* ", "output": "  | ", "added": "  | ", "removed": "  | ",
@@ -234,7 +234,7 @@ def known_secrets() -> list[str]:
 
 
 async def _delete(options: argparse.Namespace) -> int:
-    from acp_agent.session import kept_files  # noqa: PLC0415 - for this alone
+    from acp_agent.session.history.checkpoint_files import forget  # noqa: PLC0415 - for this alone
 
     status, paths = 0, find_paths(os.environ)
     async with open_store() as store:
@@ -249,7 +249,7 @@ async def _delete(options: argparse.Namespace) -> int:
             lease = store.lease(record.id)  # refused while an agent writes it
             try:
                 if await store.delete(record.id):
-                    await kept_files.forget(paths.checkpoints_dir, paths.outputs_dir, record.id)
+                    await forget(paths.checkpoints_dir, paths.outputs_dir, record.id)
             finally:
                 lease.release()
             say(translate("Deleted {session}.", session=record.id))

@@ -22,9 +22,9 @@ from acp_agent.config.amounts import decimal
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.catalog import Catalog
-from acp_agent.session.budget import midnight
 from acp_agent.session.store.store import Store
 from acp_agent.session.store.usage import UsageRow
+from acp_agent.session.turns.budget import midnight
 
 By = Literal["day", "model", "project"]
 

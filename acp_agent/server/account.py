@@ -19,9 +19,9 @@ from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.initialize import CONFIGURED, LOGIN_PAGE
 from acp_agent.server.link import ClientLink
-from acp_agent.session.options import Option
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
+from acp_agent.session.settings import Option
 from protocol.jsonrpc.method import Method
 
 if TYPE_CHECKING:
@@ -147,15 +147,15 @@ class AuthWatch:
 
     def _tell_options(self, before: Mapping[SessionId, list[Option]]) -> None:
         for session in _sessions(self._core):
-            editor, options = session.editor.taken_by, session.settings.options()
+            editor, options = session.client.current, session.core.settings.options()
             # One that was opened meanwhile was opened with the options of now.
-            changed = options != before.get(session.session, options)
+            changed = options != before.get(session.id, options)
             if changed and isinstance(editor, ClientEditor):
-                editor.show_options(session.session, options)
+                editor.show_options(session.id, options)
 
 
 def _options(core: Core) -> dict[SessionId, list[Option]]:
-    return {session.session: session.settings.options() for session in _sessions(core)}
+    return {session.id: session.core.settings.options() for session in _sessions(core)}
 
 
 def _sessions(core: Core) -> list[Session]:

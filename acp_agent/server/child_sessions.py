@@ -134,9 +134,9 @@ class ChildSessions(ABC, Generic[UpdateT]):
         self, session: SessionId, event: OfParent
     ) -> Iterator[tuple[SessionId, UpdateT]]:
         if self._translate is not ENGLISH and isinstance(event, SubagentChanged):
-            from acp_agent.session.telling import told  # noqa: PLC0415 - not in English
+            from acp_agent.session.localize import localize  # noqa: PLC0415 - not in English
 
-            translated = told(event, self._translate)
+            translated = localize(event, self._translate)
             assert isinstance(translated, SubagentChanged)
             event = translated
         for update in self._tell(event):

@@ -16,10 +16,9 @@ from acp_agent.errors import ConfigError
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
-from acp_agent.session.editor import Editor
+from acp_agent.session.client import Client
 from acp_agent.session.manager import PAGE_SIZE, SessionManager
-from acp_agent.session.services import Services
-from acp_agent.session.slots import Slots
+from acp_agent.session.services import ConcurrencyLimit, Services
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
 from acp_agent.session.store.store import Store
 
@@ -142,20 +141,20 @@ class Core:
             choose_language(self._environ.get("ACP_AGENT_LANGUAGE"), self._environ)
         )
 
-    def cancel(self, session: SessionId, editor: Editor) -> None:
+    def cancel(self, session: SessionId, editor: Client) -> None:
         """Stop the turn of a session that this editor has. Silent when there is none."""
         if self._manager is not None:
             self._manager.cancel(session, editor)
 
-    def cancel_child(self, session: SessionId, child: SessionId, editor: Editor) -> None:
+    def cancel_child(self, session: SessionId, child: SessionId, editor: Client) -> None:
         """Stop the work of a child of a session that this editor has. Silent when it is idle."""
         if self._manager is None:
             return
         found = self._manager.find(session)
-        if found is not None and found.editor.taken_by is editor:
+        if found is not None and found.client.current is editor:
             found.turns.cancel_child(child)
 
-    def release(self, editor: Editor) -> None:
+    def release(self, editor: Client) -> None:
         """An editor is gone; see `SessionManager.release`."""
         if self._manager is not None:
             self._manager.release(editor)
@@ -203,8 +202,8 @@ async def assemble(
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
         user_folder=paths.config_file.parent,
-        turn_slots=Slots(config.limits.max_turns_all_sessions),
-        call_slots=Slots(config.limits.max_calls_all_sessions),
+        turn_limit=ConcurrencyLimit(config.limits.max_turns_all_sessions),
+        call_limit=ConcurrencyLimit(config.limits.max_calls_all_sessions),
     )
 
 

@@ -15,14 +15,14 @@ from acp_agent.server.handshake import ClientProfile
 from protocol.jsonrpc.connection import Connection
 
 if TYPE_CHECKING:
-    from acp_agent.agent.host import Asking
+    from acp_agent.agent.resources import Asking
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask, Choice, Decision
     from acp_agent.server.link import ClientLink
     from acp_agent.server.session_requests import Requester
     from acp_agent.server.trace_context import TraceContext
-    from acp_agent.session.commands import Command
-    from acp_agent.session.options import Option
+    from acp_agent.session.commands.command import Command
+    from acp_agent.session.settings import Option
     from acp_agent.tools.base import Answer, Question
     from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
@@ -35,7 +35,7 @@ _LONGEST_NAME = 100  # characters of a flag
 class ClientEditor(ABC):
     """Shows events to the client and asks it, each only as it advertised.
 
-    It is the `acp_agent.session.editor.Editor` of every session that the connection has; the
+    It is the `acp_agent.session.client.Editor` of every session that the connection has; the
     versions differ in how they show and ask.
 
     Args:
@@ -124,8 +124,8 @@ class ClientEditor(ABC):
         """Say which options a session has now, while it is open here and not being closed."""
         manager = self.link.core.opened
         found = None if manager is None else manager.find(session)
-        if found is not None and found.editor.taken_by is self:
-            self.show_options(session, found.settings.options())
+        if found is not None and found.client.current is self:
+            self.show_options(session, found.core.settings.options())
 
     @abstractmethod
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:

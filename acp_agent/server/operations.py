@@ -20,8 +20,8 @@ from acp_agent.session.store.records import ArchiveFilter, SessionPage
 
 if TYPE_CHECKING:
     from acp_agent.server.prompts import Prompts
-    from acp_agent.session.fork_point import ForkPoint
-    from acp_agent.session.turn import Turn
+    from acp_agent.session.history.fork import ForkPoint
+    from acp_agent.session.turns.turn import Turn
 
 
 class Lane:
@@ -86,7 +86,7 @@ class Operations:
 
     async def system_prompt(self, mode: str, texts: Sequence[str]) -> SystemPromptGiven:
         """The client's instructions as they are kept; see `given_system_prompt`."""
-        from acp_agent.session.system_prompt import given_system_prompt  # noqa: PLC0415 - rare
+        from acp_agent.session.turns.system_prompt import given_system_prompt  # noqa: PLC0415 - rare
 
         services = await self.core.services()
         return given_system_prompt(mode, texts, secrets=services.secrets.values())
@@ -120,26 +120,26 @@ class Operations:
                 # before the call that it is about.
                 session.attach(self._editor, left)
 
-            had = session.editor.taken_by is self._editor
+            had = session.client.current is self._editor
             try:
-                await session.replay(settle)
+                await session.core.replay(settle)
             except BaseException:
                 if not had:  # cancelled in the moment in which it was attached
-                    session.editor.leave(self._editor)
-                    self._editor.forget(session.session)
-                if session.editor.taken_by is None:
-                    manager.abandon(session)
+                    session.client.detach(self._editor)
+                    self._editor.forget(session.id)
+                if session.client.current is None:
+                    manager.close_when_idle(session)
                 raise
             return session
 
     async def _left_by(self, session: Session) -> Sequence[AnyEvent]:
         """What ends for the client that has a session and is about to lose it to this one."""
-        if session.turn is None or session.editor.taken_by in (None, self._editor):
+        if session.turn is None or session.client.current in (None, self._editor):
             return ()
         from acp_agent.server.notices import moved_note  # noqa: PLC0415 - rare
-        from acp_agent.session.interruption import moved_away  # noqa: PLC0415 - likewise
+        from acp_agent.session.history.interruption import moved_away  # noqa: PLC0415 - likewise
 
-        return moved_away(await session.history(), moved_note(self.core.translate))
+        return moved_away(await session.core.history(), moved_note(self.core.translate))
 
     async def fork(
         self,
@@ -273,7 +273,7 @@ class Operations:
 
     async def moved(self, session: Session) -> None:
         """Wait until a session is not this client's any more."""
-        await session.editor.moved_from(self._editor)
+        await session.client.wait_detached(self._editor)
 
     async def change(
         self, session_id: str, action: Callable[[Session], Awaitable[None]]
@@ -319,31 +319,23 @@ class Lifecycle:
 
     async def archive(self, session_id: str) -> None:
         """Leave a session out of lists; see `acp_agent.session.shelf.archive`."""
-        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
-
         self._operations.refuse_child(session_id)
         self._operations.cancel(session_id)  # what waits for its turn in the lane ends, too
         async with self._operations.turn_of(session_id):
-            await shelf.archive(await self._core.manager(), SessionId(session_id))
+            await (await self._core.manager()).archive(SessionId(session_id))
             self._editor.forget(SessionId(session_id))
 
     async def unarchive(self, session_id: str) -> None:
         """Put a session into lists again; see `acp_agent.session.shelf.unarchive`."""
-        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
-
         async with self._operations.turn_of(session_id):
-            await shelf.unarchive(await self._core.manager(), SessionId(session_id))
+            await (await self._core.manager()).unarchive(SessionId(session_id))
 
     async def set_title(self, session_id: str, title: str) -> str:
         """Name a session; see `acp_agent.session.shelf.set_title`."""
-        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
-
         async with self._operations.turn_of(session_id):
-            return await shelf.set_title(await self._core.manager(), SessionId(session_id), title)
+            return await (await self._core.manager()).set_title(SessionId(session_id), title)
 
     async def look_up(self, session_id: str) -> Session | None:
         """A session that is open in this process; see `acp_agent.session.shelf.look_up`."""
-        from acp_agent.session import shelf  # noqa: PLC0415 - rarely used
-
         self._operations.refuse_child(session_id)
-        return await shelf.look_up(await self._core.manager(), SessionId(session_id))
+        return await (await self._core.manager()).look_up(SessionId(session_id))

@@ -13,8 +13,8 @@ from acp_agent.content import ContentBlock
 from acp_agent.errors import SessionNotFoundError, TurnRunsError
 from acp_agent.server.extensions.meta import WhileRunning
 from acp_agent.server.operations import Lane, Lanes, Operations
-from acp_agent.session.commands import is_answered_at_once
-from acp_agent.session.prompter import Said, check_said
+from acp_agent.session.commands.command import is_answered_at_once
+from acp_agent.session.prompts import PromptResult, check_prompt
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call
 
@@ -40,7 +40,7 @@ class Prompts:
         call: Call,
         *,
         while_running: WhileRunning | None = None,
-    ) -> Said:
+    ) -> PromptResult:
         """Begin a turn, or say the words into the one that runs; see `Session.prompt`.
 
         Cancelling the request stops the turn that the words are part of. Where they must not steer
@@ -64,7 +64,9 @@ class Prompts:
                 hurry=lambda: self._operations.cancel(session_id),
             )
 
-    async def steer(self, session_id: str, content: tuple[ContentBlock, ...], call: Call) -> Said:
+    async def steer(
+        self, session_id: str, content: tuple[ContentBlock, ...], call: Call
+    ) -> PromptResult:
         """Say the words into the turn that runs.
 
         Raises:
@@ -75,7 +77,7 @@ class Prompts:
             call.on_cancel(lambda: self._operations.cancel(session_id))
             async with lane.lock:
                 session = await self._operations.get(session_id)
-                said = await session.prompt(
+                said = await session.prompts.submit(
                     content, cancelled=lambda: lane.cancels != cancels, steers=True
                 )
                 self._operations.takes_part(session_id, said.turn)
@@ -88,7 +90,7 @@ class Prompts:
         call: Call,
         *,
         while_running: WhileRunning | None = None,
-    ) -> Said:
+    ) -> PromptResult:
         """As `prompt`, for a request that is answered when its words are in the conversation.
 
         Cancelling the request, or the session, withdraws words that are not there yet; the request
@@ -121,7 +123,7 @@ class Prompts:
         cancelled: Callable[[], bool],
         hurry: Callable[[], None],
         withdrawable: bool = False,
-    ) -> Said:
+    ) -> PromptResult:
         """Say the words, at once or when it is their turn.
 
         `hurry` is done where the request is cancelled and does not wait.
@@ -132,8 +134,8 @@ class Prompts:
         """
         own, waits, moved = asyncio.current_task(), False, False
 
-        async def say(session: Session, steers: bool | None) -> Said:
-            said = await session.prompt(
+        async def say(session: Session, steers: bool | None) -> PromptResult:
+            said = await session.prompts.submit(
                 content, cancelled=cancelled, steers=steers, withdrawable=withdrawable
             )
             self._operations.takes_part(session_id, said.turn)
@@ -150,8 +152,8 @@ class Prompts:
             session = await self._operations.get(session_id)
             queues = _queues(session, content, while_running)
             if queues:
-                check_said(content)  # what can never be said need not wait
-            if not (queues and session.queue.waiting):
+                check_prompt(content)  # what can never be said need not wait
+            if not (queues and session.prompts.queue.waiting):
                 with contextlib.suppress(TurnRunsError):
                     return await say(session, False if queues else None)
 
@@ -165,7 +167,7 @@ class Prompts:
         waits = True
         watcher = asyncio.create_task(end_when_moved())
         try:
-            async with session.queue.place():
+            async with session.prompts.queue.place():
                 while True:
                     if session.turn is not None:
                         await session.turn.wait()
@@ -187,7 +189,7 @@ def _queues(
     session: Session, content: Sequence[ContentBlock], while_running: WhileRunning | None
 ) -> bool:
     """Whether words wait for the turn that runs. What the agent answers by itself never does."""
-    if (while_running or session.services.config.steering) == "steer":
+    if (while_running or session.core.services.config.steering) == "steer":
         return False
     return not is_answered_at_once(content)
 

@@ -108,8 +108,8 @@ class Account:
             raise AuthRequiredError(LOGGED_OUT)
         self._models.require(model)
 
-    def heard(self, provider: str, *, refused: bool) -> None:
-        """A provider refused the key that it was sent, or took it."""
+    def report_key(self, provider: str, *, refused: bool) -> None:
+        """Record that a provider refused the key that it was sent, or accepted it."""
         known = {one.id: one for one in self._models.providers()}.get(provider)
         if known is None or self.is_refused(known) == refused:
             return

@@ -1,76 +1,92 @@
-"""What a session has beside the agent's own: MCP servers, and skills and agents from files."""
+"""What a session has besides the agent's own: MCP servers, and skills and agents from files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
+from acp_agent.config.localization import Translator
+from acp_agent.config.types import Config
+from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
-from acp_agent.session.background_tasks import BackgroundTasks
-from acp_agent.session.commands import Command, commands_in
-from acp_agent.session.definitions import Definitions
+from acp_agent.extensions.definitions.locations import any_there
+from acp_agent.session.commands.command import Command, commands_in
+from acp_agent.session.core import BackgroundTasks, SessionCore
 
-if TYPE_CHECKING:  # for sessions that have MCP servers
+if TYPE_CHECKING:  # for sessions that have any
+    from acp_agent.extensions.definitions.discovery import Found, Problem
+    from acp_agent.extensions.definitions.locations import Places
+    from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.extensions.mcp.config import ServerConfig
+    from acp_agent.models.base import ModelInfo
+    from acp_agent.models.registry import Models
     from acp_agent.session.mcp.servers import McpServers
-    from acp_agent.session.session import Session
+
+    Definition = TypeVar("Definition", Skill, AgentSpec)
+
+SHOWN = 3  # problems that are reported one by one
+PREFIX = "skill:"  # what the name of a skill's command begins with
 
 
 class Extensions:
-    """What extends one session.
+    """What extends one session: MCP servers, and skills and agents from files.
 
     Args:
-        session: the session.
+        core: the session.
 
     Attributes:
-        mcp: the MCP servers that the editor named; None where it named none.
+        mcp: the MCP servers that the client named; None where it named none.
         definitions: the skills and agents.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._ending = BackgroundTasks(f"the end of session {session.session}")
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._ending = BackgroundTasks(f"the end of session {core.id}")
         self.mcp: McpServers | None = None
-        self.definitions = Definitions(session)
+        self.definitions = Definitions(core, self.announce_commands)
 
     @property
     def commands(self) -> Sequence[Command]:
         """The slash commands as they are at the moment."""
-        own = commands_in(self._session.services.translate)
+        own = commands_in(self._core.translate)
         servers = () if self.mcp is None else self.mcp.commands
         return (*own, *self.definitions.commands, *servers)
 
-    @property
-    def secrets(self) -> Sequence[str]:
-        """Values that must not be shown, sent or stored."""
-        known = self._session.services.secrets.values()
-        return known if self.mcp is None else (*known, *self.mcp.secrets)
+    def announce_commands(self) -> None:
+        """Tell the client which commands there are now."""
+        self._core.client.offer_commands(self._core.id, self.commands)
 
     def use_servers(self, servers: Sequence[ServerConfig]) -> None:
-        """Connect to these MCP servers from now on; others that were connected end."""
+        """Connect to these MCP servers, and disconnect from others."""
         if tuple(servers) == (() if self.mcp is None else self.mcp.configs):
             return
+        core = self._core
         if self.mcp is not None:
-            self._ending.run(self.mcp.aclose())
-            self.mcp = None
-        session = self._session
-        if not servers or session.closing:
+            self._ending.spawn(self.mcp.aclose())
+            self.mcp, core.server_secrets = None, ()
+        if not servers or core.closing:
             return
         from acp_agent.session.mcp.servers import McpServers  # noqa: PLC0415 - where there are any
 
         self.mcp = McpServers(
             servers,
-            session=session.session,
-            cwd=session.cwd,
-            services=session.services,
-            editor=session.editor,
-            notify=self._notify,
-            on_commands=self.offer_commands,
+            session=core.id,
+            cwd=core.cwd,
+            services=core.services,
+            client=core.client,
+            # Not journaled: it is about this opening, not part of the conversation.
+            notify=core.notify,
+            on_commands=self.announce_commands,
         )
+        core.server_secrets = self.mcp.secrets
 
     async def ready(self) -> None:
         """Wait until it is known what a turn can use, for a few seconds at most."""
-        await self.definitions.look()
+        await self.definitions.load()
         if self.mcp is not None:
             await self.mcp.ready()
 
@@ -79,10 +95,170 @@ class Extensions:
         self.use_servers(())
         await self._ending.wait()
 
-    async def _notify(self, notice: NoticeShown) -> None:
-        # Not journaled: it is about this opening, not part of the conversation.
-        await self._session.tell(notice)
 
-    def offer_commands(self) -> None:
-        """Say to the editor which commands there are now."""
-        self._session.editor.offer_commands(self._session.session, self.commands)
+class Definitions:
+    """The skills and agents of a session, as their files are at the moment.
+
+    The files are read when the session is opened, and again before each turn, so changes take
+    effect with the next turn.
+
+    Args:
+        core: the session.
+        on_commands: called when there are other commands now.
+    """
+
+    def __init__(self, core: SessionCore, on_commands: Callable[[], None]) -> None:
+        self._core = core
+        self._on_commands = on_commands
+        self._found: Found | None = None
+        self._reported: set[tuple[Path, str]] = set()
+        self._loading = asyncio.Lock()
+
+    @property
+    def _places(self) -> Places:
+        return self._core.services.places(self._core.cwd)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is any folder for them; looks at the disk."""
+        return self._found is not None or any_there(self._places)
+
+    @property
+    def found(self) -> bool:
+        """Whether any were found; does not look at the disk."""
+        return bool(self.skills or self.agents)
+
+    async def load(self) -> None:
+        """Read the files, announce commands that changed, and report once what is broken."""
+        if not self.there:
+            return
+        async with self._loading:
+            before = self.commands
+            found = self._found = await asyncio.to_thread(self._find)
+            if self.commands != before:
+                self._on_commands()
+            new = [one for one in found.problems if (one.path, one.why) not in self._reported]
+            if new:
+                self._reported |= {(one.path, one.why) for one in new}
+                # Not journaled: it is about the files as they are now.
+                await self._core.notify(_notice(new, self._core.translate))
+
+    def _find(self) -> Found:
+        from acp_agent.extensions.definitions.discovery import Found, find_definitions  # noqa: PLC0415 - in a thread
+
+        found = find_definitions(self._places, self._core.services.config)
+        # What is announced has no secret in it. The texts are cleaned when they are used.
+        clean, services = self._core.clean, self._core.services
+        found = with_known_providers(
+            found, self._core.settings.model, services.models, services.config
+        )
+        return Found(
+            skills=tuple(
+                replace(
+                    one,
+                    description=clean(one.description),
+                    hint=None if one.hint is None else clean(one.hint),
+                )
+                for one in found.skills
+            ),
+            agents=tuple(replace(one, description=clean(one.description)) for one in found.agents),
+            problems=tuple(replace(one, why=clean(one.why)) for one in found.problems),
+        )
+
+    @property
+    def skills(self) -> Sequence[Skill]:
+        """The skills that were found."""
+        return () if self._found is None else self._found.skills
+
+    @property
+    def agents(self) -> Sequence[AgentSpec]:
+        """The agents that were found."""
+        return () if self._found is None else self._found.agents
+
+    def skill(self, name: str) -> Skill | None:
+        """The skill of this name."""
+        return next((one for one in self.skills if one.name == name), None)
+
+    def agent(self, name: str) -> AgentSpec | None:
+        """The agent of this name."""
+        return next((one for one in self.agents if one.name == name), None)
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The skills that the user may choose, as commands."""
+        return [
+            Command(name=PREFIX + one.name, description=one.description, hint=one.hint)
+            for one in self.skills
+            if one.by_user
+        ]
+
+
+def with_known_providers(found: Found, main: ModelInfo, models: Models, config: Config) -> Found:
+    """Return what was found, without models of a project at providers that the user did not choose.
+
+    A project may choose among the providers that the user chose: that of the session's model and
+    of the small one, and those that the user's configuration, skills and agents name.
+
+    Args:
+        found: the skills and agents.
+        main: the session's model.
+        models: the models that there are.
+        config: the user's configuration.
+    """
+    from acp_agent.extensions.definitions.discovery import Problem  # noqa: PLC0415 - in a thread
+    from acp_agent.extensions.definitions.types import SMALL  # noqa: PLC0415 - likewise
+    from acp_agent.models.roles import small_model  # noqa: PLC0415 - likewise
+
+    def provider(ref: str) -> str:
+        try:
+            return models.resolve(ref).provider
+        except AcpAgentError:  # it cannot be used anyway
+            return ""
+
+    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
+    tables = (*config.skills.values(), *config.agents.values())
+    refs = [config.model, config.small_model, config.vision_model, *config.fallback_models]
+    refs += [table.model for table in tables]
+    refs += [one.uses.model for one in every if one.source == "user"]
+    known = {main.provider, small_model(models, config, main).provider}
+    known |= {provider(ref) for ref in refs if ref is not None and ref != SMALL}
+    known.discard("")
+    problems: list[Problem] = []
+
+    def checked(one: Definition, kind: str) -> Definition:
+        model = one.uses.model
+        if one.source == "user" or model is None or model == SMALL or provider(model) in known:
+            return one
+        problem = _elsewhere(model, f"{kind}.{one.name}")
+        problems.append(Problem(one.path, str(problem), left_out=False))
+        return replace(one, uses=replace(one.uses, model=None))
+
+    return replace(
+        found,
+        skills=tuple(checked(one, "skills") for one in found.skills),
+        agents=tuple(checked(one, "agents") for one in found.agents),
+        problems=(*found.problems, *problems),
+    )
+
+
+def _elsewhere(model: str, table: str) -> ConfigError:
+    return ConfigError(
+        f"model: {model} is at a provider that you have not chosen, so the session's model is "
+        f"used; to allow it, name the model in your configuration, under [{table}]"
+    )
+
+
+def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
+    """Return the notice of what is wrong; definitions that are left out come first."""
+    sorted_ones = sorted(problems, key=lambda one: not one.left_out)
+    shown = [f"{one.path}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
+    if len(problems) > SHOWN:
+        shown.append(translate("`acp-agent doctor` tells the others."))
+    count = len(problems)
+    return NoticeShown(
+        severity="warning",
+        title="A skill or an agent is not used as it is written."
+        if count == 1
+        else f"{count} skills or agents are not used as they are written.",
+        description="\n".join(shown),
+    )

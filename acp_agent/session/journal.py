@@ -1,71 +1,78 @@
-"""The open journal of one session: written first, then taken in and shown, in one order."""
+"""The journal of one open session: events are written, then applied, then shown, in one order."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
 
 from acp_agent.errors import SessionNotFoundError
-from acp_agent.events import AnyEvent
+from acp_agent.events import AgentText, AgentThought, AnyEvent, ToolOutput
 from acp_agent.ids import SessionId
-from acp_agent.session.repair import repaired_events
-from acp_agent.session.store.event_codec import known_events, readable_events
+from acp_agent.session.store.event_codec import (
+    known_events,
+    merge_adjacent,
+    readable_events,
+    repaired,
+)
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
 
-Take = Callable[[Sequence[AnyEvent]], None]
+Apply = Callable[[Sequence[AnyEvent]], None]
 Show = Callable[[Sequence[AnyEvent]], Awaitable[None]]
 
 
-class Journal:
+class JournalWriter:
     """Writes a session's events to the store, and passes them on once they are there.
 
     All that waits is written in one transaction, so a fast stream costs one write a burst. What is
-    passed on is what is in the store: never more, and with the same text.
+    passed on equals what is in the store.
 
     Args:
         session: whose journal it is.
-        store: where it is kept.
-        take: brings the session's state up to events that are in the store.
-        show: shows them to the editor, after that.
+        store: where it is stored.
+        apply: applies stored events to the session's state.
+        show: then shows them to the client.
     """
 
-    def __init__(self, session: SessionId, store: Store, *, take: Take, show: Show) -> None:
+    def __init__(self, session: SessionId, store: Store, *, apply: Apply, show: Show) -> None:
         self._session = session
         self._store = store
-        self._take = take
+        self._apply = apply
         self._show = show
         self._waiting: deque[_Batch | _Barrier] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._just_read: Sequence[AnyEvent] | None = None
         self._closed = False
 
-    def was_read(self, events: Sequence[AnyEvent]) -> None:
-        """Keep the whole journal, as it was just read, for the first who asks for its history."""
+    def keep_history(self, events: Sequence[AnyEvent]) -> None:
+        """Keep the journal, as it was just read, for the first caller of `history`."""
         self._just_read = events
 
-    def let_go(self) -> None:
-        """Keep nothing that was read any more; who asks for the history has it read again."""
+    def drop_history(self) -> None:
+        """Free what `keep_history` kept; `history` then reads it again."""
         self._just_read = None
 
     async def history(self) -> Sequence[AnyEvent]:
-        """Every event so far."""
+        """Return every event so far."""
         if self._just_read is not None:
             events, self._just_read = self._just_read, None
             return events
         return known_events(await self._store.read_all(self._session))
 
     async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
-        """Every event so far with its time, in milliseconds since 1970 (UTC)."""
+        """Return every event so far with its time, in milliseconds since 1970 (UTC)."""
         stored = readable_events(await self._store.read_all(self._session))
         return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
     def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:
         """Queue events. They are written and shown whether or not anyone awaits the future.
 
-        The future raises StoreError when the events could not be written; they are neither taken
-        in nor shown then.
+        The future raises StoreError when the events could not be written; they are neither applied
+        nor shown then.
 
         Raises:
             SessionNotFoundError: it is closed; another process may write it by now.
@@ -75,11 +82,11 @@ class Journal:
         self._just_read = None
         return self._queue(_Batch(events))
 
-    async def alone(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Run `action` when all before it is shown, and before anything after it is.
+    async def run_alone(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Run `action` once everything queued before it is shown, and before anything after it.
 
-        It is left out when nobody waits for it any more by then, and stopped where it runs already.
-        So a conversation can be replayed in the middle of a turn without mixing the two.
+        A conversation can so be replayed in the middle of a turn. When the caller is cancelled,
+        `action` is skipped, or stopped where it runs already.
         """
         barrier = _Barrier(action)
         try:
@@ -95,12 +102,12 @@ class Journal:
         return item.done
 
     async def flush(self) -> None:
-        """Wait until all that was queued is written and shown."""
+        """Wait until everything queued is written and shown."""
         while (worker := self._worker) is not None:
             await asyncio.wait([worker])
 
     def close(self) -> None:
-        """Take no more events."""
+        """Refuse further events."""
         self._closed = True
 
     async def _work(self) -> None:
@@ -121,9 +128,9 @@ class Journal:
             self._worker = None
 
     async def _write_and_show(self, events: Sequence[AnyEvent]) -> None:
-        events = repaired_events(events)
+        events = encodable(events)
         await self._store.append(self._session, events)
-        self._take(events)
+        self._apply(events)
         await self._show(events)
 
 
@@ -153,7 +160,7 @@ class _Barrier(_Item):
         self._task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Do it, in a task of its own, so that it can be stopped without whoever runs it."""
+        """Run the action in a task of its own, so that it can be stopped without the writer."""
         self._task = asyncio.ensure_future(_done(self._action))
         await asyncio.wait([self._task])
         if self._task.cancelled():
@@ -162,7 +169,7 @@ class _Barrier(_Item):
             self._task.result()
 
     def stop(self) -> None:
-        """Nobody waits for it any more."""
+        """Stop the action: nobody waits for it any more."""
         if self._task is not None:
             self._task.cancel()
 
@@ -177,3 +184,43 @@ async def _outcome(work: Awaitable[None]) -> Exception | None:
     except Exception as error:  # noqa: BLE001 - handed to everyone who waits for this work
         return error
     return None
+
+
+def encodable(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+    """Return the events without lone surrogates, which UTF-8 cannot encode.
+
+    A model can send half of a character as an escape of its own (RFC 8259, section 8.2). Halves of
+    one character that came in adjacent pieces of a text are joined.
+    """
+    if not any(map(_is_broken, events)):
+        return events
+    return [_repaired(event) if _is_broken(event) else event for event in merge_adjacent(events)]
+
+
+def _is_broken(event: AnyEvent) -> bool:
+    try:
+        if isinstance(event, AgentText | AgentThought | ToolOutput):  # most events by far
+            if not event.text.isascii():
+                event.text.encode()
+        else:
+            msgspec.json.encode(event)
+    except UnicodeEncodeError:
+        return True
+    except (TypeError, ValueError, RecursionError):
+        return False  # the store says what is wrong with it
+    return False
+
+
+def _repaired(event: AnyEvent) -> AnyEvent:
+    values = _repaired_value(msgspec.to_builtins(event))
+    return msgspec.convert(values, type(event))
+
+
+def _repaired_value(value: Any) -> Any:  # JSON, of any kind
+    if isinstance(value, str):
+        return repaired(value)
+    if isinstance(value, dict):
+        return {_repaired_value(key): _repaired_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_repaired_value(item) for item in value]
+    return value

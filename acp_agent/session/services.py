@@ -1,9 +1,12 @@
-"""What all sessions of a process share."""
+"""What all sessions of a process share: services, concurrency limits, pending requests."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -11,15 +14,155 @@ from msgspec import Struct, field
 
 from acp_agent.config.localization import Translator, choose_language, translator_for
 from acp_agent.config.types import Config
+from acp_agent.events import Usage
 from acp_agent.extensions.definitions.locations import Places, places
 from acp_agent.extensions.mcp.config import MARK
+from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
 from acp_agent.permissions.access import Gate
 from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.session.account import Account
-from acp_agent.session.slots import Slots
-from acp_agent.session.spending import UnderWay
 from acp_agent.session.store.store import Store
+
+
+class ConcurrencyLimit:
+    """How many turns, or calls, may run at once in all sessions of a process.
+
+    Within a session waiters are served in order, and the sessions take turns: one that starts many
+    calls does not keep the others waiting for all of them.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # the session that is next first
+
+    @property
+    def full(self) -> bool:
+        """Whether `acquire` has to wait."""
+        return self._free == 0
+
+    async def acquire(self, session: str) -> None:
+        """Take a slot for a session; waits until it is its turn."""
+        if self._free:  # nobody waits then: a released slot goes to a waiter
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(session, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was given to us in the same moment
+                self.release()
+            else:
+                self._forget(session, turn)
+            raise
+
+    def release(self) -> None:
+        """Give the slot to the next waiter."""
+        while self._waiting:
+            session = next(iter(self._waiting))
+            queue = self._waiting.pop(session)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[session] = queue  # behind the others
+            if not turn.done():  # else it was cancelled in this moment
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _forget(self, session: str, turn: asyncio.Future[None]) -> None:
+        queue = self._waiting.get(session)
+        if queue is not None and turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self._waiting[session]
+
+
+class Spending:
+    """Tokens sent and received, US dollars, and how many requests have no known price."""
+
+    __slots__ = ("cost", "tokens", "unpriced")
+
+    def __init__(self, tokens: int = 0, cost: float = 0.0, unpriced: int = 0) -> None:
+        self.tokens = tokens
+        self.cost = cost
+        self.unpriced = unpriced
+
+    def __bool__(self) -> bool:
+        """Whether anything was sent or answered."""
+        return self.tokens > 0
+
+    def add(self, usage: Usage, price: float | None) -> None:
+        """Count a request; `price` is in US dollars, None where it is not known."""
+        self.tokens += usage.input + usage.output
+        self.add_price(price)
+
+    def add_price(self, price: float | None) -> None:
+        """Count the price alone of a request whose tokens are counted."""
+        if price is None:
+            self.unpriced += 1
+        else:
+            self.cost += price
+
+
+class PendingAnswer:
+    """An answer that is being streamed, so that its length is not known yet.
+
+    It counts as `most` tokens, each of which costs `price`, and as more once more were received.
+    """
+
+    def __init__(self, asked: Spending, most: int, price: float) -> None:
+        self.takes = Spending(asked.tokens + most, asked.cost + most * price)
+        self._most = most
+        self._price = price
+        self._received = 0
+
+    def receive(self, tokens: int) -> None:
+        """Count tokens of it that were received."""
+        self._received += tokens
+        more = self._received - self._most
+        if more > 0:
+            self._most = self._received
+            self.takes.tokens += more
+            self.takes.cost += more * self._price
+
+
+class PendingRequests:
+    """The requests to models that all sessions of a process are making, with what they may take.
+
+    Attributes:
+        ended: how many have ended so far.
+    """
+
+    def __init__(self) -> None:
+        self.ended = 0
+        self._requests: dict[PendingAnswer, SessionId] = {}
+        self._change = asyncio.Event()  # set, and another put in its place, when a request ends
+
+    @contextmanager
+    def track(self, session: SessionId, answer: PendingAnswer) -> Iterator[None]:
+        """Count a request of a session inside the `with` block."""
+        self._requests[answer] = session
+        try:
+            yield
+        finally:
+            del self._requests[answer]
+            self.ended += 1
+            self._change.set()
+            self._change = asyncio.Event()
+
+    def total(self, session: SessionId | None = None) -> Spending:
+        """Return what all of them may take together, or those of one session."""
+        total = Spending()
+        for answer, whose in self._requests.items():
+            if session in {None, whose}:
+                total.tokens += answer.takes.tokens
+                total.cost += answer.takes.cost
+        return total
+
+    async def wait_for_end(self) -> None:
+        """Wait until one has ended."""
+        await self._change.wait()
 
 
 class KnowsSecrets(Protocol):
@@ -38,11 +181,10 @@ class Services(Struct, frozen=True, kw_only=True):
     """The parts that sessions are built on, made once and passed in.
 
     `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
-    session keeps outputs too long for the model, `checkpoints` the one of files as they were before
-    they were changed; `user_folder` is where the user's own AGENTS.md, skills and agents are.
-    `turn_slots` and `call_slots` are what turns and calls of all sessions share, `under_way` the
-    requests that they are making. `watch` ends the programs of MCP servers where this process is
-    killed.
+    session keeps outputs too long for the model, `checkpoints` the one of saved files;
+    `user_folder` is where the user's own AGENTS.md, skills and agents are. `turn_limit` and
+    `call_limit` hold for the turns and calls of all sessions together. `watch` ends the programs of
+    MCP servers where this process is killed.
     """
 
     store: Store
@@ -55,9 +197,9 @@ class Services(Struct, frozen=True, kw_only=True):
     outputs: Path
     checkpoints: Path
     user_folder: Path
-    turn_slots: Slots
-    call_slots: Slots
-    under_way: UnderWay = field(default_factory=UnderWay)
+    turn_limit: ConcurrencyLimit
+    call_limit: ConcurrencyLimit
+    pending_requests: PendingRequests = field(default_factory=PendingRequests)
     watch: DeathWatch = field(default_factory=_server_watch)
 
     @property

@@ -1,4 +1,4 @@
-"""What a session is: a fold of its journal."""
+"""The state of a session: a fold of its journal."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from acp_agent.events import (
     ConfigChanged,
     DirectoriesChanged,
     ModelAnswered,
+    Rewound,
     SessionForked,
     SystemPromptGiven,
     SystemPromptWritten,
@@ -24,21 +25,21 @@ from acp_agent.events import (
 )
 from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
-from acp_agent.session.services import Services
+from acp_agent.session.services import Services, Spending
 from acp_agent.session.settings import Settings
-from acp_agent.session.spending import Spending
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
     from acp_agent.agent.loop_guard import LoopGuard
 
 
-# What `SessionState` looks at by itself; a session that is opened again has thousands of others.
-_HEEDED = frozenset(
+# What `SessionState` looks at by itself; a session has thousands of other events.
+_FOLDED = frozenset(
     {
         ChildWorked,
         ConfigChanged,
         DirectoriesChanged,
         ModelAnswered,
+        Rewound,
         SessionForked,
         SystemPromptGiven,
         SystemPromptWritten,
@@ -66,6 +67,7 @@ class SessionState:
         spent_before: what the turn before that spent, of those that spent anything.
         last_usage: what the last request of the conversation took.
         turns: how many turns began.
+        rewinds: how many times the conversation went back.
         budget: the budgets that were changed for it, by the option.
         turn_is_open: whether the journal ends in a turn.
         moved: whether an editor opened it with other folders.
@@ -78,7 +80,7 @@ class SessionState:
         self.settings = Settings(services, model)
         self._context = Context()
         self._loops: LoopGuard | None = None
-        self._ahead: Sequence[AnyEvent] = ()  # those that context and loops are to catch up with
+        self._ahead: Sequence[AnyEvent] = ()  # what context and loop guard have not seen
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
@@ -87,6 +89,7 @@ class SessionState:
         self.spent_before = Spending()
         self.last_usage: Usage | None = None
         self.turns = 0
+        self.rewinds = 0
         self.budget: dict[str, str] = {}
         self.turn_is_open = False
         self.moved = False
@@ -95,22 +98,22 @@ class SessionState:
         self._models = services.models
         self.sources: list[SessionId] = []
 
-    def take(self, events: Sequence[AnyEvent]) -> None:
-        """Bring the state up to further events of the journal."""
+    def apply(self, events: Sequence[AnyEvent]) -> None:
+        """Apply further events of the journal."""
         self.catch_up()
         self._follow(events)
         self._feed(events)
 
     def restore(self, events: Sequence[AnyEvent]) -> None:
-        """Bring a new state up to a whole journal, but for what is needed in turns alone.
+        """Apply a whole journal to a new state, except for what only turns need.
 
-        That is most of the work, and whoever opens a session wants to read it first.
+        That is most of the work, and a session that is opened is to be shown first.
         """
         self._follow(events)
         self._ahead = events
 
     def catch_up(self) -> None:
-        """Bring what is needed in turns up to the journal, too. Whoever asks for it does so."""
+        """Apply to the context and the loop guard what `restore` left for later."""
         events, self._ahead = self._ahead, ()
         self._feed(events)
 
@@ -121,8 +124,8 @@ class SessionState:
         return self._context
 
     @property
-    def loops(self) -> LoopGuard:
-        """Whether the model goes round in circles."""
+    def loop_guard(self) -> LoopGuard:
+        """Detects that the model repeats itself."""
         self.catch_up()
         return self._guard
 
@@ -140,12 +143,12 @@ class SessionState:
             self._guard.take(events)
 
     def _follow(self, events: Sequence[AnyEvent]) -> None:
-        self.settings.take(events)
+        self.settings.apply(events)
         for event in events:
-            if type(event) in _HEEDED:
-                self._take(event)
+            if type(event) in _FOLDED:
+                self._apply(event)
 
-    def _take(self, event: AnyEvent) -> None:
+    def _apply(self, event: AnyEvent) -> None:
         match event:
             case TurnStarted():
                 self.turn_is_open = True
@@ -164,6 +167,8 @@ class SessionState:
                 self._spend(answered)
             case ConfigChanged() if event.option.startswith("budget."):
                 self.budget[event.option] = event.value
+            case Rewound() if event.conversation:
+                self.rewinds += 1
             case TitleChanged():
                 self.title = event.title
             case DirectoriesChanged():
@@ -179,9 +184,9 @@ class SessionState:
                 pass
 
     def charge(self, price: float | None) -> float | None:
-        """Add what a request cost; gives the cost of all of them, which is to be written next.
+        """Add what a request cost; return the total, which is to be written next.
 
-        It counts from here on: of two requests that end in the same moment the second is told with
+        It counts at once: of two requests that end in the same moment the second is reported with
         the first, which may not be written yet.
         """
         if price is not None:

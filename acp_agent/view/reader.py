@@ -8,8 +8,8 @@ from typing import Any, Final
 from acp_agent import events
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.ids import is_rewind_id
+from acp_agent.session.localize import localize
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
-from acp_agent.session.telling import told
 from acp_agent.view.blocks import Cleaner, blocks
 from acp_agent.view.calls import Calls
 from acp_agent.view.messages import Answers, Said, SessionMessages, background_ended, note_of
@@ -51,7 +51,7 @@ def read_page(
         if isinstance(item.event, UnknownEvent):
             reader.read(item)
         else:
-            reader.read(StoredEvent(item.seq, item.at, told(item.event, translate)))
+            reader.read(StoredEvent(item.seq, item.at, localize(item.event, translate)))
     return reader.page(record)
 
 

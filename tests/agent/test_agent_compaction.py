@@ -27,7 +27,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.models.base import CallDone, Failed, ModelRequest, UserSide, UserText
-from acp_agent.session.commands import COMMANDS
+from acp_agent.session.commands.command import COMMANDS
 from tests.agent.counting_model import CountingModel, last_words, results, use
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, open_desk
@@ -435,15 +435,13 @@ async def test_a_fork_and_a_restart_send_what_the_source_sends(
     narrow: Desk, model: CountingModel
 ) -> None:
     await until_compacted(narrow)
-    sent = list(narrow.session.context.messages)
-    forked = await narrow.manager.fork(
-        narrow.session.session, str(narrow.folder), [], narrow.editor
-    )
-    assert list(forked.context.messages) == sent
-    await narrow.manager.close(narrow.session.session, narrow.editor)
-    opened = await narrow.manager.open(narrow.session.session, str(narrow.folder), [])
-    assert list(opened.context.messages) == sent
-    narrow.manager.abandon(opened)
+    sent = list(narrow.session.core.context.messages)
+    forked = await narrow.manager.fork(narrow.session.id, str(narrow.folder), [], narrow.editor)
+    assert list(forked.core.context.messages) == sent
+    await narrow.manager.close(narrow.session.id, narrow.editor)
+    opened = await narrow.manager.open(narrow.session.id, str(narrow.folder), [])
+    assert list(opened.core.context.messages) == sent
+    narrow.manager.close_when_idle(opened)
 
 
 async def test_the_journal_keeps_what_is_no_longer_sent(narrow: Desk, model: CountingModel) -> None:

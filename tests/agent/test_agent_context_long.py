@@ -66,7 +66,7 @@ async def test_two_thousand_turns_never_overrun_the_window_and_turn_1_can_still_
         await desk.say("Turn 1: look into the garage.")
         for number in range(2, 2_001):
             if number % 8:
-                await desk.session.emit(*turn(number))
+                await desk.session.core.emit(*turn(number))
             else:
                 await desk.say(f"Turn {number}: read `module_{number}.py` again, please.")
         await desk.say("What colour is the bicycle paint?")

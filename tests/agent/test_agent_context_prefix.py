@@ -68,7 +68,7 @@ def starts_like(before: bytes, after: bytes) -> bool:
 
 async def reopen(desk: Desk) -> None:
     """Close the session and open it again, as another process would."""
-    session = desk.session.session
+    session = desk.session.id
     await desk.manager.close(session, desk.editor)
     desk._session = await desk.manager.open(session, str(desk.folder), [])
     desk._session.attach(desk.editor)
@@ -110,7 +110,7 @@ async def test_old_results_are_cut_first_and_the_cut_says_how_to_get_the_rest(
             CountingModel(24_000, lambda request: "Read." if results(request) else reads()),
             monkeypatch,
         )
-        while not desk.session.context.is_shortened:
+        while not desk.session.core.context.is_shortened:
             await desk.say("Read it.")
         offered = ["session_search" in str(request.tools) for request in model.requests]
         assert offered == sorted(offered)
@@ -119,7 +119,7 @@ async def test_old_results_are_cut_first_and_the_cut_says_how_to_get_the_rest(
         assert (trimmed.keep_from, trimmed.result_limit) == (None, 2_000)
         sent = [
             part
-            for message in desk.session.context.messages
+            for message in desk.session.core.context.messages
             for part in message.parts
             if isinstance(part, ToolResult)
         ]

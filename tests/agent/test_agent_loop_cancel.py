@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
 from acp_agent.agent.endings import CANCELLED
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.events import (
     AgentText,
     AnyEvent,

@@ -107,5 +107,5 @@ async def test_the_context_after_a_restart_has_the_notes_where_they_were(
     await desk.say("Look")
     again = Context()
     again.feed(await desk.journal())
-    assert list(again.messages) == list(desk.session.context.messages)
+    assert list(again.messages) == list(desk.session.core.context.messages)
     assert "You made this same call" in str(again.messages)

@@ -146,7 +146,7 @@ async def test_an_attempt_that_is_made_again_is_announced_and_leaves_nothing_for
     first, second = desk.editor.of(ModelAnswered)
     assert not first.complete
     assert second.complete
-    assert desk.session.context.messages[-1].parts == (AnswerText("Here."),)
+    assert desk.session.core.context.messages[-1].parts == (AnswerText("Here."),)
 
 
 async def test_a_turn_ends_at_the_limit_of_model_requests(

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from acp_agent.agent.endings import NOT_BEGUN
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.content import TextBlock
 from acp_agent.errors import WorkspaceError
 from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolKind, ToolStarted
 from acp_agent.permissions.access import Ask, McpAccess
-from acp_agent.session.turn_host import CALLS_WAIT, SessionHost
+from acp_agent.session.turns.parts import CALLS_WAIT, TurnTools
 from acp_agent.tools.base import (
     EVERYTHING,
     NOTHING,
@@ -210,10 +210,10 @@ class Believed(Tool[ToolParams]):
 async def test_a_server_is_believed_that_its_tool_only_reads_once_the_user_has_allowed_it_for_good(
     desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def toolset(host: SessionHost) -> Toolset:
-        return host.equipment.toolset.with_tools([Believed(host.workspace)])
+    def toolset(tools: TurnTools) -> Toolset:
+        return tools.unfiltered.with_tools([Believed(tools.workspace)])
 
-    monkeypatch.setattr(SessionHost, "toolset", property(toolset))
+    monkeypatch.setattr(TurnTools, "toolset", property(toolset))
     look = Call("look", {})
     model_server.add(answer(look, look), answer("Done."))
     await desk.say("Look")
@@ -261,7 +261,7 @@ async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
         first = await desk.begin("Hold the slot")
         await desk.editor.until_asked()
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
-        said = await other.prompt(_text("Me too"), cancelled=lambda: False)
+        said = await other.prompts.submit(_text("Me too"), cancelled=lambda: False)
         notice = await desk.editor.until(NoticeShown)
         assert "waits" in notice.title
         assert len(model_server.requests) == 1
@@ -278,13 +278,13 @@ async def test_summing_up_waits_for_a_slot_like_a_turn(
     async with open_desk(tmp_path, model_server, config=config) as desk:
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
         model_server.add(answer("word " * 1_500))
-        said = await other.prompt(_text("word " * 1_500), cancelled=lambda: False)
+        said = await other.prompts.submit(_text("word " * 1_500), cancelled=lambda: False)
         await said.turn.result()
         desk.editor.decide = never_answers
         model_server.add(answer(write("a")))
         first = await desk.begin("Hold the slot")
         await desk.editor.until_asked()
-        said = await other.prompt(_text("/compact"), cancelled=lambda: False)
+        said = await other.prompts.submit(_text("/compact"), cancelled=lambda: False)
         notice = await desk.editor.until(NoticeShown)
         assert "waits" in notice.title
         assert len(model_server.requests) == 2
@@ -305,7 +305,7 @@ async def test_a_turn_that_waits_can_be_cancelled_and_leaves_no_slot_taken(
         first = await desk.begin("Hold the slot")
         await desk.editor.until_asked()
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
-        said = await other.prompt(_text("Me too"), cancelled=lambda: False)
+        said = await other.prompts.submit(_text("Me too"), cancelled=lambda: False)
         await desk.editor.until(NoticeShown)
         assert await desk.cancel(said.turn) == "cancelled"
         await desk.cancel(first)

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from acp_agent.agent.endings import DISMISSED, REJECTED, Refusal
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.content import text_part
 from acp_agent.events import (
     AgentText,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import pytest
 
@@ -23,8 +23,8 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import new_call_id, new_message_id, new_turn_id
-from acp_agent.session.tools_setup import Equipment
-from acp_agent.session.turn_host import SessionHost
+from acp_agent.session.turns.parts import TurnTools
+from acp_agent.session.turns.toolset import WorkspaceTools
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.toolset import Toolset
 from tests.support.model_server import Call, ModelServer, answer
@@ -58,19 +58,19 @@ class TellingTool(Tool[ToolParams]):
 
 async def run_call(desk: Desk, tool: type[Tool[ToolParams]]) -> None:
     """One call of a tool that no session has, on the session's own host."""
-    workspace = (await desk.session.workbench.equip()).workspace
-    host = SessionHost(
-        desk.session, Equipment(workspace=workspace, toolset=Toolset([tool(workspace)]))
-    )
+    turn = await desk.session.resources.for_turn()
+    tools = cast("TurnTools", turn.tools)
+    workspace = tools.workspace
+    tools._own = WorkspaceTools(workspace=workspace, toolset=Toolset([tool(workspace)]))
     call, message = new_call_id(), new_message_id()
-    await host.emit(
+    await turn.journal.emit(
         TurnStarted(turn=new_turn_id()),
         ModelAsked(message=message, model="m"),
         ToolCalled(call=call, message=message, name=tool.name, arguments="{}", title="t"),
         ModelAnswered(message=message, model="m"),
     )
     proposed = ProposedCall(call=call, name=tool.name, arguments="{}", shown="{}")
-    await CallRunner(host).run([proposed])
+    await CallRunner(turn).run([proposed])
 
 
 async def test_no_secret_leaves_a_call_by_any_way(desk: Desk) -> None:
@@ -89,8 +89,8 @@ async def test_no_secret_leaves_a_call_by_any_way(desk: Desk) -> None:
 
 @pytest.mark.parametrize("cut", range(len(SECRET) + 1))
 async def test_a_secret_that_comes_in_two_pieces_is_not_shown(desk: Desk, cut: int) -> None:
-    host = await desk.session.workbench.equip()
-    progress = CallProgress(host, new_call_id())
+    turn = await desk.session.resources.for_turn()
+    progress = CallProgress(turn.journal, turn.user, new_call_id())
     await progress.output(f"key={SECRET[:cut]}")
     await progress.output(f"{SECRET[cut:]} end")
     await progress.flush()
@@ -100,8 +100,8 @@ async def test_a_secret_that_comes_in_two_pieces_is_not_shown(desk: Desk, cut: i
 async def test_what_only_looks_like_the_beginning_of_a_secret_is_shown_in_the_end(
     desk: Desk,
 ) -> None:
-    host = await desk.session.workbench.equip()
-    progress = CallProgress(host, new_call_id())
+    turn = await desk.session.resources.for_turn()
+    progress = CallProgress(turn.journal, turn.user, new_call_id())
     await progress.output("please open")
     await progress.flush()
     assert "".join(o.text for o in desk.editor.of(ToolOutput)) == "please open"
@@ -135,7 +135,7 @@ async def test_a_result_over_the_limit_keeps_its_ends_and_the_whole_in_a_file(de
     assert len(ended.result) <= 50_000
     assert ended.result.startswith("line 0\n")
     assert ended.result.endswith("line 19999\n[secret]")
-    (kept,) = (desk.services.outputs / desk.session.session).iterdir()
+    (kept,) = (desk.services.outputs / desk.session.id).iterdir()
     assert str(kept) in ended.result
     assert "line 10000\n" in kept.read_text()
     assert SECRET not in kept.read_text()
@@ -147,7 +147,7 @@ async def test_the_model_can_read_the_file_that_keeps_a_long_output(
     command = "for n in $(seq 20000); do echo line $n; done"
     model_server.add(answer(Call("shell", {"command": command})), answer("Long."))
     await desk.say("Run it")
-    (kept,) = (desk.services.outputs / desk.session.session).iterdir()
+    (kept,) = (desk.services.outputs / desk.session.id).iterdir()
     model_server.add(
         answer(Call("read", {"path": str(kept), "line": 10_000, "limit": 1})), answer("Read.")
     )

@@ -11,7 +11,7 @@ from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT, linked_files
 from acp_agent.agent.prompts import system_prompt
 from acp_agent.content import ResourceLinkBlock, TextBlock
 from acp_agent.events import NoticeShown, SystemPromptWritten
-from acp_agent.session.notes import Notes
+from acp_agent.session.turns.notes import Notes
 from acp_agent.workspace.instructions import FILE_LIMIT as INSTRUCTIONS_LIMIT, read_instructions
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import SECRET, Desk, home_paths
@@ -183,7 +183,7 @@ async def test_a_linked_file_counts_as_read_so_that_it_can_be_edited(
     model_server.add(answer("I see it."))
     await desk.say("Look", link(path))
     assert f'<file path="{path}">\nx = 1\n\n</file>' in desk.words()[0]
-    workspace = (await desk.session.workbench.equip()).workspace
+    workspace = (await desk.session.resources.for_turn()).tools.workspace
     assert (await workspace.files.check_unchanged(path)).text == "x = 1\n"
 
 

@@ -239,7 +239,7 @@ def button_templates() -> set[str]:
 PRINTS = {"complain", "failed", "getpass", "input", "print", "say", "spoken"}
 WRITES = {"sys.stdout.write", "sys.stderr.write"}
 SCREEN = {"_line", "_paint"}  # in cli/screen.py
-ANSWERS = {"session/commands.py", "session/budget_command.py", "session/rewind_command.py"}
+ANSWERS = {"session/commands/find.py", "session/commands/budget.py", "session/commands/rewind.py"}
 
 
 def unsaid() -> Iterator[tuple[str, str]]:

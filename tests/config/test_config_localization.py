@@ -16,10 +16,10 @@ from acp_agent.config.localization import ENGLISH, Catalog, read_catalog, transl
 from acp_agent.models.base import ModelInfo
 from acp_agent.server.initialize import auth_methods
 from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
-from acp_agent.session.commands import COMMANDS
-from acp_agent.session.options import Option, mode_option, model_option, thought_option
-from acp_agent.session.prompter import WISH_HEARD
-from acp_agent.session.rewind_command import TURN_RUNS
+from acp_agent.session.commands.command import COMMANDS
+from acp_agent.session.commands.rewind import TURN_RUNS
+from acp_agent.session.prompts import COMPACTION_REQUESTED
+from acp_agent.session.settings import Option, mode_option, model_option, thought_option
 from tests.config.source_texts import explained, keyed, sources, unsaid
 
 # What argparse says by itself, and the end of its headings.
@@ -59,7 +59,7 @@ def data_texts() -> Iterator[str]:
     everything = {"auth": {"terminal": True}, "elicitation": {"url": {}}}
     for method in auth_methods({"clientCapabilities": everything}, 1):
         yield from (method["name"], method["description"])
-    yield from (WISH_HEARD, TURN_RUNS, GO_ON, STOP, STOPPED)
+    yield from (COMPACTION_REQUESTED, TURN_RUNS, GO_ON, STOP, STOPPED)
     yield from (INTERRUPTED_TITLE, INTERRUPTED_TEXT, CUT_CALL)
 
 

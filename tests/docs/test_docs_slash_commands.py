@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from acp_agent.session.commands import COMMANDS
-from acp_agent.session.loop_command import MAX_ROUNDS
+from acp_agent.session.commands.command import COMMANDS
+from acp_agent.session.commands.prompting import MAX_ROUNDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "commands.md").read_text("utf-8")

@@ -34,7 +34,7 @@ from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.v1.projection import family_of
 from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.server.v2.replay import replay
-from acp_agent.session.interruption import closing
+from acp_agent.session.history.interruption import closing
 from protocol.codec import typed_json
 from tests.support.child_work import called, did
 from tests.support.oracle import Oracle

@@ -12,7 +12,7 @@ from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.operations import Operations
-from acp_agent.session.seat import Seat
+from acp_agent.session.client import AttachedClient
 
 NAME = SessionId("sess_a")
 
@@ -21,13 +21,14 @@ class Open:
     """A session whose seat is the real one, and all that `Operations` sees around it."""
 
     def __init__(self) -> None:
-        self.session = NAME
+        self.id = NAME
+        self.core = self
         self.turn = None
-        self.editor = Seat(NAME, abandoned=lambda: None)
+        self.client = AttachedClient(NAME, on_timeout=lambda: None)
         self.abandoned = False
 
     def attach(self, editor: ClientEditor, _left: object = ()) -> None:
-        self.editor.take(editor)
+        self.client.attach(editor)
 
     async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
         await action()
@@ -37,7 +38,7 @@ class Open:
         assert session == NAME
         return self
 
-    def abandon(self, session: Open) -> None:
+    def close_when_idle(self, session: Open) -> None:
         assert session is self
         self.abandoned = True
 
@@ -73,6 +74,6 @@ async def test_a_client_that_is_told_it_was_cancelled_has_the_session_only_if_it
 
     with pytest.raises(asyncio.CancelledError):
         await operations.open(NAME, "/", (), then=nothing)
-    assert (one.editor.taken_by is editor) is again
+    assert (one.client.current is editor) is again
     assert one.abandoned is not again
     assert editor.forgotten == ([] if again else [NAME])

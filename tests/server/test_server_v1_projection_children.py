@@ -20,7 +20,7 @@ from acp_agent.server.child_sessions import without_inherited
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v1.projection import family_of
-from acp_agent.session.interruption import closing
+from acp_agent.session.history.interruption import closing
 from protocol.codec import typed_json
 from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown
 from tests.support import child_work

@@ -29,7 +29,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import MessageId
-from acp_agent.session.interruption import interruption
+from acp_agent.session.history.interruption import interruption
 from tests.server.v2_projecting import CALL, MESSAGE, TURN, called, live, of, replayed, same, states
 from tests.support.model_server import Call, ModelServer, Stall, Thought, answer
 from tests.support.open_session import Desk, open_desk, presses
@@ -94,7 +94,7 @@ async def test_a_replay_has_one_update_for_each_thing_and_no_state_nor_notice(
         answer("Then ", "this."),
     )
     await desk.say("Go")
-    await desk.session.emit(NoticeShown(severity="info", title="By the way"))
+    await desk.session.core.emit(NoticeShown(severity="info", title="By the way"))
     updates = replayed(await desk.journal())
     kinds = [update["sessionUpdate"] for update in updates]
     assert kinds == [

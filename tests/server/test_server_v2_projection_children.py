@@ -24,7 +24,7 @@ from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.server.v2.replay import replay
-from acp_agent.session.interruption import closing
+from acp_agent.session.history.interruption import closing
 from protocol.codec import typed_json
 from protocol.v2.types import SessionUpdate
 from tests.support import child_work

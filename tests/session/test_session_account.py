@@ -41,7 +41,9 @@ async def test_without_any_model_a_session_cannot_begin(desk: Desk) -> None:
 
 async def test_the_demo_needs_no_key(desk: Desk) -> None:
     await desk.services.account.authenticate("demo")
-    assert (await desk.manager.create(str(desk.folder), [], desk.editor)).model.ref == "demo/demo"
+    assert (
+        await desk.manager.create(str(desk.folder), [], desk.editor)
+    ).core.settings.model.ref == "demo/demo"
 
 
 async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
@@ -52,7 +54,7 @@ async def test_a_key_that_came_meanwhile_is_found_by_authenticating(
         log_in(desk)
         await desk.services.account.authenticate("configured")
         session = await desk.manager.create(str(desk.folder), [], desk.editor)
-        assert session.model.provider == "openai"
+        assert session.core.settings.model.provider == "openai"
         desk._session = session
         model_server.add(answer("Yes."))
         await desk.say("Hello")
@@ -70,7 +72,7 @@ async def test_a_key_that_a_login_in_a_terminal_kept_is_found_by_the_next_sessio
     log_in(desk)
     session = await desk.manager.create(str(desk.folder), [], desk.editor)
     desk._session = session
-    assert session.model.provider == "openai"
+    assert session.core.settings.model.provider == "openai"
     assert told == ["changed"]
 
 

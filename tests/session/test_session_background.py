@@ -32,7 +32,7 @@ async def test_no_more_run_than_the_settings_allow(
         model_server.add(answer(start("sleep 600")), answer(start("sleep 601")), answer("Done."))
         await desk.say("Start two")
         assert told in desk.results()[-1]
-        background = desk.session.workbench.background
+        background = desk.session.resources.background
         running = () if background is None else background.running
         assert len(running) == most
 
@@ -78,4 +78,4 @@ async def test_a_command_whose_beginning_cannot_be_kept_does_not_count_as_runnin
         model_server.add(answer(start("sleep 600")))
         with pytest.raises(StoreError):
             await desk.say("Start one")
-        assert not desk.session.workbench.has_background
+        assert not desk.session.resources.has_background

@@ -13,8 +13,8 @@ import pytest
 from acp_agent.content import TextBlock
 from acp_agent.events import AgentText, ModelAnswered, NoticeShown, Usage, UsageReported
 from acp_agent.ids import MessageId
-from acp_agent.session.budget import NO_PRICE, midnight
 from acp_agent.session.session import Session
+from acp_agent.session.turns.budget import NO_PRICE, midnight
 from tests.session.budgeted import budget, took
 from tests.support.model_server import Call, ModelServer
 from tests.support.open_session import MODEL, Desk, open_desk
@@ -94,7 +94,7 @@ async def test_the_day_counts_what_other_sessions_took_and_deleted_ones(
         model_server.add(took("Done.", sent=25_000))
         await desk.say("Go")
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
-        await desk.manager.delete(desk.session.session)
+        await desk.manager.delete(desk.session.id)
         assert await _say(desk, other, "Go") == "refusal"
         assert len(model_server.requests) == 1
 
@@ -104,7 +104,7 @@ async def test_yesterday_does_not_count_nor_a_day_from_which_the_clock_was_set_b
     at: Callable[[], int], tmp_path: Path, model_server: ModelServer
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(day_tokens=20_000)) as desk:
-        store, session = desk.services.store, desk.session.session
+        store, session = desk.services.store, desk.session.id
         now = store._clock
         store._clock = at
         event = ModelAnswered(message=MessageId("m"), model=MODEL, usage=Usage(input=50_000))
@@ -137,7 +137,7 @@ async def test_side_requests_count_and_are_not_made_beyond_a_budget(
         model_server.add(took("word " * 1_500), took("They said words.", sent=3_000, answered=200))
         await desk.say("word " * 1_500)
         await desk.say("/compact")
-        spent = desk.session.state.spent
+        spent = desk.session.core.state.spent
         assert (spent.tokens, spent.unpriced) == (4_300, 0)
         assert spent.cost == pytest.approx(0.004 + 0.003)
         assert (await desk.services.store.spent_since(0)).cost == pytest.approx(spent.cost)
@@ -151,10 +151,10 @@ async def test_a_request_whose_price_was_not_kept_counts_at_todays(
         usage = Usage(input=500_000, output=50_001)  # $0.50 and $0.50
         event = ModelAnswered(message=MessageId("m"), model=MODEL, usage=usage)
         if scope == "session":
-            await desk.session.emit(event)
+            await desk.session.core.emit(event)
         else:
             await desk.manager.create(str(desk.folder), [], desk.editor)
-            await desk.services.store.append(desk.session.session, [event])
+            await desk.services.store.append(desk.session.id, [event])
         assert await desk.say("Go") == "refusal"
         assert not model_server.requests
         assert "is used up: $1.00 of $1.00" in spoken(desk)
@@ -234,7 +234,7 @@ async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
 ) -> None:
     await desk.say(f"/budget {rest}")
     assert "Say for instance" in spoken(desk)
-    assert not desk.session.workbench.budget.limits
+    assert not desk.session.resources.budget.limits
 
 
 @pytest.mark.parametrize(
@@ -266,8 +266,8 @@ async def test_a_changed_budget_holds_when_the_session_is_opened_again(
         model_server.add(took("Done."))
         await desk.say("Go")
         await desk.say("/budget session 1000")
-        await desk.manager.close(desk.session.session, desk.editor)
-        again = await desk.manager.open(desk.session.session, str(desk.folder), [])
+        await desk.manager.close(desk.session.id, desk.editor)
+        again = await desk.manager.open(desk.session.id, str(desk.folder), [])
         again.attach(desk.editor)
         assert await _say(desk, again, "Go") == "refusal"
 
@@ -278,13 +278,15 @@ async def test_a_fork_has_a_budget_of_its_own_and_is_not_counted_twice(
     async with open_desk(tmp_path, model_server, config=budget(session_tokens=9_000)) as desk:
         model_server.add(took("Done.", sent=6_000))
         await desk.say("Go")
-        fork = await desk.manager.fork(desk.session.session, str(desk.folder), [], desk.editor)
-        assert fork.state.spent.tokens == 0
-        assert fork.state.cost == 0
+        fork = await desk.manager.fork(desk.session.id, str(desk.folder), [], desk.editor)
+        assert fork.core.state.spent.tokens == 0
+        assert fork.core.state.cost == 0
         fork.attach(desk.editor)
         model_server.add(took("Done.", sent=1_000))
         assert await _say(desk, fork, "Go") == "end_turn"
-        assert desk.editor.of(UsageReported)[-1].cost == fork.state.cost == pytest.approx(0.002)
+        assert (
+            desk.editor.of(UsageReported)[-1].cost == fork.core.state.cost == pytest.approx(0.002)
+        )
         assert (await desk.services.store.spent_since(0)).tokens == 7_200
 
 
@@ -318,6 +320,6 @@ def test_a_day_begins_at_the_users_own_midnight() -> None:
 
 
 async def _say(desk: Desk, session: Session, text: str) -> str:
-    said = await session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+    said = await session.prompts.submit((TextBlock(text=text),), cancelled=lambda: False)
     async with asyncio.timeout(20):
         return await said.turn.result()

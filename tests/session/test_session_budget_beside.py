@@ -16,7 +16,7 @@ from acp_agent.events import (
     Usage,
     UsageReported,
 )
-from acp_agent.session.spending import UnderWay
+from acp_agent.session.services import PendingRequests
 from tests.session.agent_and_skill import TASK, write_agent
 from tests.session.budgeted import budget, took
 from tests.session.children_at_work import a_child, once_shown, works
@@ -43,7 +43,7 @@ async def test_agents_side_by_side_do_not_spend_more_than_one_after_the_other(
         agents_at_work(desk, model_server)
         assert await desk.say("Go, parent") == "max_tokens"
         assert len(model_server.requests) == 3
-        assert desk.session.state.spent.tokens == 1_100 + 2 * EACH
+        assert desk.session.core.state.spent.tokens == 1_100 + 2 * EACH
         idle = [one for one in desk.editor.of(SubagentChanged) if one.state == "idle"]
         reasons = sorted(one.stop_reason or "" for one in idle)
         assert reasons == ["end_turn", "end_turn", "refusal", "refusal"]
@@ -86,7 +86,7 @@ async def test_sessions_that_ask_in_the_same_moment_share_what_is_left_of_the_da
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
 
         async def say() -> str:
-            said = await other.prompt((TextBlock(text="Go"),), cancelled=lambda: False)
+            said = await other.prompts.submit((TextBlock(text="Go"),), cancelled=lambda: False)
             return await said.turn.result()
 
         ends = await asyncio.gather(desk.say("Go"), say())
@@ -98,20 +98,20 @@ async def test_an_answer_that_becomes_long_leaves_others_less_room(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_desk(tmp_path, model_server, config=budget(day_tokens=20_000)) as desk:
-        waits, change = asyncio.Event(), UnderWay.change
+        waits, change = asyncio.Event(), PendingRequests.wait_for_end
 
-        async def told(under_way: UnderWay) -> None:
+        async def told(under_way: PendingRequests) -> None:
             waits.set()
             await change(under_way)
 
-        monkeypatch.setattr(UnderWay, "change", told)
+        monkeypatch.setattr(PendingRequests, "wait_for_end", told)
         stall = Stall()
         long = answer("word " * 12_000, stall, usage=Usage(input=3_000, output=16_000))
         model_server.add(long)
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
         first = await desk.begin("Go")
         await desk.editor.until(AgentText)
-        said = await other.prompt((TextBlock(text="Go"),), cancelled=lambda: False)
+        said = await other.prompts.submit((TextBlock(text="Go"),), cancelled=lambda: False)
         async with asyncio.timeout(10):
             await waits.wait()
         stall.release()
@@ -130,22 +130,24 @@ async def test_a_side_request_counts_though_its_answer_is_of_no_use(
         model_server.add(took("word " * 1_500), refused)
         await desk.say("word " * 1_500)
         await desk.say("/compact")
-        assert desk.session.state.spent.tokens == 1_100 + 3_200
+        assert desk.session.core.state.spent.tokens == 1_100 + 3_200
 
 
 async def test_requests_that_end_in_the_same_moment_are_all_part_of_the_cost(desk: Desk) -> None:
-    host = await desk.session.workbench.equip()
+    turn = await desk.session.resources.for_turn()
     usage = Usage(input=1_000_000)  # $1
     desk.store.held = asyncio.Event()  # what was written first is not there yet
 
     async def ends() -> None:
-        await host.emit(UsageReported(used=1, size=2, cost=host.charge(host.model, usage)))
+        await turn.journal.emit(
+            UsageReported(used=1, size=2, cost=turn.budget.charge(turn.models.current, usage))
+        )
 
     ending = asyncio.gather(ends(), ends(), ends())
     await asyncio.sleep(0)
     desk.store.held.set()
     await ending
-    assert desk.session.state.cost == pytest.approx(3.0)
+    assert desk.session.core.state.cost == pytest.approx(3.0)
 
 
 async def test_what_an_agent_cost_that_is_stopped_with_its_answer_is_part_of_the_cost(
@@ -156,5 +158,5 @@ async def test_what_an_agent_cost_that_is_stopped_with_its_answer_is_part_of_the
     once_shown(desk, a_child(UsageReported), desk.session.cancel)
     turn = await desk.begin("Go")
     assert await turn.result() == "cancelled"
-    assert desk.session.state.cost == pytest.approx(desk.session.state.spent.cost)
-    assert desk.session.state.cost == pytest.approx(0.004)
+    assert desk.session.core.state.cost == pytest.approx(desk.session.core.state.spent.cost)
+    assert desk.session.core.state.cost == pytest.approx(0.004)

@@ -31,7 +31,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def counted(desk: Desk, tokens: int) -> None:
     """The session, the day and the wire agree on what was spent."""
-    state = desk.session.state
+    state = desk.session.core.state
     assert state.spent.tokens == tokens
     assert (await desk.services.store.spent_since(0)).tokens == tokens
     assert state.cost == pytest.approx(state.spent.cost)
@@ -137,7 +137,7 @@ async def test_a_provider_that_tells_at_the_beginning_what_it_was_sent_is_believ
         turn = await desk.begin("Go")
         await desk.editor.until(AgentText)
         assert await desk.cancel(turn) == "cancelled"
-        assert SENT <= desk.session.state.spent.tokens < SENT + 700
+        assert SENT <= desk.session.core.state.spent.tokens < SENT + 700
 
 
 async def test_a_side_request_that_failed_is_not_made_again_beyond_a_budget(

@@ -18,9 +18,9 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.permissions.access import Gate
-from acp_agent.session import workbench as workbench_module
-from acp_agent.session.chosen import Chosen
 from acp_agent.session.manager import SessionManager
+from acp_agent.session.turns import resources as resources_module
+from acp_agent.session.turns.plan import RunOptions
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, never_answers
 
@@ -54,14 +54,14 @@ async def test_what_breaks_while_a_turn_is_stopped_is_no_error_to_who_stopped_it
 ) -> None:
     reached = asyncio.Event()
 
-    async def equip(chosen: Chosen | None) -> None:
+    async def equip(chosen: RunOptions | None) -> None:
         reached.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             raise SessionError("a fault on the way out") from None
 
-    monkeypatch.setattr(desk.session.workbench, "equip", equip)
+    monkeypatch.setattr(desk.session.resources, "for_turn", equip)
     turn = await desk.begin("Go")
     await reached.wait()
     assert await desk.cancel(turn) == "cancelled"
@@ -84,7 +84,7 @@ async def test_a_prompt_that_still_reads_its_links_when_the_session_closes_is_to
     path = desk.folder / "a"
     path.write_text("x\n")
     link = ResourceLinkBlock(uri=path.as_uri(), name="a")
-    prompting = asyncio.create_task(desk.session.prompt((link,), cancelled=lambda: False))
+    prompting = asyncio.create_task(desk.session.prompts.submit((link,), cancelled=lambda: False))
     for _ in range(3):
         await asyncio.sleep(0)
     await desk.session.close()
@@ -119,21 +119,21 @@ async def test_closing_goes_on_though_whoever_asked_for_it_gave_up(
     closing.cancel()
     await asyncio.wait([closing])
     await desk.session.close()  # joins the one that is under way
-    desk.services.store.lease(desk.session.session).release()
+    desk.services.store.lease(desk.session.id).release()
     assert desk.session.turn is None
 
 
 async def test_the_lease_is_held_until_the_session_is_closed(desk: Desk) -> None:
     with pytest.raises(SessionBusyError):
-        desk.services.store.lease(desk.session.session)
+        desk.services.store.lease(desk.session.id)
     await desk.session.close()
-    desk.services.store.lease(desk.session.session).release()
+    desk.services.store.lease(desk.session.id).release()
 
 
 async def test_what_is_prepared_in_the_background_ends_with_the_session_and_never_raises(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 0.0)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -146,7 +146,7 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
     session.opened([])
     async with asyncio.timeout(10):
         await begun.wait()
-        while session._background:
+        while session.core.background:
             await asyncio.sleep(0)
     await session.close()
     assert "broke" in caplog.text
@@ -155,11 +155,11 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
 async def test_closing_does_not_wait_for_what_would_be_prepared_later(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 600)
+    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 600)
     desk.session.opened([])
     async with asyncio.timeout(20):
         await desk.session.close()
-    assert not desk.session._background
+    assert not desk.session.core.background
 
 
 async def test_nothing_is_written_to_a_closed_session_which_another_process_may_have(
@@ -168,5 +168,5 @@ async def test_nothing_is_written_to_a_closed_session_which_another_process_may_
     await desk.session.close()
     before = await desk.journal()
     with pytest.raises(SessionNotFoundError):
-        await desk.session.emit(TitleChanged(title="Too late"))
+        await desk.session.core.emit(TitleChanged(title="Too late"))
     assert await desk.journal() == before

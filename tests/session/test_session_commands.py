@@ -7,9 +7,8 @@ import json
 import pytest
 
 from acp_agent.config.localization import translator_for
-from acp_agent.content import TextBlock
 from acp_agent.events import AgentText, ConfigChanged, TitleChanged, TurnEnded, UserMessage
-from acp_agent.session.commands import COMMANDS, commands_in, find_command
+from acp_agent.session.commands.command import COMMANDS, commands_in
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.open_session import Desk
 
@@ -33,7 +32,7 @@ async def test_status_tells_the_model_the_mode_and_the_cost(
     assert "model openai/gpt-5" in told(desk)
     assert "mode ask" in told(desk)
     assert "Cost so far: $0.00006" in told(desk)  # 10 tokens at 1 $/M, and 5 at 10 $/M
-    assert desk.session.session in told(desk)
+    assert desk.session.id in told(desk)
 
 
 async def test_mode_shows_the_modes_and_switches_them(desk: Desk) -> None:
@@ -41,7 +40,7 @@ async def test_mode_shows_the_modes_and_switches_them(desk: Desk) -> None:
     assert "`ask` (current)" in told(desk)
     await desk.say("/mode plan")
     assert "`plan` (current)" in told(desk)
-    assert desk.session.mode == "plan"
+    assert desk.session.core.settings.mode == "plan"
     assert desk.editor.of(ConfigChanged)[-1].value == "plan"
 
 
@@ -60,7 +59,10 @@ async def test_a_value_that_does_not_exist_is_answered_with_those_that_do(
 ) -> None:
     assert await desk.say(text) == "end_turn"
     assert "it can be" in told(desk)
-    assert (desk.session.mode, desk.session.model.ref) == ("ask", "openai/gpt-5")
+    assert (desk.session.core.settings.mode, desk.session.core.settings.model.ref) == (
+        "ask",
+        "openai/gpt-5",
+    )
 
 
 async def test_init_asks_the_model_and_adds_what_the_user_said(
@@ -84,16 +86,14 @@ async def test_what_is_no_command_of_ours_goes_to_the_model(
 
 
 @pytest.mark.parametrize("text", ["/help", "  /help  ", "/help\nplease", "/help\tplease"])
-async def test_a_command_is_known_by_its_first_word(text: str) -> None:
-    found = await find_command([TextBlock(text=text)])
-    assert found is not None
-    assert found.answer is not None
+async def test_a_command_is_known_by_its_first_word(desk: Desk, text: str) -> None:
+    await desk.say(text)
+    assert "List the commands" in told(desk)
 
 
-async def test_a_command_may_come_after_what_an_editor_adds() -> None:
-    found = await find_command([TextBlock(text="The open file is a.py"), TextBlock(text="/status")])
-    assert found is not None
-    assert found.answer is not None
+async def test_a_command_may_come_after_what_an_editor_adds(desk: Desk) -> None:
+    await desk.say("The open file is a.py", "/status")
+    assert "- Cost so far" in told(desk)
 
 
 async def test_the_model_learns_nothing_of_what_the_agent_answered_by_itself(
@@ -115,7 +115,7 @@ async def test_a_command_is_answered_at_once_while_a_turn_runs_and_does_not_dist
     turn = await desk.begin("Go")
     await desk.editor.until(AgentText)
     assert await desk.begin("/mode full") is turn
-    assert desk.session.mode == "full"
+    assert desk.session.core.settings.mode == "full"
     assert "`full` (current)" in told(desk)
     assert desk.editor.of(UserMessage)[-1].steering
     stall.release()

@@ -24,7 +24,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import SessionId, new_call_id, new_message_id, new_session_id, new_turn_id
-from acp_agent.session.export import ExportFormat, export_page
+from acp_agent.session.history.export import ExportFormat, export_page
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
 

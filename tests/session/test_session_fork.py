@@ -25,7 +25,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId, new_message_id
-from acp_agent.session.fork import sound_length
+from acp_agent.session.history.fork import sound_length
 from acp_agent.session.session import Session
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, RecordingEditor, open_desk
@@ -33,11 +33,11 @@ from tests.support.open_session import Desk, RecordingEditor, open_desk
 
 async def forked(desk: Desk) -> Session:
     """A fork of the desk's session in the same folder, in an editor of its own."""
-    return await desk.manager.fork(desk.session.session, str(desk.folder), [], RecordingEditor())
+    return await desk.manager.fork(desk.session.id, str(desk.folder), [], RecordingEditor())
 
 
 async def stored(desk: Desk, session: Session) -> list[AnyEvent]:
-    return [item.event for item in await desk.services.store.read_all(session.session)]  # type: ignore[misc]  # none is unknown
+    return [item.event for item in await desk.services.store.read_all(session.id)]  # type: ignore[misc]  # none is unknown
 
 
 async def test_a_fork_sends_the_model_what_the_source_would_and_both_go_on_apart(
@@ -56,7 +56,10 @@ async def test_a_fork_sends_the_model_what_the_source_would_and_both_go_on_apart
     assert other[: len(first)] == first == own[: len(first)]
     assert "In the fork" in str(other)
     assert "In the fork" not in str(own)
-    assert (fork.settings.options(), fork.mode) == (source.settings.options(), source.mode)
+    assert (fork.core.settings.options(), fork.core.settings.mode) == (
+        source.core.settings.options(),
+        source.core.settings.mode,
+    )
 
 
 async def test_the_title_of_a_fork_says_that_it_is_one(
@@ -65,13 +68,13 @@ async def test_the_title_of_a_fork_says_that_it_is_one(
     model_server.otherwise = answer("Yes.")
     await desk.say("Mend the parser")
     fork = await forked(desk)
-    assert fork.state.title == "Mend the parser (fork)"
-    assert (await desk.services.store.get(fork.session)).title == fork.state.title
-    again = await desk.manager.fork(fork.session, str(desk.folder), [], desk.editor)
-    assert again.state.title == "Mend the parser (fork 2)"
+    assert fork.core.state.title == "Mend the parser (fork)"
+    assert (await desk.services.store.get(fork.id)).title == fork.core.state.title
+    again = await desk.manager.fork(fork.id, str(desk.folder), [], desk.editor)
+    assert again.core.state.title == "Mend the parser (fork 2)"
     desk._session = again
     await desk.say("Something else")
-    assert again.state.title == "Mend the parser (fork 2)"
+    assert again.core.state.title == "Mend the parser (fork 2)"
 
 
 async def test_a_fork_of_a_session_without_words_gets_its_title_from_its_own(
@@ -79,11 +82,11 @@ async def test_a_fork_of_a_session_without_words_gets_its_title_from_its_own(
 ) -> None:
     model_server.otherwise = answer("Yes.")
     fork = await forked(desk)
-    assert fork.state.title is None
+    assert fork.core.state.title is None
     assert [type(event) for event in (await stored(desk, fork))[-1:]] == [SessionForked]
     desk._session = fork
     await desk.say("Own words")
-    assert fork.state.title == "Own words"
+    assert fork.core.state.title == "Own words"
 
 
 async def test_a_turn_that_runs_is_taken_over_up_to_where_nothing_is_half_done(
@@ -114,12 +117,12 @@ async def test_a_turn_that_runs_is_taken_over_up_to_where_nothing_is_half_done(
     assert "the note" in str(sent[2])
     assert "Half a sen" not in str(sent)
     assert "stopped" in str(sent[3])
-    assert source.session != fork.session
+    assert source.id != fork.id
 
 
 async def test_what_was_said_before_the_fork_is_in_it_however_slow_the_disk(desk: Desk) -> None:
     desk.store.held = asyncio.Event()
-    said = desk.session.write(UserMessage(message=MessageId("msg_late"), content=()))
+    said = desk.session.core.write(UserMessage(message=MessageId("msg_late"), content=()))
     forking = asyncio.create_task(forked(desk))
     await asyncio.wait([forking], timeout=0.2)
     desk.store.held.set()
@@ -136,11 +139,11 @@ async def test_a_fork_works_in_the_folders_that_it_is_given(
     for folder in (elsewhere, further):
         folder.mkdir()
     fork = await desk.manager.fork(
-        desk.session.session, str(elsewhere), [str(further)], RecordingEditor()
+        desk.session.id, str(elsewhere), [str(further)], RecordingEditor()
     )
-    record = await desk.services.store.get(fork.session)
+    record = await desk.services.store.get(fork.id)
     assert (record.cwd, record.directories) == (str(elsewhere), (str(further),))
-    assert desk.session.cwd == desk.folder
+    assert desk.session.core.cwd == desk.folder
     desk._session = fork
     await desk.say("Two")
     assert str(elsewhere) in desk.words()[-1]
@@ -151,16 +154,16 @@ async def test_a_session_of_the_store_and_one_of_another_process_can_be_forked(
 ) -> None:
     model_server.otherwise = answer("Yes.")
     await desk.say("One")
-    source, folder = desk.session.session, str(desk.folder)
+    source, folder = desk.session.id, str(desk.folder)
     async with open_desk(tmp_path, model_server, session=False) as other:
         with pytest.raises(SessionBusyError):
             await other.manager.open(source, folder, [])
         fork = await other.manager.fork(source, folder, [], other.editor)
-        assert len(fork.context.messages) == 2
+        assert len(fork.core.context.messages) == 2
     await desk.say("Still here")
     await desk.manager.close(source, desk.editor)
     fork = await desk.manager.fork(source, folder, [], desk.editor)
-    assert len(fork.context.messages) == 4
+    assert len(fork.core.context.messages) == 4
     assert desk.manager.find(source) is None  # it was read, not opened
 
 
@@ -172,10 +175,10 @@ async def test_what_cannot_be_forked_leaves_no_session_and_no_lock(
     with pytest.raises(SessionNotFoundError, match="sess_unknown"):
         await desk.manager.fork(SessionId("sess_unknown"), str(tmp_path), [], desk.editor)
     with pytest.raises(InvalidInputError, match="cwd"):
-        await desk.manager.fork(desk.session.session, "relative", [], desk.editor)
+        await desk.manager.fork(desk.session.id, "relative", [], desk.editor)
     assert sorted(locks.iterdir()) == before
     page = await desk.services.store.list(with_empty=True)
-    assert [record.id for record in page.sessions] == [desk.session.session]
+    assert [record.id for record in page.sessions] == [desk.session.id]
 
 
 async def test_a_fork_that_is_cancelled_at_any_moment_leaves_no_session_and_no_lock(
@@ -196,7 +199,7 @@ async def test_a_fork_that_is_cancelled_at_any_moment_leaves_no_session_and_no_l
         with pytest.raises(asyncio.CancelledError):
             await forking
         page = await desk.services.store.list(with_empty=True)
-        assert [record.id for record in page.sessions] == [desk.session.session]
+        assert [record.id for record in page.sessions] == [desk.session.id]
         assert sorted(locks.iterdir()) == before
         moments += 1 + moments // 10
     assert moments > 10
@@ -205,14 +208,12 @@ async def test_a_fork_that_is_cancelled_at_any_moment_leaves_no_session_and_no_l
 async def test_long_outputs_of_the_source_can_be_read_in_the_fork(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    kept = desk.services.outputs / desk.session.session / "output-1.txt"
+    kept = desk.services.outputs / desk.session.id / "output-1.txt"
     kept.parent.mkdir(parents=True)
     kept.write_text("the whole output")
     model_server.add(answer("Yes."), answer(Call("read", {"path": str(kept)})), answer("Read."))
     await desk.say("One")
-    fork = await desk.manager.fork(
-        (await forked(desk)).session, str(desk.folder), [], RecordingEditor()
-    )
+    fork = await desk.manager.fork((await forked(desk)).id, str(desk.folder), [], RecordingEditor())
     desk._session = fork
     await desk.say("Read it")
     assert "the whole output" in desk.results()[-1]
@@ -222,10 +223,10 @@ async def test_a_long_session_is_forked_whole(desk: Desk) -> None:
     turn, message = TurnId("turn_long"), new_message_id()
     texts = [AgentText(message=MessageId(f"msg_{n}"), text="word " * 20) for n in range(10_000)]
     ended = TurnEnded(turn=turn, stop_reason="end_turn")
-    await desk.session.emit(
+    await desk.session.core.emit(
         TurnStarted(turn=turn), UserMessage(message=message, content=()), *texts, ended
     )
-    await desk.manager.close(desk.session.session, desk.editor)
+    await desk.manager.close(desk.session.id, desk.editor)
     fork = await forked(desk)
     assert [event for event in await stored(desk, fork) if isinstance(event, AgentText)] == texts
 
@@ -291,4 +292,4 @@ async def test_forks_and_words_at_the_same_time_do_not_disturb_each_other(
     for fork in forks:
         assert sound_length(await stored(desk, fork)) == len(await stored(desk, fork))
     assert await desk.services.store.check() == ()
-    assert all(desk.manager.find(fork.session) is fork for fork in forks)
+    assert all(desk.manager.find(fork.id) is fork for fork in forks)

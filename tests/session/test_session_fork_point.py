@@ -7,8 +7,7 @@ import pytest
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import ModelAnswered, ModelAsked, UserMessage
 from acp_agent.ids import MessageId
-from acp_agent.session.fork import sound_length
-from acp_agent.session.fork_point import ForkPoint
+from acp_agent.session.history.fork import ForkPoint, sound_length
 from acp_agent.session.session import Session
 from tests.support import child_work
 from tests.support.model_server import Call, ModelServer, answer
@@ -25,7 +24,7 @@ async def conversation(desk: Desk, server: ModelServer) -> list[MessageId]:
     )
     await desk.say("Look")
     await desk.say("Write")
-    await desk.session.workbench.checkpoints.settled()
+    await desk.session.resources.checkpoints.settled()
     return [
         event.message
         for event in await desk.journal()
@@ -36,7 +35,7 @@ async def conversation(desk: Desk, server: ModelServer) -> list[MessageId]:
 async def forked(desk: Desk, message: str, *, inclusive: bool) -> Session:
     point = ForkPoint(message=MessageId(message), inclusive=inclusive)
     return await desk.manager.fork(
-        desk.session.session, str(desk.folder), [], RecordingEditor(), point=point
+        desk.session.id, str(desk.folder), [], RecordingEditor(), point=point
     )
 
 
@@ -59,8 +58,8 @@ async def test_a_fork_has_what_was_said_up_to_its_point(
 ) -> None:
     messages = await conversation(desk, model_server)
     fork = await forked(desk, messages[place], inclusive=inclusive)
-    assert len(fork.context.messages) == sent
-    assert fork.context.messages == desk.session.context.messages[:sent]
+    assert len(fork.core.context.messages) == sent
+    assert fork.core.context.messages == desk.session.core.context.messages[:sent]
     assert (desk.folder / "a").read_text() == "1"  # files stay as they are
 
 
@@ -80,9 +79,9 @@ async def test_a_fork_can_go_back_to_the_checkpoints_of_its_source_also_when_tha
     desk: Desk, model_server: ModelServer
 ) -> None:
     await conversation(desk, model_server)
-    fork = await desk.manager.fork(desk.session.session, str(desk.folder), [], desk.editor)
-    await desk.manager.delete(desk.session.session)
-    await fork.workbench.rewinder.go("2", "files")
+    fork = await desk.manager.fork(desk.session.id, str(desk.folder), [], desk.editor)
+    await desk.manager.delete(desk.session.id)
+    await fork.resources.rewinder.go("2", "files")
     assert not (desk.folder / "a").exists()
 
 

@@ -21,13 +21,12 @@ from acp_agent.events import (
     TitleChanged,
 )
 from acp_agent.ids import SessionId
-from acp_agent.session import shelf
-from acp_agent.session.background_tasks import BackgroundTasks
-from acp_agent.session.lazy_tools import LazyTools
-from acp_agent.session.seat import Seat
+from acp_agent.session.client import AttachedClient
+from acp_agent.session.core import BackgroundTasks
 from acp_agent.session.store.records import SessionRecord
-from acp_agent.session.tools_setup import Equipment
-from acp_agent.session.turn import Turn
+from acp_agent.session.turns.resources import LazyTools
+from acp_agent.session.turns.toolset import WorkspaceTools
+from acp_agent.session.turns.turn import Turn
 from acp_agent.workspace.checkpoints.base import Deadline
 from tests.session.children_at_work import once_shown
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -42,8 +41,8 @@ async def closed(desk: Desk, model_server: ModelServer) -> SessionId:
     """A session with a conversation, in the store."""
     model_server.add(answer("Hello."))
     await desk.say("Hi")
-    await desk.manager.close(desk.session.session, desk.editor)
-    return desk.session.session
+    await desk.manager.close(desk.session.id, desk.editor)
+    return desk.session.id
 
 
 async def say_then(desk: Desk, text: str, release: Stall) -> None:
@@ -127,18 +126,18 @@ class Builds:
         self._build = tools._build
         monkeypatch.setattr(tools, "_build", self._slowly)
 
-    def _slowly(self, cwd: Path, directories: Sequence[Path]) -> Equipment:
+    def _slowly(self) -> WorkspaceTools:
         self.count += 1
         if self.count == 1:
             self.begun.set()
             self.go.wait(10)
-        return self._build(cwd, directories)
+        return self._build()
 
 
 async def test_tools_are_set_up_once_though_the_first_turn_was_stopped_meanwhile(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = desk.session.workbench._tools
+    tools = desk.session.resources._tools
     builds = Builds(tools, monkeypatch)
     first = asyncio.create_task(tools.get())
     await asyncio.to_thread(builds.begun.wait, 10)
@@ -154,11 +153,11 @@ async def test_tools_are_set_up_once_though_the_first_turn_was_stopped_meanwhile
 async def test_tools_are_those_of_the_editor_that_came_while_they_were_set_up(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = desk.session.workbench._tools
+    tools = desk.session.resources._tools
     builds = Builds(tools, monkeypatch)
     getting = asyncio.create_task(tools.get())
     await asyncio.to_thread(builds.begun.wait, 10)
-    desk.session.workbench.move()  # the same folders, but with another editor's terminals
+    desk.session.resources.rebuild_tools()  # the same folders, but with another editor's terminals
     builds.go.set()
     await getting
     assert builds.count == 2
@@ -169,7 +168,7 @@ async def test_files_are_not_saved_for_a_turn_that_was_stopped_meanwhile(
 ) -> None:
     touch = answer(Call("shell", {"command": "touch made"}))
     model_server.add(touch, touch, answer("Done."))
-    checkpoints = desk.session.workbench.checkpoints
+    checkpoints = desk.session.resources.checkpoints
     keep, holding = checkpoints._in_thread, asyncio.Event()
 
     async def slowly(deadline: Deadline, work: Callable[[Deadline], object]) -> object:
@@ -216,14 +215,14 @@ async def test_who_logs_out_while_they_log_in_is_logged_out(desk: Desk) -> None:
 
 async def test_who_sits_down_in_the_last_moment_is_asked() -> None:
     abandoned = list[str]()
-    seat = Seat(SessionId("s"), abandoned=lambda: abandoned.append("s"), patience=0)
+    client = AttachedClient(SessionId("s"), on_timeout=lambda: abandoned.append("s"), timeout=0)
 
     async def question(_: object) -> str:
         return "Yes"
 
-    asking = asyncio.create_task(seat._asked(question))
+    asking = asyncio.create_task(client._ask(question))
     # In the round of the loop in which the wait begins; its time is over in the next one.
-    asyncio.get_running_loop().call_soon(seat.take, RecordingEditor())
+    asyncio.get_running_loop().call_soon(client.attach, RecordingEditor())
     assert await asking == "Yes"
     assert not abandoned
 
@@ -236,7 +235,7 @@ async def test_an_editor_that_comes_back_as_the_turn_ends_finds_the_session_open
     turn = await desk.begin("Go")
     await desk.editor.until(AgentText)
     desk.manager.release(desk.editor)
-    session = await desk.manager.open(desk.session.session, str(desk.folder), [])
+    session = await desk.manager.open(desk.session.id, str(desk.folder), [])
 
     async def replayed() -> None:  # to the editor, which reads slowly
         stall.release()
@@ -246,7 +245,7 @@ async def test_an_editor_that_comes_back_as_the_turn_ends_finds_the_session_open
 
     await replayed()
     session.attach(desk.editor)
-    assert desk.manager.get(session.session, desk.editor) is session
+    assert desk.manager.get(session.id, desk.editor) is session
     assert await desk.say("Are you there?") == "end_turn"
 
 
@@ -257,10 +256,10 @@ async def test_who_opened_a_session_and_leaves_again_closes_it(
     model_server.add(answer("Half", stall, " and the rest"))
     await desk.begin("Go")
     desk.manager.release(desk.editor)
-    assert await desk.manager.open(session.session, str(desk.folder), []) is session
-    desk.manager.abandon(session)
+    assert await desk.manager.open(session.id, str(desk.folder), []) is session
+    desk.manager.close_when_idle(session)
     stall.release()
-    await until(lambda: desk.manager.find(session.session) is None)
+    await until(lambda: desk.manager.find(session.id) is None)
 
 
 async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_keep_it(
@@ -270,22 +269,22 @@ async def test_who_is_gone_before_all_of_a_session_was_shown_to_them_does_not_ke
     model_server.add(answer("Half", stall, " and the rest"))
     turn = await desk.begin("Go")
     desk.manager.release(desk.editor)
-    session = await desk.manager.open(desk.session.session, str(desk.folder), [])
+    session = await desk.manager.open(desk.session.id, str(desk.folder), [])
 
     async def replayed() -> None:
         reading.set()
         await go.wait()
         session.attach(RecordingEditor())
 
-    opening = asyncio.create_task(session.replay(replayed))
+    opening = asyncio.create_task(session.core.replay(replayed))
     await reading.wait()
     opening.cancel()
     await asyncio.wait([opening])
-    desk.manager.abandon(session)
+    desk.manager.close_when_idle(session)
     go.set()
     stall.release()
     await turn.wait()
-    await until(lambda: desk.manager.find(session.session) is None)
+    await until(lambda: desk.manager.find(session.id) is None)
 
 
 # -- opening, closing, deleting ------------------------------------------------------------------
@@ -333,7 +332,7 @@ async def test_a_session_that_gets_a_title_while_it_is_opened_stays_open_and_sho
 
     with monkeypatch.context() as patch:
         patch.setattr(desk.store, "get", get)
-        naming = asyncio.create_task(shelf.set_title(desk.manager, session, "Better"))
+        naming = asyncio.create_task(desk.manager.set_title(session, "Better"))
         await asyncio.sleep(0)
     (await desk.manager.open(session, str(desk.folder), [])).attach(desk.editor)
     opened.set()
@@ -349,17 +348,17 @@ async def test_a_session_that_failed_to_close_can_be_opened_again(
         raise OSError("a fault")
 
     with monkeypatch.context() as patch:
-        patch.setattr(desk.session.workbench, "aclose", broken)
+        patch.setattr(desk.session.resources, "aclose", broken)
         with pytest.raises(OSError, match="a fault"):
             await closed(desk, model_server)
-    again = await desk.manager.open(desk.session.session, str(desk.folder), [])
+    again = await desk.manager.open(desk.session.id, str(desk.folder), [])
     assert again is not desk.session
 
 
 async def test_nothing_is_written_to_a_session_that_was_closed_meanwhile(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change, chosen, gone = desk.session.settings.change, asyncio.Event(), asyncio.Event()
+    change, chosen, gone = desk.session.core.settings.change, asyncio.Event(), asyncio.Event()
 
     async def slowly(option: str, value: str) -> ConfigChanged:
         event = await change(option, value)
@@ -367,7 +366,7 @@ async def test_nothing_is_written_to_a_session_that_was_closed_meanwhile(
         await gone.wait()
         return event
 
-    monkeypatch.setattr(desk.session.settings, "change", slowly)
+    monkeypatch.setattr(desk.session.core.settings, "change", slowly)
     setting = asyncio.create_task(desk.session.set_option("mode", "full"))
     await chosen.wait()
     await desk.session.close()
@@ -384,7 +383,7 @@ async def test_work_that_is_dropped_before_it_begins_leaves_no_warning() -> None
     async def work() -> None:
         raise AssertionError("it never begins")
 
-    tasks.run(work())
+    tasks.spawn(work())
     tasks.cancel()
     await tasks.wait()
     gc.collect()  # where a coroutine that nobody awaited would be told of

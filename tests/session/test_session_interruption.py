@@ -23,7 +23,7 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.interruption import closing, interruption, lost_commands
+from acp_agent.session.history.interruption import closing, interruption, lost_commands
 from tests.support import child_work
 
 STARTED = TurnStarted(turn=TurnId("t"))

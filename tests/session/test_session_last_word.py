@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from acp_agent.events import AgentText, AnyEvent
 from acp_agent.ids import SessionId
-from acp_agent.session.turn import Turn
+from acp_agent.session.turns.turn import Turn
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk
 

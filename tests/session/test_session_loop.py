@@ -97,7 +97,7 @@ async def test_a_command_of_the_agents_own_is_not_repeated_and_not_done(
     assert await desk.say(f"/loop 3 /{command}") == "end_turn"
     assert f"`/{command.split(maxsplit=1)[0]}` cannot be repeated" in said_by_the_agent(desk)
     assert model_server.requests == []
-    assert desk.session.model.ref == "openai/gpt-5"
+    assert desk.session.core.settings.model.ref == "openai/gpt-5"
 
 
 @pytest.mark.parametrize("others", [True, False])

@@ -28,7 +28,7 @@ from tests.support.open_session import Desk, RecordingEditor, open_desk
 
 
 def opened(desk: Desk) -> SessionId:
-    return desk.session.session
+    return desk.session.id
 
 
 async def test_a_new_session_is_in_the_store_at_once(desk: Desk) -> None:
@@ -73,9 +73,9 @@ async def test_a_session_opened_again_goes_on_where_it_was(
     await desk.manager.close(opened(desk), desk.editor)
     again = await desk.manager.open(opened(desk), str(desk.folder), [])
     assert again is not desk.session
-    assert (again.state.title, again.state.cost) == (
-        desk.session.state.title,
-        desk.session.state.cost,
+    assert (again.core.state.title, again.core.state.cost) == (
+        desk.session.core.state.title,
+        desk.session.core.state.cost,
     )
     desk._session = again
     await desk.say("Two")
@@ -104,7 +104,7 @@ async def test_a_turn_that_a_crash_cut_off_is_closed_when_the_session_is_opened(
     desk: Desk,
 ) -> None:
     turn, message = new_turn_id(), new_message_id()
-    await desk.session.emit(
+    await desk.session.core.emit(
         TurnStarted(turn=turn),
         UserMessage(message=new_message_id(), content=()),
         ModelAsked(message=message, model="m"),
@@ -115,7 +115,7 @@ async def test_a_turn_that_a_crash_cut_off_is_closed_when_the_session_is_opened(
     last = (await desk.journal())[-1]
     assert isinstance(last, TurnInterrupted)
     assert (last.turn, last.cut) == (turn, message)
-    assert list(await again.history()) == await desk.journal()
+    assert list(await again.core.history()) == await desk.journal()
 
 
 async def test_another_process_cannot_open_or_delete_what_is_open_here(
@@ -143,7 +143,7 @@ async def test_a_session_that_cannot_be_read_is_free_again(
         with pytest.raises(StoreError):
             await desk.manager.open(opened(desk), str(desk.folder), [])
     reopened = await desk.manager.open(opened(desk), str(desk.folder), [])
-    assert reopened.session == opened(desk)
+    assert reopened.id == opened(desk)
 
 
 async def test_opening_while_it_is_being_closed_waits_and_opens_it_anew(
@@ -205,11 +205,11 @@ async def test_closing_all_closes_the_others_though_one_fails(
     async def fail() -> None:
         raise OSError("a fault")
 
-    desk.session.workbench.aclose = fail  # type: ignore[method-assign]  # a process that cannot be ended
+    desk.session.resources.aclose = fail  # type: ignore[method-assign]  # a process that cannot be ended
     await desk.manager.close_all()
     assert other.closing
     for session in (desk.session, other):  # neither is locked
-        desk.services.store.lease(session.session).release()
+        desk.services.store.lease(session.id).release()
     assert "did not close" in caplog.text
 
 

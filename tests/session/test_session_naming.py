@@ -22,8 +22,8 @@ def naming(desk: Desk, monkeypatch: pytest.MonkeyPatch, title: str | Failed) -> 
 
 
 async def background_done(desk: Desk) -> None:
-    await desk.session._background.wait()
-    await desk.session.settled()
+    await desk.session.core.background.wait()
+    await desk.session.core.settled()
 
 
 async def test_the_small_model_gives_a_better_title_after_the_first_turn(
@@ -64,7 +64,7 @@ async def test_the_first_words_stay_where_no_title_comes_of_it(
         naming(desk, monkeypatch, answer)
         await desk.say("Mend it.")
         await background_done(desk)
-        assert desk.session.state.title == "Mend it."
+        assert desk.session.core.state.title == "Mend it."
 
 
 async def test_a_title_that_the_user_gave_meanwhile_is_not_replaced(
@@ -75,14 +75,14 @@ async def test_a_title_that_the_user_gave_meanwhile_is_not_replaced(
         own = TitleChanged(title="My own", by="user")
 
         def meanwhile(request: ModelRequest) -> str:
-            desk.session.write(own)
+            desk.session.core.write(own)
             return "Mend the retry limit"
 
         model.summing = meanwhile
         await desk.say("Mend it.")
         await background_done(desk)
         assert model.summed_up
-        assert desk.session.state.title == "My own"
+        assert desk.session.core.state.title == "My own"
 
 
 @pytest.mark.parametrize("config", ["", f'{CONFIG}titles = "prompt"\n'])
@@ -94,4 +94,4 @@ async def test_no_model_is_asked_for_a_title_without_one_for_side_work_or_where_
         await desk.say("Mend it.")
         await background_done(desk)
         assert not model.summed_up
-        assert desk.session.state.title == "Mend it."
+        assert desk.session.core.state.title == "Mend it."

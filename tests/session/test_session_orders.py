@@ -11,12 +11,12 @@ import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError, SessionBusyError, SessionNotFoundError
 from acp_agent.events import AnyEvent, Usage, UserMessage
@@ -32,8 +32,7 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.permissions.access import Ask
-from acp_agent.session import shelf
-from acp_agent.session.prompter import Said
+from acp_agent.session.prompts import PromptResult
 from acp_agent.session.session import Session
 from tests.session.agent_and_skill import write_agent
 from tests.session.children_at_work import what_is_open
@@ -93,7 +92,7 @@ class Scene:
     def __init__(self, desk: Desk, draw: random.Random) -> None:
         self.desk = desk
         self.draw = draw
-        self.session = desk.session.session
+        self.session = desk.session.id
         self.editors = [desk.editor, RecordingEditor()]
         for editor in self.editors:
             editor.decide = self._decide
@@ -127,8 +126,8 @@ class Scene:
 
     def known_as(self, session: Session) -> Session:
         """A session where nobody waits long for a client that does not come back."""
-        self.known.add(session.session)
-        session.editor._patience = 0.01
+        self.known.add(session.id)
+        session.client._timeout = 0.01
         return session
 
     def at(self, editor: RecordingEditor) -> Session:
@@ -145,8 +144,10 @@ class Scene:
         lines = ["/status", "/compact", "/rewind", "/budget turn 50k", "/skill:none"]
         await self._prompt(editor, self.draw.choice(lines))
 
-    async def _prompt(self, editor: RecordingEditor, text: str) -> Said:
-        said = await self.at(editor).prompt((TextBlock(text=text),), cancelled=lambda: False)
+    async def _prompt(self, editor: RecordingEditor, text: str) -> PromptResult:
+        said = await self.at(editor).prompts.submit(
+            (TextBlock(text=text),), cancelled=lambda: False
+        )
         if await said.turn.result() != "end_turn":
             raise AcpAgentError("it came to nothing")
         return said
@@ -161,10 +162,10 @@ class Scene:
             session.attach(editor)
 
         try:
-            await session.replay(settle)
+            await session.core.replay(settle)
         except BaseException:
-            if session.editor.taken_by is None:
-                manager.abandon(session)
+            if session.client.current is None:
+                manager.close_when_idle(session)
             raise
 
     async def fork(self, editor: RecordingEditor, number: int) -> None:
@@ -178,20 +179,21 @@ class Scene:
 
     async def cancel_call(self, editor: RecordingEditor, number: int) -> None:
         turn = self.at(editor).turn
-        calls = [] if turn is None or turn._host is None else list(turn._host.open_calls._tasks)
+        working = None if turn is None else turn._working
+        calls = [] if working is None else list(cast("Any", working.tools.open_calls)._tasks)
         self.at(editor).turns.cancel_call(self.draw.choice([*calls, CallId("none")]))
 
     async def leave(self, editor: RecordingEditor, number: int) -> None:
         self.desk.manager.release(editor)
 
     async def title(self, editor: RecordingEditor, number: int) -> None:
-        await shelf.set_title(self.desk.manager, self.session, f"Title {number}")
+        await self.desk.manager.set_title(self.session, f"Title {number}")
 
     async def option(self, editor: RecordingEditor, number: int) -> None:
         await self.at(editor).set_option("mode", self.draw.choice(["ask", "full"]))
 
     async def archive(self, editor: RecordingEditor, number: int) -> None:
-        await shelf.archive(self.desk.manager, self.session)
+        await self.desk.manager.archive(self.session)
 
     async def delete(self, editor: RecordingEditor, number: int) -> None:
         if self.draw.random() < 0.3:  # nothing can be done after it
@@ -217,11 +219,11 @@ class Scene:
             services.store.lease(session).release()
         for words in self.answered:
             assert words in self.model.heard, "words of a turn that came to its end were not heard"
-        for slots in (services.turn_slots, services.call_slots):
+        for slots in (services.turn_limit, services.call_limit):
             assert not slots._waiting
-        assert services.call_slots._free == services.config.limits.max_calls_all_sessions
-        assert services.turn_slots._free == services.config.limits.max_turns_all_sessions
-        assert services.under_way.most().tokens == 0
+        assert services.call_limit._free == services.config.limits.max_calls_all_sessions
+        assert services.turn_limit._free == services.config.limits.max_turns_all_sessions
+        assert services.pending_requests.total().tokens == 0
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

@@ -9,13 +9,13 @@ import pytest
 from acp_agent.content import TextBlock
 from acp_agent.errors import ModelError, StoreError
 from acp_agent.events import AgentText, PlanChanged, PlanRemoved, TurnEnded, Usage, UserMessage
-from acp_agent.session.prompter import Said
+from acp_agent.session.prompts import PromptResult
 from tests.support.model_server import Call, ModelServer, Stall, Status, answer
 from tests.support.open_session import Desk
 
 
-async def say(desk: Desk, text: str) -> Said:
-    return await desk.session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+async def say(desk: Desk, text: str) -> PromptResult:
+    return await desk.session.prompts.submit((TextBlock(text=text),), cancelled=lambda: False)
 
 
 async def test_words_are_inserted_when_they_are_in_the_journal_not_before(

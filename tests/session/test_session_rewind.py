@@ -21,8 +21,8 @@ from acp_agent.events import (
     TitleChanged,
     TurnStarted,
 )
-from acp_agent.session import checkpoints
-from acp_agent.session.files_back import FilesBack
+from acp_agent.session.history import checkpoints
+from acp_agent.session.history.checkpoint_files import RestoredFiles
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -42,7 +42,7 @@ async def two_turns(desk: Desk, server: ModelServer) -> None:
     )
     await desk.say("Change one")
     server.otherwise = answer("Yes.")
-    await desk.session.workbench.checkpoints.settled()
+    await desk.session.resources.checkpoints.settled()
 
 
 def files(desk: Desk) -> dict[str, str]:
@@ -59,7 +59,7 @@ async def test_a_files_name_cannot_make_lines_of_its_own(
 ) -> None:
     model_server.add(answer(writes("a`\n- `- important", "1")), answer("Written."))
     await desk.say("Write it")
-    await desk.session.workbench.checkpoints.settled()
+    await desk.session.resources.checkpoints.settled()
     await desk.say("/rewind 1")
     assert "a`\\n- `- important" in desk.editor.of(AgentText)[-1].text
 
@@ -76,7 +76,7 @@ async def test_the_files_are_kept_before_a_turns_first_write_and_at_its_end(
         answer(writes("a", "1"), writes("b", "1")), answer(writes("c", "1")), answer("Done.")
     )
     await desk.say("Write")
-    await desk.session.workbench.checkpoints.settled()
+    await desk.session.resources.checkpoints.settled()
     made = [event for event in await desk.journal() if isinstance(event, CheckpointMade)]
     assert [event.why for event in made] == ["turn", "turn_end"]
     assert made[0].trees != made[1].trees
@@ -89,8 +89,8 @@ async def test_conversation_and_files_go_back_and_forth(
     await two_turns(desk, model_server)
     after = files(desk)
     await desk.say("Three")
-    messages = list(desk.session.context.messages)
-    options, title = desk.session.settings.options(), desk.session.state.title
+    messages = list(desk.session.core.context.messages)
+    options, title = desk.session.core.settings.options(), desk.session.core.state.title
 
     await desk.say("/rewind 2 both")
     assert files(desk) == {"one.txt": "1\n"}
@@ -98,10 +98,10 @@ async def test_conversation_and_files_go_back_and_forth(
     assert said(desk) == ["Write one", "Something else"]
     (rewound,) = desk.editor.of(Rewound)
     assert (rewound.title, rewound.changed) == ("Change one", 2)
-    assert desk.session.settings.options() == options
-    assert desk.session.state.title == title
+    assert desk.session.core.settings.options() == options
+    assert desk.session.core.state.title == title
 
-    points = await desk.session.workbench.rewinder.points()
+    points = await desk.session.resources.rewinder.points()
     assert [(point.kind, point.title, point.current) for point in points] == [
         ("message", "Write one", True),
         ("message", "Change one", False),
@@ -111,7 +111,7 @@ async def test_conversation_and_files_go_back_and_forth(
     ]
     await desk.say("/rewind 4 both")  # the undo
     assert files(desk) == after
-    assert list(desk.session.context.messages) == messages
+    assert list(desk.session.core.context.messages) == messages
     await desk.say("Go on")
     assert said(desk) == ["Write one", "Change one", "Three", "Go on"]
 
@@ -148,11 +148,11 @@ async def test_after_a_restart_the_model_is_sent_the_same(
     await two_turns(desk, model_server)
     await desk.say("/rewind 2 conversation")
     await desk.say("Next")
-    before = list(desk.session.context.messages)
-    session, folder = desk.session.session, str(desk.folder)
+    before = list(desk.session.core.context.messages)
+    session, folder = desk.session.id, str(desk.folder)
     await desk.manager.close(session, desk.editor)
     again = await desk.manager.open(session, folder, [])
-    assert list(again.context.messages) == before
+    assert list(again.core.context.messages) == before
     again.attach(desk.editor)
     desk._session = again
     await desk.say("/rewind 1 files")
@@ -176,7 +176,7 @@ async def test_what_would_change_is_shown_first_with_what_others_changed(
     (desk.folder / "mine.txt").write_text("the user's\n")
     (desk.folder / "two.txt").write_text("the user's, too\n")
     before = files(desk)
-    back = await desk.session.workbench.rewinder.preview("2", "both")
+    back = await desk.session.resources.rewinder.preview("2", "both")
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("one.txt", "modify", False)
     ]
@@ -204,7 +204,7 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
 ) -> None:
     model_server.add(answer(writes("a", "by one")), answer("Done."))
     await desk.say("One writes")
-    await desk.session.workbench.checkpoints.settled()
+    await desk.session.resources.checkpoints.settled()
     first = desk.session
     other = await desk.manager.create(str(desk.folder), [], desk.editor)
     desk._session = other
@@ -212,17 +212,17 @@ async def test_two_sessions_in_one_folder_see_each_others_changes(
         answer(Call("shell", {"command": "echo changed > a; echo new > b"})), answer("Done.")
     )
     await desk.say("Other writes")
-    await other.workbench.checkpoints.settled()
-    back = await first.workbench.rewinder.preview("1", "files", force=True)
+    await other.resources.checkpoints.settled()
+    back = await first.resources.rewinder.preview("1", "files", force=True)
     assert [(one.path, one.change, one.by_others) for one in back.files.changes] == [
         ("a", "delete", True),
         ("b", "delete", True),
     ]
-    await first.workbench.rewinder.go("1", "files")
+    await first.resources.rewinder.go("1", "files")
     assert files(desk) == {"a": "changed\n", "b": "new\n"}
-    await first.workbench.rewinder.go("1", "files", force=True)
+    await first.resources.rewinder.go("1", "files", force=True)
     assert files(desk) == {}
-    await other.workbench.rewinder.go("1", "files", force=True)
+    await other.resources.rewinder.go("1", "files", force=True)
     assert files(desk) == {"a": "by one"}
 
 
@@ -232,7 +232,7 @@ async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: Mod
     model_server.add(answer("Wait", stall, " for it."))
     turn = await desk.begin("Think")
     with pytest.raises(TurnRunsError, match="stop it"):
-        await desk.session.workbench.rewinder.go("1", "both")
+        await desk.session.rewind("1", "both")
     before = files(desk)
     assert await desk.begin("/rewind 1 both") is turn
     stall.release()
@@ -240,23 +240,23 @@ async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: Mod
     assert "A turn runs." in str(desk.editor.shown)
     assert files(desk) == before
     assert desk.editor.of(Rewound) == []
-    assert len(desk.session.context.messages) == 10
+    assert len(desk.session.core.context.messages) == 10
 
 
 async def test_what_is_said_while_a_session_goes_back_is_said_behind_that(
     desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await two_turns(desk, model_server)
-    rewinder = desk.session.workbench.rewinder
+    rewinder = desk.session.resources.rewinder
     restore, going, go_on = rewinder._checkpoints.restore, asyncio.Event(), asyncio.Event()
 
-    async def slowly(checkpoint: str, history: Sequence[AnyEvent], *, force: bool) -> FilesBack:
+    async def slowly(checkpoint: str, history: Sequence[AnyEvent], *, force: bool) -> RestoredFiles:
         going.set()
         await go_on.wait()
         return await restore(checkpoint, history, force=force)
 
     monkeypatch.setattr(rewinder._checkpoints, "restore", slowly)
-    back = asyncio.create_task(rewinder.go("2", "both"))
+    back = asyncio.create_task(desk.session.rewind("2", "both"))
     await going.wait()
     saying = asyncio.create_task(desk.say("And now?"))
     await asyncio.sleep(0)
@@ -283,11 +283,11 @@ async def test_what_cannot_be_done_is_told_and_changes_nothing(
 ) -> None:
     await two_turns(desk, model_server)
     await desk.say("Three")
-    before, messages = files(desk), list(desk.session.context.messages)
+    before, messages = files(desk), list(desk.session.core.context.messages)
     assert await desk.say(words) == "end_turn"
     assert told in str(desk.editor.shown[-5:])
     assert files(desk) == before
-    assert list(desk.session.context.messages) == messages
+    assert list(desk.session.core.context.messages) == messages
 
 
 async def test_the_point_to_go_back_to_is_picked_in_a_form_where_the_client_has_forms(
@@ -311,7 +311,7 @@ async def test_without_anything_said_there_is_nothing_to_go_back_to(desk: Desk) 
     await desk.say("/rewind")
     assert "nothing to go back to" in str(desk.editor.shown)
     with pytest.raises(InvalidInputError):
-        await desk.session.workbench.rewinder.go("1", "both")
+        await desk.session.rewind("1", "both")
 
 
 async def test_files_that_are_not_kept_are_named(tmp_path: Path, model_server: ModelServer) -> None:
@@ -342,9 +342,9 @@ async def test_going_back_names_what_a_checkpoint_does_not_have_a_few_of_many(
             told = desk.editor.of(AgentText)[-1].text
             assert "Not saved, and never changed: `big` (too large), `00.log` (ignored)" in told
             assert "`08.log` (ignored) and 22 more" in told
-        back = await desk.session.workbench.rewinder.preview("1", "files")
+        back = await desk.session.resources.rewinder.preview("1", "files")
         assert (len(back.not_saved.named), back.not_saved.count) == (20, 32)
-        back = await desk.session.workbench.rewinder.preview("1", "conversation")
+        back = await desk.session.resources.rewinder.preview("1", "conversation")
         assert back.not_saved.count == 0
 
 
@@ -380,7 +380,7 @@ async def test_a_turn_whose_files_could_not_be_kept_is_no_point_for_files_when_l
     await desk.say("Remove it")
     place.unlink()
     await two_turns(desk, model_server)
-    points = await desk.session.workbench.rewinder.points()
+    points = await desk.session.resources.rewinder.points()
     assert [bool(point.files) for point in points] == [False, True, True]
     await desk.say("/rewind 1 files")
     assert "No files are saved for the point 1." in desk.editor.of(AgentText)[-1].text
@@ -398,7 +398,7 @@ async def test_a_folder_that_another_session_had_for_too_long_is_kept_again_late
             model_server.add(answer(writes("zero.txt", "0\n")), answer("Written."))
             await desk.say("Write zero")
         await two_turns(desk, model_server)
-        points = await desk.session.workbench.rewinder.points()
+        points = await desk.session.resources.rewinder.points()
         assert [bool(point.files) for point in points] == [False, True, True]
 
 
@@ -429,10 +429,10 @@ async def test_a_cancelled_turn_leaves_no_work_behind(
     turn = await desk.begin("Write")
     await desk.editor.until_asked()
     assert await desk.cancel(turn) == "cancelled"
-    await asyncio.wait_for(desk.session.workbench.checkpoints.settled(), 10)
+    await asyncio.wait_for(desk.session.resources.checkpoints.settled(), 10)
     model_server.add(answer(writes("b", "1")), answer("Done."))
     assert await desk.say("Write again") == "end_turn"
-    await desk.session.workbench.checkpoints.settled()
+    await desk.session.resources.checkpoints.settled()
     await desk.say("/rewind 2 files")
     assert not (desk.folder / "b").exists()
 
@@ -442,7 +442,7 @@ async def test_a_rewind_keeps_title_and_options_and_writes_no_event_for_them(
 ) -> None:
     await two_turns(desk, model_server)
     before = len(await desk.journal())
-    await desk.session.workbench.rewinder.go("2", "both")
+    await desk.session.rewind("2", "both")
     added = (await desk.journal())[before:]
     assert not any(isinstance(event, TitleChanged | ConfigChanged) for event in added)
     assert [type(event).__name__ for event in added] == [
@@ -458,18 +458,20 @@ async def test_what_a_restore_that_was_cut_off_replaced_can_be_put_back(
     async with open_desk(tmp_path, model_server) as desk:
         await two_turns(desk, model_server)
         now = files(desk)
-        first = (await desk.session.workbench.rewinder.points())[0]
+        first = (await desk.session.resources.rewinder.points())[0]
         # All of a restore but the event that tells of its end, as a kill leaves it.
-        await desk.session.workbench.checkpoints.restore(first.files, await desk.session.history())
+        await desk.session.resources.checkpoints.restore(
+            first.files, await desk.session.core.history()
+        )
         assert files(desk) == {}
-        *_, point = await desk.session.workbench.rewinder.points()
+        *_, point = await desk.session.resources.rewinder.points()
         assert (point.kind, bool(point.files)) == ("restore", True)
         with pytest.raises(InvalidInputError):
-            await desk.session.workbench.rewinder.go(point.id, "conversation")
-        assert (await desk.session.workbench.rewinder.go(point.id, "both")).what == "files"
+            await desk.session.rewind(point.id, "conversation")
+        assert (await desk.session.rewind(point.id, "both")).what == "files"
         assert files(desk) == now
         await desk.say("And now?")
-        assert [one.kind for one in await desk.session.workbench.rewinder.points()] == [
+        assert [one.kind for one in await desk.session.resources.rewinder.points()] == [
             "message",
             "message",
             "restore",
@@ -483,9 +485,9 @@ async def test_what_a_restore_that_was_cut_off_replaced_stays_a_point_however_on
 ) -> None:
     await two_turns(desk, model_server)
     now = files(desk)
-    rewinder = desk.session.workbench.rewinder
+    rewinder = desk.session.resources.rewinder
     first = (await rewinder.points())[0]
-    await desk.session.workbench.checkpoints.restore(first.files, await desk.session.history())
+    await desk.session.resources.checkpoints.restore(first.files, await desk.session.core.history())
     *_, cut_off = await rewinder.points()
     await rewinder.go(first.id, "both")  # no file has to be changed any more
     await rewinder.go(cut_off.id, "files")

@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.elicitation import Response
 from acp_agent.events import AgentText, CheckpointMade, Rewound, TurnEnded
-from acp_agent.session.checkpoints import Checkpoints
+from acp_agent.session.history.checkpoints import Checkpoints
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
 
@@ -212,7 +212,7 @@ async def test_where_the_end_of_a_turn_was_not_saved_only_what_the_tools_wrote_g
     async def never(self: Checkpoints, seconds: float) -> None:
         """As where the folder is too large, or the process dies."""
 
-    monkeypatch.setattr(Checkpoints, "_keep_end", never)
+    monkeypatch.setattr(Checkpoints, "_save_end", never)
     await turn(either, model_server, write("made.txt", "agent\n"), shell("echo agent > shared.txt"))
     creates(either.folder)
     await either.say("/rewind 1 files")
@@ -227,13 +227,11 @@ async def test_a_fork_leaves_unchanged_what_others_than_its_source_changed(
     await agent_works(either, model_server)
     creates(either.folder)
     source = either.session
-    either._session = await either.manager.fork(
-        source.session, str(either.folder), [], either.editor
-    )
+    either._session = await either.manager.fork(source.id, str(either.folder), [], either.editor)
     model_server.add(answer(shell("echo source > theirs.txt")), answer("Done."))
     either._session, fork = source, either._session
     await either.say("The source goes on")
-    await fork.workbench.rewinder.go("1", "files")
+    await fork.resources.rewinder.go("1", "files")
     assert tree(either) == BEFORE | {"mine.txt": "mine\n", "theirs.txt": "source\n"}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.errors import EditorGoneError, SessionNotFoundError
 from acp_agent.events import AgentText, ToolEnded, TurnEnded
-from acp_agent.session import seat as seat_module
+from acp_agent.session import client as client_module
 from tests.support.model_script import Call, Stall, answer
 from tests.support.model_server import ModelServer
 from tests.support.open_session import Desk, RecordingEditor, never_answers, open_desk
@@ -38,14 +38,14 @@ async def test_a_turn_goes_on_when_its_editor_leaves_and_the_session_is_closed_a
     assert "rest" not in "".join(event.text for event in desk.editor.of(AgentText))
     async with asyncio.timeout(5):
         await desk.session.close()  # waits for the end of the closing that has begun
-    assert desk.manager.find(desk.session.session) is None
+    assert desk.manager.find(desk.session.id) is None
 
 
 async def test_an_idle_session_is_closed_when_its_editor_leaves(desk: Desk) -> None:
     desk.manager.release(desk.editor)
-    await until(lambda: desk.manager.find(desk.session.session) is None)
+    await until(lambda: desk.manager.find(desk.session.id) is None)
     with pytest.raises(SessionNotFoundError):
-        desk.manager.get(desk.session.session, desk.editor)
+        desk.manager.get(desk.session.id, desk.editor)
 
 
 async def test_who_opens_a_session_of_another_editor_sees_the_rest_of_its_turn(
@@ -56,17 +56,17 @@ async def test_who_opens_a_session_of_another_editor_sees_the_rest_of_its_turn(
     turn = await desk.begin("Go")
     await desk.editor.until(AgentText)
     other = RecordingEditor()
-    session = await desk.manager.open(desk.session.session, str(desk.folder), [])
+    session = await desk.manager.open(desk.session.id, str(desk.folder), [])
     session.attach(other)
     stall.release()
     await turn.result()
     assert "".join(event.text for event in other.of(AgentText)) == " and the rest"
     assert "rest" not in "".join(event.text for event in desk.editor.of(AgentText))
-    assert desk.manager.get(session.session, other) is session
+    assert desk.manager.get(session.id, other) is session
     with pytest.raises(SessionNotFoundError):
-        desk.manager.get(session.session, desk.editor)
+        desk.manager.get(session.id, desk.editor)
     desk.manager.release(desk.editor)  # has nothing any more
-    assert desk.manager.find(session.session) is session
+    assert desk.manager.find(session.id) is session
 
 
 async def test_a_question_is_asked_again_of_who_takes_the_seat(
@@ -95,7 +95,7 @@ async def test_a_question_waits_for_an_editor_that_left_before_it_answered(
     desk.editor.decide = leaves
     turn = await desk.begin("Make it")
     await desk.editor.until_asked()
-    assert desk.session.editor.taken_by is desk.editor  # until its connection is at its end
+    assert desk.session.client.current is desk.editor  # until its connection is at its end
     other = RecordingEditor()
     desk.session.attach(other)
     assert await turn.result() == "end_turn"
@@ -105,7 +105,7 @@ async def test_a_question_waits_for_an_editor_that_left_before_it_answered(
 async def test_a_turn_whose_question_nobody_comes_back_for_is_stopped(
     tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seat_module.Seat.__init__, "__kwdefaults__", {"patience": 0.05})
+    monkeypatch.setattr(client_module.AttachedClient.__init__, "__kwdefaults__", {"timeout": 0.05})
     async with open_desk(tmp_path, model_server) as desk:
         model_server.add(answer(Call("shell", {"command": "touch made"})))
         desk.editor.decide = never_answers
@@ -122,6 +122,6 @@ async def test_a_turn_whose_question_nobody_comes_back_for_is_stopped(
 async def test_files_are_those_of_the_disk_while_nobody_is_there(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    buffers = desk.session.editor.buffers(desk.session.session)
+    buffers = desk.session.client.buffers(desk.session.id)
     assert not buffers.can_read
     assert not buffers.can_write

@@ -9,13 +9,13 @@ import pytest
 from acp_agent.errors import InvalidInputError, StoreError
 from acp_agent.events import ConfigChanged
 from acp_agent.models.base import ModelInfo
-from acp_agent.session.options import mode_option, model_option, thought_option
+from acp_agent.session.settings import mode_option, model_option, thought_option
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk, open_desk
 
 
 def current(desk: Desk) -> dict[str, str]:
-    return {option.id: option.current for option in desk.session.settings.options()}
+    return {option.id: option.current for option in desk.session.core.settings.options()}
 
 
 async def test_a_new_session_has_the_configurations_mode_and_the_models_own_level(
@@ -27,7 +27,7 @@ async def test_a_new_session_has_the_configurations_mode_and_the_models_own_leve
 
 
 async def test_every_value_that_an_option_offers_can_be_chosen(desk: Desk) -> None:
-    for option in desk.session.settings.options():
+    for option in desk.session.core.settings.options():
         for value in option.values:
             await desk.session.set_option(option.id, value.id)
             assert current(desk)[option.id] == value.id, option.id
@@ -90,11 +90,11 @@ async def test_options_are_the_same_after_the_session_was_closed_and_opened(desk
     for option, value in {"mode": "plan", "model": "openai/blind"}.items():
         await desk.session.set_option(option, value)
     before = current(desk)
-    session = desk.session.session
+    session = desk.session.id
     await desk.manager.close(session, desk.editor)
     # The model named on the command line wins over the session's own when it is opened.
     again = await desk.manager.open(session, str(desk.folder), [])
-    after = {option.id: option.current for option in again.settings.options()}
+    after = {option.id: option.current for option in again.core.settings.options()}
     assert after["mode"] == before["mode"] == "plan"
 
 
@@ -105,17 +105,17 @@ async def test_a_sessions_own_model_is_used_where_the_command_line_names_none(
         tmp_path, model_server, config='model = "openai/gpt-5"\n', flag=None
     ) as desk:
         await desk.session.set_option("model", "openai/blind")
-        await desk.manager.close(desk.session.session, desk.editor)
-        again = await desk.manager.open(desk.session.session, str(desk.folder), [])
-        assert again.model.ref == "openai/blind"
+        await desk.manager.close(desk.session.id, desk.editor)
+        again = await desk.manager.open(desk.session.id, str(desk.folder), [])
+        assert again.core.settings.model.ref == "openai/blind"
 
 
 async def test_a_mode_of_a_newer_version_in_the_journal_is_passed_over(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    await desk.session.emit(ConfigChanged(option="mode", value="telepathic"))
+    await desk.session.core.emit(ConfigChanged(option="mode", value="telepathic"))
     model_server.add(answer("Yes."))
-    assert desk.session.mode == "ask"
+    assert desk.session.core.settings.mode == "ask"
     assert await desk.say("Hello") == "end_turn"
 
 

@@ -9,8 +9,7 @@ import pytest
 from acp_agent.errors import InvalidInputError, SessionBusyError, SessionNotFoundError
 from acp_agent.events import TitleChanged, TurnEnded
 from acp_agent.ids import SessionId
-from acp_agent.session import shelf
-from acp_agent.session.titles import LONGEST, fork_title, tidy_title
+from acp_agent.session.turns.titles import fork_title, tidy_title
 from tests.support.model_server import ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
 
@@ -24,8 +23,8 @@ UNKNOWN = SessionId("sess_unknown")
         ("two\r\nlines\tand\x07a bell", "two lines and a bell"),
         ("déjà vu 日本", "déjà vu 日本"),
         ("half \ud83d", "half \ufffd"),
-        ("x" * LONGEST, "x" * LONGEST),
-        ("x" * (LONGEST + 1), "x" * (LONGEST - 1) + "…"),
+        ("x" * 200, "x" * 200),
+        ("x" * (200 + 1), "x" * (200 - 1) + "…"),
     ],
 )
 def test_a_title_is_one_line_of_bounded_length(given: str, kept: str) -> None:
@@ -43,8 +42,8 @@ def test_forks_of_forks_are_counted_and_stay_short() -> None:
     for _ in range(3):
         titles.append(fork_title(titles[-1]))
     assert titles == ["Mend it", "Mend it (fork)", "Mend it (fork 2)", "Mend it (fork 3)"]
-    assert len(fork_title("x" * LONGEST)) == LONGEST
-    assert fork_title("x" * LONGEST).endswith("… (fork)")
+    assert len(fork_title("x" * 200)) == 200
+    assert fork_title("x" * 200).endswith("… (fork)")
 
 
 async def test_the_users_title_stays_when_the_first_turn_would_give_one(
@@ -53,12 +52,12 @@ async def test_the_users_title_stays_when_the_first_turn_would_give_one(
     stall = Stall()
     model_server.add(answer("Half", stall, "."))
     turn = await desk.begin("Words that would be the title")
-    assert await shelf.set_title(desk.manager, desk.session.session, " Mine ") == "Mine"
+    assert await desk.manager.set_title(desk.session.id, " Mine ") == "Mine"
     stall.release()
     await turn.result()
     await desk.editor.until(TurnEnded)
     assert [(event.title, event.by) for event in desk.editor.of(TitleChanged)] == [("Mine", "user")]
-    assert (await desk.services.store.get(desk.session.session)).title == "Mine"
+    assert (await desk.services.store.get(desk.session.id)).title == "Mine"
 
 
 async def test_a_session_that_is_not_open_is_named_and_stays_so(
@@ -66,13 +65,13 @@ async def test_a_session_that_is_not_open_is_named_and_stays_so(
 ) -> None:
     model_server.otherwise = answer("Yes.")
     await desk.say("One")
-    session = desk.session.session
+    session = desk.session.id
     await desk.manager.close(session, desk.editor)
-    await shelf.set_title(desk.manager, session, "Mine")
+    await desk.manager.set_title(session, "Mine")
     again = await desk.manager.open(session, str(desk.folder), [])
-    assert again.state.title == "Mine"
+    assert again.core.state.title == "Mine"
     with pytest.raises(SessionNotFoundError):
-        await shelf.set_title(desk.manager, UNKNOWN, "Mine")
+        await desk.manager.set_title(UNKNOWN, "Mine")
     locks = desk.services.store.path.parent / "locks"
     assert [lock.name for lock in locks.iterdir()] == [f"{session}.lock"]
 
@@ -80,19 +79,19 @@ async def test_a_session_that_is_not_open_is_named_and_stays_so(
 async def test_what_another_process_has_open_is_neither_named_nor_archived(
     desk: Desk, model_server: ModelServer, tmp_path: Path
 ) -> None:
-    session = desk.session.session
+    session = desk.session.id
     async with open_desk(tmp_path, model_server, session=False) as other:
         for refused in (
-            shelf.set_title(other.manager, session, "Mine"),
-            shelf.archive(other.manager, session),
+            other.manager.set_title(session, "Mine"),
+            other.manager.archive(session),
         ):
             with pytest.raises(SessionBusyError, match="another process"):
                 await refused
-        assert await shelf.look_up(other.manager, session) is None
-        await shelf.unarchive(other.manager, session)  # changes nothing that it has
+        assert await other.manager.look_up(session) is None
+        await other.manager.unarchive(session)  # changes nothing that it has
     record = await desk.services.store.get(session)
     assert (record.title, record.archived) == (None, False)
-    assert await shelf.look_up(desk.manager, session) is desk.session
+    assert await desk.manager.look_up(session) is desk.session
 
 
 async def test_archiving_ends_what_runs_and_lets_others_have_the_session(
@@ -100,18 +99,18 @@ async def test_archiving_ends_what_runs_and_lets_others_have_the_session(
 ) -> None:
     model_server.add(answer("Half", Stall()))
     turn = await desk.begin("Go on for ever")
-    session = desk.session.session
-    await shelf.archive(desk.manager, session)
+    session = desk.session.id
+    await desk.manager.archive(session)
     assert await turn.result() == "cancelled"
     assert desk.manager.find(session) is None
-    assert await shelf.look_up(desk.manager, session) is None
+    assert await desk.manager.look_up(session) is None
     desk.services.store.lease(session).release()
     assert (await desk.services.store.get(session)).archived
-    await shelf.archive(desk.manager, session)
+    await desk.manager.archive(session)
     await desk.manager.open(session, str(desk.folder), [])  # as it is
     assert (await desk.services.store.get(session)).archived
-    await shelf.unarchive(desk.manager, session)
+    await desk.manager.unarchive(session)
     assert not (await desk.services.store.get(session)).archived
-    for change in (shelf.archive, shelf.unarchive, shelf.look_up):
+    for change in (desk.manager.archive, desk.manager.unarchive, desk.manager.look_up):
         with pytest.raises(SessionNotFoundError, match="sess_unknown"):
-            await change(desk.manager, UNKNOWN)
+            await change(UNKNOWN)

@@ -42,7 +42,7 @@ async def test_a_skill_answers_with_the_model_that_it_names_for_its_turn_alone(
     await desk.say("/skill:review")
     await desk.say("And now?")
     assert models(model_server) == ["gpt-5", "blind", "gpt-5"]
-    assert desk.session.model.ref == "openai/gpt-5"
+    assert desk.session.core.settings.model.ref == "openai/gpt-5"
 
 
 async def test_a_skill_can_be_given_to_the_small_model(
@@ -71,7 +71,7 @@ async def test_a_skill_whose_model_cannot_be_used_says_so_and_nothing_is_sent(
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_skill(desk.folder, "model: anthropic/claude-sonnet-4-5")
-    make_the_users(desk.folder, desk.session.services.user_folder)
+    make_the_users(desk.folder, desk.session.core.services.user_folder)
     assert await desk.say("/skill:review") == "end_turn"
     said = "".join(event.text for event in desk.editor.of(AgentText))
     assert "The skill review cannot be used: its model anthropic/claude-sonnet-4-5" in said

@@ -6,14 +6,16 @@ import asyncio
 
 from hypothesis import example, given, strategies as st
 
-from acp_agent.session.slots import Slots
+from acp_agent.session.services import ConcurrencyLimit
 
 
-async def waiting(slots: Slots, served: list[str], *sessions: str) -> list[asyncio.Task[None]]:
+async def waiting(
+    slots: ConcurrencyLimit, served: list[str], *sessions: str
+) -> list[asyncio.Task[None]]:
     """Tasks that each take a slot for a session, all of which have to wait."""
 
     async def take(session: str) -> None:
-        await slots.take(session)
+        await slots.acquire(session)
         served.append(session)
 
     tasks = [asyncio.create_task(take(session)) for session in sessions]
@@ -22,11 +24,11 @@ async def waiting(slots: Slots, served: list[str], *sessions: str) -> list[async
 
 
 async def test_sessions_are_served_in_turn_however_much_one_of_them_wants() -> None:
-    slots, served = Slots(1), list[str]()
-    await slots.take("first")
+    slots, served = ConcurrencyLimit(1), list[str]()
+    await slots.acquire("first")
     tasks = await waiting(slots, served, "a", "a", "a", "b", "c")
     for task_count in range(1, 6):
-        slots.give_back()
+        slots.release()
         while len(served) < task_count:
             await asyncio.sleep(0)
     assert served == ["a", "b", "c", "a", "a"]
@@ -34,13 +36,13 @@ async def test_sessions_are_served_in_turn_however_much_one_of_them_wants() -> N
 
 
 async def test_who_comes_later_does_not_overtake_who_waits() -> None:
-    slots, served = Slots(1), list[str]()
-    await slots.take("first")
+    slots, served = ConcurrencyLimit(1), list[str]()
+    await slots.acquire("first")
     tasks = await waiting(slots, served, "a")
-    slots.give_back()
+    slots.release()
     tasks += await waiting(slots, served, "b")
     assert served == ["a"]
-    slots.give_back()
+    slots.release()
     await asyncio.gather(*tasks)
 
 
@@ -53,7 +55,7 @@ async def test_who_comes_later_does_not_overtake_who_waits() -> None:
     ),
 )
 async def test_no_slot_is_lost_or_given_twice(count: int, actions: list[tuple[str, int]]) -> None:
-    slots = Slots(count)
+    slots = ConcurrencyLimit(count)
     tasks: list[asyncio.Task[None]] = []
     given_back = 0
 
@@ -64,11 +66,11 @@ async def test_no_slot_is_lost_or_given_twice(count: int, actions: list[tuple[st
     for action, number in actions:
         match action:
             case "take":
-                tasks.append(asyncio.create_task(slots.take(f"s{number % 3}")))
+                tasks.append(asyncio.create_task(slots.acquire(f"s{number % 3}")))
             case "cancel" if tasks:
                 tasks[number % len(tasks)].cancel()
             case "give" if held():
-                slots.give_back()
+                slots.release()
                 given_back += 1
             case _:
                 await asyncio.sleep(0)
@@ -77,9 +79,9 @@ async def test_no_slot_is_lost_or_given_twice(count: int, actions: list[tuple[st
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     while held():
-        slots.give_back()
+        slots.release()
         given_back += 1
     for _ in range(count):  # all are free again
         assert not slots.full
-        await slots.take("last")
+        await slots.acquire("last")
     assert slots.full

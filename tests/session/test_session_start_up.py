@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.session import start_up, workbench as workbench_module
+from acp_agent.session import start_up
+from acp_agent.session.turns import resources as resources_module
 from tests.support.agent_process import environment
 from tests.support.open_session import Desk
 
@@ -87,11 +88,11 @@ async def test_start_up_is_over_when_the_first_session_is_closed_before_it_was_r
 async def test_start_up_is_over_when_the_first_prompt_could_run(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 0.0)
     start_up.begins()
     assert gc.get_threshold() != USUAL
     desk.session.opened([])
     async with asyncio.timeout(10):
-        while desk.session._background:
+        while desk.session.core.background:
             await asyncio.sleep(0)
     assert gc.get_threshold() == USUAL

@@ -25,9 +25,9 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session import workbench as workbench_module
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.state import SessionState
+from acp_agent.session.turns import resources as resources_module
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk
 
@@ -63,7 +63,7 @@ def what_follows(state: SessionState) -> list[object]:
     return [
         list(context.messages),
         (context.tokens, context.counted, context.awaits_answer),
-        state.loops.due(Patience(told=1, asked=2, stopped=3)),
+        state.loop_guard.due(Patience(told=1, asked=2, stopped=3)),
         (state.title, state.cost, state.turns, state.turn_is_open, state.settings.mode),
         (state.spent.tokens, state.spent_in_turn.tokens, state.turn_usage, state.last_usage),
     ]
@@ -72,7 +72,7 @@ def what_follows(state: SessionState) -> list[object]:
 def test_a_restored_journal_is_the_same_as_one_that_was_lived_through(desk: Desk) -> None:
     lived = SessionState(desk.services, None)
     for event in JOURNAL:
-        lived.take([event])
+        lived.apply([event])
     restored = SessionState(desk.services, None)
     restored.restore(JOURNAL)
     assert what_follows(restored) == what_follows(lived)
@@ -82,18 +82,18 @@ def test_a_restored_journal_is_the_same_as_one_that_was_lived_through(desk: Desk
 def test_a_loop_of_a_restored_journal_is_known_whatever_is_asked_for_first(desk: Desk) -> None:
     restored = SessionState(desk.services, None)
     restored.restore(JOURNAL)
-    assert restored.loops.due(Patience(told=1)) is not None
+    assert restored.loop_guard.due(Patience(told=1)) is not None
 
 
 @pytest.mark.parametrize("looks", [False, True])
 def test_what_happens_after_a_restored_journal_comes_behind_it(desk: Desk, *, looks: bool) -> None:
     lived = SessionState(desk.services, None)
-    lived.take([*JOURNAL, *turn(TURNS)])
+    lived.apply([*JOURNAL, *turn(TURNS)])
     restored = SessionState(desk.services, None)
     restored.restore(JOURNAL)
     if looks:
         assert what_follows(restored) != what_follows(lived)
-    restored.take(turn(TURNS))
+    restored.apply(turn(TURNS))
     assert what_follows(restored) == what_follows(lived)
 
 
@@ -103,12 +103,12 @@ async def test_what_turns_need_is_there_before_the_first_prompt_of_a_session_ope
     model_server.add(answer("Hello."))
     await desk.say("Hi")
     await desk.session.close()
-    monkeypatch.setattr(workbench_module, "WARM_UP_SECONDS", 0.0)
-    session = await SessionManager(desk.services).open(desk.session.session, str(desk.folder), [])
-    assert session.state._context.messages == []
+    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 0.0)
+    session = await SessionManager(desk.services).open(desk.session.id, str(desk.folder), [])
+    assert session.core.state._context.messages == []
     session.opened([])
     async with asyncio.timeout(10):
-        while session._background:
+        while session.core.background:
             await asyncio.sleep(0)
-    assert len(session.state._context.messages) == 2
+    assert len(session.core.state._context.messages) == 2
     await session.close()

@@ -6,7 +6,7 @@ import pytest
 
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import SystemPromptGiven, SystemPromptWritten
-from acp_agent.session.system_prompt import given_system_prompt
+from acp_agent.session.turns.system_prompt import given_system_prompt
 from tests.server.server_session import system
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import SECRET, Desk
@@ -25,7 +25,7 @@ async def start(desk: Desk, given: SystemPromptGiven | None) -> None:
 
 async def reopen(desk: Desk, given: SystemPromptGiven | None = None) -> None:
     """Close the session and open it again, as after a restart."""
-    session = desk.session.session
+    session = desk.session.id
     await desk.manager.close(session, desk.editor)
     again = await desk.manager.open(session, str(desk.folder), [], system_prompt=given)
     again.attach(desk.editor)
@@ -94,7 +94,7 @@ async def test_a_fork_keeps_those_of_its_source_unless_it_is_given_its_own(
     model_server.otherwise = answer("Yes.")
     await start(desk, RULES)
     await desk.say("One")
-    source, folder = desk.session.session, str(desk.folder)
+    source, folder = desk.session.id, str(desk.folder)
     for given in (None, RULES, ALONE):
         desk._session = await desk.manager.fork(
             source, folder, [], desk.editor, system_prompt=given

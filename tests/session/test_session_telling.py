@@ -19,7 +19,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.server.v2.projection import Projector
-from acp_agent.session.telling import told
+from acp_agent.session.localize import localize
 
 CALL, MESSAGE, TURN = CallId("c"), MessageId("m"), TurnId("t")
 CHINESE = translator_for("zh")
@@ -30,23 +30,25 @@ def called(name: str, title: str) -> ToolCalled:
 
 
 def test_a_title_of_ours_is_translated_and_a_command_or_a_question_of_the_models_is_not() -> None:
-    assert told(called("read", "Read a.py"), CHINESE) == called("read", "读取 a.py")
+    assert localize(called("read", "Read a.py"), CHINESE) == called("read", "读取 a.py")
     question = called("ask_user", "Read a.py or b.py?")
-    assert told(question, CHINESE) == question
+    assert localize(question, CHINESE) == question
     command = ToolShown(call=CALL, title="`Read a.py`")
-    assert told(command, CHINESE) == command
-    assert told(called("read", "Read a.py"), ENGLISH) == called("read", "Read a.py")
+    assert localize(command, CHINESE) == command
+    assert localize(called("read", "Read a.py"), ENGLISH) == called("read", "Read a.py")
 
 
 def test_why_a_call_did_not_run_is_translated_for_the_user_and_not_for_the_model() -> None:
     why = "The editor could not ask the user for permission, so the call did not run."
-    ended = told(ToolEnded(call=CALL, failed=True, result=why, content=(text_part(why),)), CHINESE)
+    ended = localize(
+        ToolEnded(call=CALL, failed=True, result=why, content=(text_part(why),)), CHINESE
+    )
     assert isinstance(ended, ToolEnded)
     assert ended.content == (text_part("编辑器无法向您请求许可，因此该调用没有运行。"),)
     assert ended.result == why
     # What a call gave is no text of ours, even where it reads like one.
     gave = ToolEnded(call=CALL, result="answers", content=(text_part("answers"),))
-    assert told(gave, CHINESE) == gave
+    assert localize(gave, CHINESE) == gave
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_why_a_call_did_not_run_is_translated_for_the_user_and_not_for_the_model
 def test_who_decided_about_a_call_is_told_with_the_reason_in_the_users_language(
     why: str, said: str
 ) -> None:
-    decided = told(PermissionDecided(call=CALL, allowed=True, by="mode", why=why), CHINESE)
+    decided = localize(PermissionDecided(call=CALL, allowed=True, by="mode", why=why), CHINESE)
     assert decided == PermissionDecided(call=CALL, allowed=True, by="mode", why=said)
 
 

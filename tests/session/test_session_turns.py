@@ -58,7 +58,7 @@ async def test_words_at_the_very_end_of_a_turn_are_answered_in_it_or_in_the_next
         desk.store.held.set()
         other = await steering
         assert await turn.result() == await other.result() == "end_turn"
-        assert not desk.session.context.awaits_answer
+        assert not desk.session.core.context.awaits_answer
         assert desk.words()[-1].startswith("And this")
 
 
@@ -80,7 +80,7 @@ async def test_a_second_prompt_after_a_cancel_waits_for_the_end_and_begins_a_tur
 async def test_a_prompt_that_was_cancelled_before_it_began_is_kept_and_runs_nothing(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    turn = (await desk.session.prompt((TextBlock(text="Go"),), cancelled=lambda: True)).turn
+    turn = (await desk.session.prompts.submit((TextBlock(text="Go"),), cancelled=lambda: True)).turn
     assert await turn.result() == "cancelled"
     assert model_server.requests == []
     assert desk.editor.of(UserMessage)[0].content == (TextBlock(text="Go"),)
@@ -100,7 +100,7 @@ async def test_a_prompt_that_cannot_be_taken_leaves_no_trace(
     await desk.session.set_option("model", "openai/blind")
     before = await desk.journal()
     with pytest.raises(InvalidInputError, match=told):
-        await desk.session.prompt(content, cancelled=lambda: False)
+        await desk.session.prompts.submit(content, cancelled=lambda: False)
     assert await desk.journal() == before
 
 
@@ -111,7 +111,7 @@ async def test_the_title_is_the_first_line_that_the_user_wrote_and_stays(
     await desk.say("\n  Mend the lamp\nplease")
     await desk.say("Another thing")
     assert [event.title for event in desk.editor.of(TitleChanged)] == ["Mend the lamp"]
-    assert desk.session.state.title == "Mend the lamp"
+    assert desk.session.core.state.title == "Mend the lamp"
 
 
 async def test_the_cost_adds_up_over_the_requests(desk: Desk, model_server: ModelServer) -> None:
@@ -153,7 +153,7 @@ async def test_a_turn_keeps_its_folders_when_the_session_is_opened_with_others(
     model_server.add(answer("I look", stall, read), answer("Done."), answer(read), answer("Done."))
     turn = await desk.begin("Go")
     await desk.editor.until(AgentText)
-    assert await desk.manager.open(desk.session.session, str(other), []) is desk.session
+    assert await desk.manager.open(desk.session.id, str(other), []) is desk.session
     stall.release()
     assert await turn.result() == "end_turn"
     assert "the first folder's" in desk.results()[0]
@@ -171,7 +171,7 @@ async def test_closing_ends_what_was_started_in_folders_that_the_session_has_lef
     await desk.say("Go")
     daemon = int(desk.results()[0].split()[0])
     os.kill(daemon, 0)  # it left its group, and so outlives its command
-    await desk.manager.open(desk.session.session, str(tmp_path), [])
+    await desk.manager.open(desk.session.id, str(tmp_path), [])
     await desk.session.close()
     await until(lambda: not is_alive(daemon), within=5)
 
@@ -179,8 +179,8 @@ async def test_closing_ends_what_was_started_in_folders_that_the_session_has_lef
 async def test_folders_that_could_not_be_kept_are_not_used(desk: Desk, tmp_path: Path) -> None:
     desk.store.full = True
     with pytest.raises(StoreError):
-        await desk.manager.open(desk.session.session, str(tmp_path), [])
-    assert desk.session.cwd == desk.folder
+        await desk.manager.open(desk.session.id, str(tmp_path), [])
+    assert desk.session.core.cwd == desk.folder
 
 
 # -- the replay
@@ -196,7 +196,7 @@ async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_g
     seen: list[object] = []
 
     async def replay() -> None:
-        seen.extend(await desk.session.history())
+        seen.extend(await desk.session.core.history())
         shown = len(desk.editor.shown)
         stall.release()
         await model_server.requests[0].answered.wait()
@@ -204,7 +204,7 @@ async def test_a_replay_in_mid_turn_shows_what_was_before_it_and_then_the_turn_g
             await asyncio.sleep(0)
         assert len(desk.editor.shown) == shown
 
-    await desk.session.replay(replay)
+    await desk.session.core.replay(replay)
     await turn.result()
     journal = await desk.journal()
     assert seen == journal[: len(seen)]

@@ -90,4 +90,4 @@ async def test_an_option_that_cannot_be_kept_does_not_disturb_the_turn_that_runs
     stall.release()
     assert await turn.result() == "end_turn"
     assert desk.editor.of(TurnInterrupted) == []
-    assert desk.session.mode == "ask"
+    assert desk.session.core.settings.mode == "ask"

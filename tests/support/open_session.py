@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.config.paths import Paths, find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.content import ContentBlock, JsonObject, TextBlock
@@ -28,13 +28,13 @@ from acp_agent.events import AnyEvent, StopReason
 from acp_agent.ids import CallId, SessionId
 from acp_agent.permissions.access import Ask, Decision
 from acp_agent.server.core import assemble, dismantle
-from acp_agent.session.commands import Command
+from acp_agent.session.commands.command import Command
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
-from acp_agent.session.turn import Turn
+from acp_agent.session.turns.turn import Turn
 from acp_agent.tools.base import Answer, Question
 from acp_agent.workspace.editor_files import EditorBuffers
 from acp_agent.workspace.processes import EditorTerminals
@@ -243,13 +243,13 @@ class Desk:
 
     async def begin(self, text: str) -> Turn:
         """Say something; gives the turn that it is part of."""
-        said = await self.session.prompt((TextBlock(text=text),), cancelled=lambda: False)
+        said = await self.session.prompts.submit((TextBlock(text=text),), cancelled=lambda: False)
         return said.turn
 
     async def say(self, *content: ContentBlock | str) -> StopReason:
         """Say something and wait for the end of the turn."""
         blocks = tuple(TextBlock(text=one) if isinstance(one, str) else one for one in content)
-        said = await self.session.prompt(blocks, cancelled=lambda: False)
+        said = await self.session.prompts.submit(blocks, cancelled=lambda: False)
         async with asyncio.timeout(20):
             return await said.turn.result()
 
@@ -261,7 +261,7 @@ class Desk:
 
     async def journal(self) -> list[AnyEvent]:
         """Every event of the session in the store."""
-        stored = await self.services.store.read_all(self.session.session)
+        stored = await self.services.store.read_all(self.session.id)
         return [item.event for item in stored]  # type: ignore[misc]  # none is unknown
 
     def sent(self, request: int = -1) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.config.localization import Language, translator_for
 from acp_agent.content import TextBlock
 from acp_agent.errors import ModelError
@@ -106,7 +106,7 @@ async def live(folder: Path, *, pace: float = 0.0) -> tuple[SessionRecord, list[
         (desk.folder / "prices.py").write_text(PRICES)
         (desk.folder / "test_prices.py").write_text(TEST)
         await _Life(desk, server, pace).live()
-        session = desk.session.session
+        session = desk.session.id
         store = desk.services.store
         return await store.get(session), await store.read_all(session)
 
@@ -248,8 +248,8 @@ class _Life:
             self._answer("It has a README now.", sent=200),
         )
         await self._desk.say("Write a README.")
-        await self._desk.session.workbench.checkpoints.settled()
-        points = await self._desk.session.workbench.rewinder.points()
+        await self._desk.session.resources.checkpoints.settled()
+        points = await self._desk.session.resources.rewinder.points()
         last = [point for point in points if point.kind == "message"][-1]
         await self._desk.say(f"/rewind {last.number} both")
         self._server.add(self._answer("There is none now, as you wish.", sent=300))

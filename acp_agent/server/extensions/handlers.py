@@ -23,10 +23,9 @@ from acp_agent.server.extensions.types import (
     UntouchedFile,
 )
 from acp_agent.server.operations import Operations
-from acp_agent.session.export import export_page
-from acp_agent.session.files_back import NotSaved
-from acp_agent.session.points import Point
-from acp_agent.session.rewinder import Back
+from acp_agent.session.history.checkpoint_files import NotSaved
+from acp_agent.session.history.export import export_page
+from acp_agent.session.history.rewind import Point, RewindResult
 from acp_agent.session.session import Session
 from protocol.codec import typed_json
 
@@ -72,8 +71,8 @@ async def list_points(operations: Operations, params: dict[str, Any]) -> ListChe
     request = _decoded(params, ListCheckpointsRequest)
     async with operations.turn_of(request.session_id):
         session = await operations.get(request.session_id)
-        found = await session.workbench.rewinder.points()
-        not_kept = await session.workbench.rewinder.not_saved(found)
+        found = await session.resources.rewinder.points()
+        not_kept = await session.resources.rewinder.not_saved(found)
     return ListCheckpointsResponse(
         points=[_point(session, point) for point in found],
         not_kept=_not_kept(session, not_kept),
@@ -82,7 +81,7 @@ async def list_points(operations: Operations, params: dict[str, Any]) -> ListChe
 
 
 async def restore(operations: Operations, params: dict[str, Any]) -> RestoreCheckpointResponse:
-    """Go back, or tell what that would change; see `acp_agent.session.rewinder.Rewinder`.
+    """Go back, or tell what that would change; see `acp_agent.session.history.rewind.Rewinder`.
 
     Raises:
         InvalidInputError: the parameters are wrong, or there is no such point.
@@ -94,11 +93,11 @@ async def restore(operations: Operations, params: dict[str, Any]) -> RestoreChec
     request = _decoded(params, RestoreCheckpointRequest)
     async with operations.turn_of(request.session_id):
         session = await operations.get(request.session_id)
-        rewinder = session.workbench.rewinder
+        rewinder = session.resources.rewinder
         if request.dry_run:
             back = await rewinder.preview(request.point_id, request.what, force=request.force)
         else:
-            back = await rewinder.go(request.point_id, request.what, force=request.force)
+            back = await session.rewind(request.point_id, request.what, force=request.force)
     return _response(session, back)
 
 
@@ -114,7 +113,7 @@ def _point(session: Session, point: Point) -> CheckpointPoint:
         point_id=point.id,
         number=point.number,
         kind=point.kind,
-        title=session.clean(point.title),
+        title=session.core.clean(point.title),
         at=wire_time(point.at),
         files=bool(point.files),
         current=point.current,
@@ -122,18 +121,24 @@ def _point(session: Session, point: Point) -> CheckpointPoint:
 
 
 def _not_kept(session: Session, not_saved: NotSaved) -> list[NotKeptFile]:
-    return [NotKeptFile(path=session.clean(one.path), reason=one.why) for one in not_saved.named]
+    return [
+        NotKeptFile(path=session.core.clean(one.path), reason=one.why) for one in not_saved.named
+    ]
 
 
-def _response(session: Session, back: Back) -> RestoreCheckpointResponse:
+def _response(session: Session, back: RewindResult) -> RestoreCheckpointResponse:
     return RestoreCheckpointResponse(
         changes=[
-            RestoredFile(path=session.clean(one.path), change=one.change, by_others=one.by_others)
+            RestoredFile(
+                path=session.core.clean(one.path), change=one.change, by_others=one.by_others
+            )
             for one in back.files.changes[:_LISTED]
         ],
         change_count=len(back.files.changes),
         untouched=[
-            UntouchedFile(path=session.clean(one.path), reason=one.why, by_others=one.by_others)
+            UntouchedFile(
+                path=session.core.clean(one.path), reason=one.why, by_others=one.by_others
+            )
             for one in back.files.left_alone[:_LISTED]
         ],
         not_kept=_not_kept(session, back.not_saved),

@@ -11,7 +11,7 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.ids import MessageId
 
 if TYPE_CHECKING:
-    from acp_agent.session.fork_point import ForkPoint
+    from acp_agent.session.history.fork import ForkPoint
 
 WhileRunning = Literal["steer", "queue"]
 
@@ -81,6 +81,6 @@ def fork_point(meta: dict[str, Any] | None) -> ForkPoint | None:
         raise InvalidInputError(
             f"_meta.acp-agent.{key}: must be the id of a message", field=f"_meta.acp-agent.{key}"
         )
-    from acp_agent.session.fork_point import ForkPoint  # noqa: PLC0415 - rarely used
+    from acp_agent.session.history.fork import ForkPoint  # noqa: PLC0415 - rarely used
 
     return ForkPoint(message=MessageId(message), inclusive=key == "through")

@@ -18,7 +18,7 @@ from protocol.transports.base import Transport
 from protocol.transports.streamable_http import StreamableHttpTransport
 
 if TYPE_CHECKING:
-    from acp_agent.session.fork_point import ForkPoint
+    from acp_agent.session.history.fork import ForkPoint
 
 _GRACE = 0.5  # seconds: the turns of who left go on, and their prompts are not waited for
 
@@ -97,7 +97,7 @@ class _Bounded(Operations):
     ) -> Session:
         """Open a session of the store. Raises InvalidInputError where there are too many."""
         found = None if self.core.opened is None else self.core.opened.find(SessionId(session_id))
-        if found is not None and found.editor.taken_by is self._editor:
+        if found is not None and found.client.current is self._editor:
             opening: AbstractContextManager[None] = nullcontext()  # it has its place already
         else:
             opening = self._room()

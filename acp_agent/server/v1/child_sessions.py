@@ -28,7 +28,7 @@ from acp_agent.server.child_sessions import ChildSessions
 from acp_agent.server.errors import turn_error
 from acp_agent.server.session_tree import OfParent, Place, in_child
 from acp_agent.server.v1.conversion import to_acp
-from acp_agent.session.telling import told
+from acp_agent.session.localize import localize
 from protocol.v1 import types as acp, unstable_types as unstable
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class AskedCalls:
 
     def _titled(self, child: SessionId, event: AnyEvent) -> AnyEvent:
         """An event of a call, whose title says in which child it is."""
-        event = told(event, self._translate)
+        event = localize(event, self._translate)
         if isinstance(event, ToolCalled | ToolShown) and event.title is not None:
             return replace(event, title=in_child(self._title(child), event.title))
         return event

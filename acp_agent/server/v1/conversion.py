@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from acp_agent import content as ours
-from acp_agent.session.options import Option
+from acp_agent.session.settings import Option
 from protocol.codec import typed_json
 from protocol.v1 import types as acp
 

@@ -1,4 +1,4 @@
-"""The connected client as the sessions see it (`acp_agent.session.editor.Editor`)."""
+"""The connected client as the sessions see it (`acp_agent.session.client.Editor`)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
-    from acp_agent.agent.host import Asking
+    from acp_agent.agent.resources import Asking
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
     from acp_agent.server.link import ClientLink
     from acp_agent.server.session_tree import Family, Place
-    from acp_agent.session.commands import Command
-    from acp_agent.session.options import Option
+    from acp_agent.session.commands.command import Command
+    from acp_agent.session.settings import Option
     from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
 
@@ -210,14 +210,14 @@ class Editor(ClientEditor):
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
         from acp_agent.server.session_tree import in_child  # noqa: PLC0415 - for prompts only
-        from acp_agent.session.telling import title_in  # noqa: PLC0415 - likewise
+        from acp_agent.session.localize import localized_title  # noqa: PLC0415 - likewise
 
         place = self._place(session, asking.call)
         request = acp.RequestPermissionRequest(
             session_id=place.session,
             tool_call=acp.ToolCallUpdate(
                 tool_call_id=asking.call,
-                title=in_child(place.of, title_in(asking.title, self.link.core.translate)),
+                title=in_child(place.of, localized_title(asking.title, self.link.core.translate)),
                 kind=asking.kind,
                 status="pending",
                 content=shown(asking.content),

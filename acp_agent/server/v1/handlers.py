@@ -21,8 +21,8 @@ from acp_agent.server.operations import Operations
 from acp_agent.server.v1.conversion import config_options, from_acp, mode_state
 from acp_agent.server.v1.editor import Editor
 from acp_agent.server.v1.merging import merge_updates
-from acp_agent.session.options import MODE_IDS, MODES
 from acp_agent.session.session import Session
+from acp_agent.session.settings import MODE_IDS, MODES
 from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.method import Method
@@ -114,7 +114,7 @@ class Handlers:
             request.additional_directories,
             system_prompt=await self.given(request.system_prompt),
         )
-        return self.opened(session, servers, acp.NewSessionResponse, session_id=session.session)
+        return self.opened(session, servers, acp.NewSessionResponse, session_id=session.id)
 
     async def load(self, request: acp.LoadSessionRequest, call: Call) -> Reply:
         """Open a session and replay it (Session Setup, Loading Sessions)."""
@@ -122,10 +122,10 @@ class Handlers:
         servers = self.servers(request.mcp_servers)
 
         async def replay(session: Session) -> None:
-            events = await session.history()
-            await self._editor.replay(session.session, events)
+            events = await session.core.history()
+            await self._editor.replay(session.id, events)
             if session.turn is not None:
-                self._editor.catch_up(session.session, events)
+                self._editor.catch_up(session.id, events)
 
         session = await self._operations.open(
             request.session_id,
@@ -143,8 +143,8 @@ class Handlers:
 
         async def catch_up(session: Session) -> None:
             if session.turn is not None:
-                self._editor.catch_up(session.session, await session.history())
-                self._editor.announce_children(session.session)
+                self._editor.catch_up(session.id, await session.core.history())
+                self._editor.announce_children(session.id)
 
         session = await self._operations.open(
             request.session_id,
@@ -187,7 +187,7 @@ class Handlers:
         **more: str,
     ) -> Reply:
         """The answer to every request that opens a session, and what follows it."""
-        options = session.settings.options()
+        options = session.core.settings.options()
         return Reply(
             response(modes=mode_state(options), config_options=config_options(options), **more),
             lambda: self._after_opening(session, servers),
@@ -196,7 +196,7 @@ class Handlers:
     def _after_opening(self, session: Session, servers: Sequence[ServerConfig]) -> None:
         """What the client needs once it knows the session."""
         session.opened(servers)
-        self._editor.offer_commands(session.session, session.commands)
+        self._editor.offer_commands(session.id, session.extensions.commands)
 
     async def list(self, request: acp.ListSessionsRequest, call: Call) -> acp.ListSessionsResponse:
         """List the sessions that are in use (Session List)."""
@@ -289,7 +289,7 @@ class Handlers:
             request.session_id, lambda session: session.set_option(request.config_id, value)
         )
         return acp.SetSessionConfigOptionResponse(
-            config_options=config_options(session.settings.options())
+            config_options=config_options(session.core.settings.options())
         )
 
 

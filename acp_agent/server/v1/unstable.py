@@ -67,7 +67,7 @@ class UnstableHandlers:
             point=fork_point(request.meta),
         )
         return self._handlers.opened(
-            session, servers, acp.ForkSessionResponse, session_id=session.session
+            session, servers, acp.ForkSessionResponse, session_id=session.id
         )
 
     async def archive(

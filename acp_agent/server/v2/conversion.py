@@ -9,7 +9,7 @@ import msgspec
 from acp_agent import content as ours
 from acp_agent.content import DiffPart
 from acp_agent.server.v2.git_patch import FileChange, git_patch
-from acp_agent.session.options import Option
+from acp_agent.session.settings import Option
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from acp_agent.agent.host import Asking
+from acp_agent.agent.resources import Asking
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
@@ -20,15 +20,15 @@ from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
-    from acp_agent.agent.host import Asking
+    from acp_agent.agent.resources import Asking
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
     from acp_agent.server.link import ClientLink
     from acp_agent.server.session_tree import Place
     from acp_agent.server.v2.projection import Addressed, SessionFamily
-    from acp_agent.session.commands import Command
-    from acp_agent.session.options import Option
+    from acp_agent.session.commands.command import Command
+    from acp_agent.session.settings import Option
 
 
 class Editor(ClientEditor):
@@ -221,11 +221,11 @@ def permission_request(
     session: SessionId, asking: Asking, ask: Ask, translate: Translator = ENGLISH
 ) -> acp.RequestPermissionRequest:
     """The question with its buttons. A warning is part of the question, and not of the call."""
-    from acp_agent.session.telling import title_in  # noqa: PLC0415 - for prompts
+    from acp_agent.session.localize import localized_title  # noqa: PLC0415 - for prompts
 
     return acp.RequestPermissionRequest(
         session_id=session,
-        title=title_in(asking.title, translate),
+        title=localized_title(asking.title, translate),
         description=ask.warning or None,
         subject=permission_subject(asking),
         options=[

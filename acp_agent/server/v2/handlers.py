@@ -106,7 +106,7 @@ class Handlers:
             request.additional_directories,
             system_prompt=await self.given(request.system_prompt),
         )
-        return self.opened(session, servers, acp.NewSessionResponse, session_id=session.session)
+        return self.opened(session, servers, acp.NewSessionResponse, session_id=session.id)
 
     async def resume(self, request: acp.ResumeSessionRequest, call: Call) -> Reply:
         """Open a session, and replay it where the client asks for that (Session Setup)."""
@@ -115,15 +115,15 @@ class Handlers:
         replay = _replays(request.replay_from)
 
         async def show(session: Session) -> None:
-            goes_on = session.turn is not None or session.workbench.has_background
-            events = await session.history() if replay or goes_on else ()
+            goes_on = session.turn is not None or session.resources.has_background
+            events = await session.core.history() if replay or goes_on else ()
             if replay:
-                await self._editor.replay(session.session, events)
+                await self._editor.replay(session.id, events)
             if goes_on:
-                self._editor.catch_up(session.session, events)
+                self._editor.catch_up(session.id, events)
             if goes_on and not replay:
-                self._editor.announce_work(session.session)
-            self._editor.show_state(session.session)
+                self._editor.announce_work(session.id)
+            self._editor.show_state(session.id)
 
         session = await self._operations.open(
             request.session_id,
@@ -168,8 +168,8 @@ class Handlers:
         """The answer to every request that opens a session, and what follows it."""
         return Reply(
             response(
-                config_options=config_options(session.settings.options()),
-                available_commands=available_commands(session.commands),
+                config_options=config_options(session.core.settings.options()),
+                available_commands=available_commands(session.extensions.commands),
                 **more,
             ),
             lambda: session.opened(servers),
@@ -251,7 +251,7 @@ class Handlers:
             session_id, lambda session: session.set_option(option, value)
         )
         return acp.SetSessionConfigOptionResponse(
-            config_options=config_options(session.settings.options())
+            config_options=config_options(session.core.settings.options())
         )
 
 

@@ -98,9 +98,9 @@ class Projector:
         if show is None:
             return ()
         if self._translate is not ENGLISH:
-            from acp_agent.session.telling import told  # noqa: PLC0415 - not in English
+            from acp_agent.session.localize import localize  # noqa: PLC0415 - not in English
 
-            event = told(event, self._translate)
+            event = localize(event, self._translate)
         return show(event)
 
     def announced(self) -> Sequence[acp.SessionUpdate]:

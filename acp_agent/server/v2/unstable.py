@@ -75,7 +75,7 @@ class UnstableHandlers:
             point=fork_point(request.meta),
         )
         return self._handlers.opened(
-            session, servers, acp.ForkSessionResponse, session_id=session.session
+            session, servers, acp.ForkSessionResponse, session_id=session.id
         )
 
     async def archive(
@@ -154,8 +154,8 @@ async def _state(session: Session) -> StateUpdate:
     """What a session is doing, as its own client was told last."""
     if session.turn is None:
         return IdleStateUpdate()
-    family = SessionFamily(session.session)
-    for event in await session.history():
+    family = SessionFamily(session.id)
+    for event in await session.core.history():
         for _ in family.updates(event):
             pass
     return RequiresActionStateUpdate() if family.waits_for_user else RunningStateUpdate()

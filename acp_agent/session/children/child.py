@@ -7,14 +7,16 @@ parent's journal (`ChildWorked`); its calls are judged as the parent's are, and 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-import msgspec
+from msgspec.structs import replace
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.host import Asking
+from acp_agent.agent.count import next_request
 from acp_agent.agent.loop_guard import LoopGuard
+from acp_agent.agent.open_calls import OpenCalls
+from acp_agent.agent.resources import Asking, TurnResources
+from acp_agent.content import text_part
 from acp_agent.events import (
     Activity,
     AnyEvent,
@@ -29,67 +31,83 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
-from acp_agent.permissions.access import Ask, Decision
-from acp_agent.session.children.activity import ChildActivity
-from acp_agent.session.chosen import Chosen
-from acp_agent.session.turn_host import SessionHost
-from acp_agent.session.turn_tools import Changed
+from acp_agent.permissions.access import Access, Ask, Decision, Gate
+from acp_agent.session.core import SessionCore
+from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.parts import (
+    SessionModels,
+    SessionUser,
+    TurnBudget,
+    TurnTools,
+    limits_of,
+)
+from acp_agent.session.turns.plan import RunOptions
+from acp_agent.session.turns.toolset import CachedChange
 from acp_agent.tools.base import Answer, Progress, Question
-
-if TYPE_CHECKING:
-    from acp_agent.tools.toolset import Toolset
-    from acp_agent.workspace.workspace import Workspace
+from acp_agent.tools.toolset import Toolset
+from acp_agent.workspace.workspace import Workspace
 
 # What belongs to the user's own conversation, or would let a child have children.
 NOT_FOR_CHILDREN = ("task", "skill", "finish_loop", "rewind", "session_search")
 
+SHOWN = 20  # calls in the list; of more, the last ones
 
-class ChildHost(SessionHost):
-    """What one child works with (`acp_agent.agent.host.TurnHost`).
+_MARKS = {True: "✗", False: "✓", None: "…"}
+
+
+class ChildSession:
+    """A child session that runs, with its journal (`acp_agent.agent.resources.Journal`).
 
     Args:
+        core: the session.
         parent: what the turn works with that the child works for.
+        parent_tools: the tools of that.
+        budget: the session's budgets.
         child: the child's id.
         call: the call that it works for.
-        chosen: its model, and which tools it has.
+        options: its model, and which tools it has.
         progress: shows at the call what it does.
+
+    Attributes:
+        resources: what the child works with.
     """
 
     def __init__(
         self,
-        parent: SessionHost,
+        core: SessionCore,
+        parent: TurnResources,
+        parent_tools: TurnTools,
+        *,
+        budget: SessionBudget,
         child: SessionId,
         call: CallId,
-        chosen: Chosen,
+        options: RunOptions,
         progress: Progress,
     ) -> None:
-        without = (*chosen.uses.without, *NOT_FOR_CHILDREN)
-        uses = msgspec.structs.replace(chosen.uses, without=without)
-        super().__init__(parent.owner, parent.equipment, msgspec.structs.replace(chosen, uses=uses))
+        self.id = child
         self.call = call
+        self._core = core
         self._parent = parent
-        self._child = child
         self._context = Context()
-        self._loops = LoopGuard()
+        self._loop_guard = LoopGuard()
         self._events: list[AnyEvent] = []
-        self._cost: float | None = None
-        self._asked = 0  # questions that wait for the user
         self._activity = ChildActivity(progress)
         self._commands: dict[CallId, BackgroundCommandChanged] = {}
-        # What its parent read, or another child, its model has not seen.
-        files = parent.workspace.files.copy_unseen()
-        terminals = parent.workspace.terminals
-        if terminals is not None:  # shown in the child's calls, and so the child's
-            terminals = parent.owner.editor.terminals(child)
-        self._workspace = msgspec.structs.replace(
-            parent.workspace, files=files, terminals=terminals
+        without = (*options.uses.without, *NOT_FOR_CHILDREN)
+        options = replace(options, uses=replace(options.uses, without=without))
+        models = SessionModels(core, options, parent.models.driver)
+        tools = ChildTools(core, parent_tools, child, options)
+        self.open_calls = tools.open_calls
+        self.resources = TurnResources(
+            journal=self,
+            models=models,
+            user=ChildUser(core, child),
+            budget=ChildBudget(core, budget, self, models, tools),
+            tools=tools,
+            limits=limits_of(core.services, options),
         )
-        self._own_tools = Changed(lambda tools: tools.for_workspace(self._workspace))
 
-    @property
-    def session(self) -> SessionId:
-        """The child's id."""
-        return self._child
+    # -- its journal ---------------------------------------------------------------------------
 
     @property
     def context(self) -> Context:
@@ -98,38 +116,64 @@ class ChildHost(SessionHost):
 
     @property
     def loop_guard(self) -> LoopGuard:
-        """Whether the child goes round in circles."""
-        return self._loops
+        """Detects that the child's model repeats itself."""
+        return self._loop_guard
 
     @property
-    def is_prompted(self) -> bool:
-        """Nobody says anything to a child but its task."""
-        return False
+    def secrets(self) -> Sequence[str]:
+        """Values that must not be shown, sent or stored."""
+        return self._core.secrets
+
+    def apply(self, event: AnyEvent) -> None:
+        """Apply an event of the child that is in the journal."""
+        self._context.feed([event])
+        self._loop_guard.take([event])
+        self._events.append(event)
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Return every event of the child so far."""
+        return list(self._events)
+
+    async def settled(self) -> None:
+        """Wait until everything that anyone emitted is applied and shown."""
+        await self._core.settled()
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events to the parent's journal, as the child's; notices are the parent's."""
+        wrapped = [*map(self.wrap, events)]
+        # All of it before the wait: it must be recorded even if the caller is cancelled there.
+        for event in events:
+            if isinstance(event, UsageReported) and event.cost is not None:
+                wrapped.append(self._parents_usage())
+            elif isinstance(event, BackgroundCommandChanged):
+                self._commands[event.call] = event
+        await self._core.emit(*wrapped)
+        for event in events:
+            if isinstance(event, ToolCalled):
+                await self._activity.add(event)
+            elif isinstance(event, ToolEnded):
+                await self._activity.end(event)
+
+    def wrap(self, event: AnyEvent) -> AnyEvent:
+        """Return an event of the child as the parent's journal has it."""
+        if isinstance(event, NoticeShown):
+            return event
+        return ChildWorked(session=self.id, call=self.call, did=event)
+
+    def _parents_usage(self) -> UsageReported:
+        """Return what the session costs now."""
+        parent, model = self._parent, self._parent.models.current
+        return UsageReported(
+            used=next_request(parent.journal, parent.tools, model),
+            size=model.window,
+            cost=parent.budget.cost,
+        )
+
+    # -- what it did ---------------------------------------------------------------------------
 
     @property
-    def workspace(self) -> Workspace:
-        """What the child's tools may touch: all that its parent's may."""
-        return self._workspace
-
-    @property
-    def toolset(self) -> Toolset:
-        """What the child's model may call."""
-        return self._own_tools.of(super().toolset)
-
-    @asynccontextmanager
-    async def call_slot(self) -> AsyncIterator[None]:
-        """A place among the calls that run in the process: one of the parent's."""
-        async with self._parent.call_slot():
-            yield
-
-    @property
-    def cost(self) -> float | None:
-        """What the child cost so far."""
-        return self._cost
-
-    @property
-    def said(self) -> str:
-        """What the child said last; where it was stopped, that was beside a call."""
+    def last_answer(self) -> str:
+        """The last text of the child's model."""
         for entry in reversed(self._context.entries):
             if isinstance(entry.message, ModelSide):
                 parts = entry.message.parts
@@ -145,61 +189,77 @@ class ChildHost(SessionHost):
 
     @property
     def left_running(self) -> Sequence[BackgroundCommandChanged]:
-        """The commands that the child started and that go on behind it."""
+        """The background commands that the child started and that still run."""
         return [one for one in self._commands.values() if one.status == "running"]
 
-    def took(self, event: AnyEvent) -> None:
-        """An event of the child is in the journal."""
-        self._context.feed([event])
-        self._loops.take([event])
-        self._events.append(event)
 
-    async def history(self) -> Sequence[AnyEvent]:
-        """Every event of the child so far."""
-        return list(self._events)
+class ChildTools:
+    """The tools of a child (`acp_agent.agent.resources.Tools`).
 
-    def take_compaction_wish(self) -> str | None:
-        """Nobody can wish that of a child."""
-        return None
+    They may touch all that the parent's may. What the parent read, or another child, the child's
+    model has not seen.
+    """
+
+    def __init__(
+        self, core: SessionCore, parent: TurnTools, child: SessionId, options: RunOptions
+    ) -> None:
+        self.open_calls = OpenCalls()
+        self._parent = parent
+        self._allowed = CachedChange(options.filter)
+        self._own = CachedChange(lambda tools: tools.for_workspace(self.workspace))
+        files = parent.workspace.files.copy_unseen()
+        terminals = parent.workspace.terminals
+        if terminals is not None:  # shown in the child's calls, and so the child's
+            terminals = core.client.terminals(child)
+        self.workspace: Workspace = replace(parent.workspace, files=files, terminals=terminals)
+
+    @property
+    def toolset(self) -> Toolset:
+        """What the child's model may call."""
+        return self._own.apply(self._allowed.apply(self._parent.unfiltered))
+
+    @property
+    def gate(self) -> Gate:
+        """What decides about side effects."""
+        return self._parent.gate
+
+    def slot(self) -> AbstractAsyncContextManager[None]:
+        """Wait until one more call may run in the process, as the parent's."""
+        return self._parent.slot()
+
+    async def save_files(self, access: Access) -> None:
+        """Save the files before the parent's turn changes any."""
+        await self._parent.save_files(access)
+
+
+class ChildBudget(TurnBudget):
+    """What a child may spend, which is what its parent may; the cost is the child's own."""
+
+    _cost: float | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """What the child cost so far."""
+        return self._cost
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the child's, and to the session's."""
-        price = self.owner.services.models.cost(model, usage)
-        self.owner.state.charge(price)
+        super().charge(model, usage)
+        price = self._core.services.models.cost(model, usage)
         if price is not None:
             self._cost = (self._cost or 0.0) + price
         return self._cost
 
-    async def emit(self, *events: AnyEvent) -> None:
-        """Write events to the parent's journal, as the child's; what users are told is theirs."""
-        told = [*map(self.of_the_child, events)]
-        # All of it before the wait: who is stopped in that has to have kept it.
-        for event in events:
-            if isinstance(event, UsageReported) and event.cost is not None:
-                told.append(self._parents_usage())
-            elif isinstance(event, BackgroundCommandChanged):
-                self._commands[event.call] = event
-        await self.owner.emit(*told)
-        for event in events:
-            if isinstance(event, ToolCalled):
-                await self._activity.called(event)
-            elif isinstance(event, ToolEnded):
-                await self._activity.ended(event)
 
-    def _parents_usage(self) -> UsageReported:
-        """What the session costs now."""
-        from acp_agent.agent.count import next_request  # noqa: PLC0415 - for prompts only
+class ChildUser(SessionUser):
+    """The user of a session, asked by a child; the parent shows that the child waits."""
 
-        parent = self._parent
-        return UsageReported(
-            used=next_request(parent, parent.model), size=parent.model.window, cost=parent.cost
-        )
+    can_reply = False
 
-    def of_the_child(self, event: AnyEvent) -> AnyEvent:
-        """An event of the child as the parent's journal has it."""
-        if isinstance(event, NoticeShown):
-            return event
-        return ChildWorked(session=self._child, call=self.call, did=event)
+    def __init__(self, core: SessionCore, child: SessionId) -> None:
+        super().__init__(core, take_compaction_request=lambda: None)
+        self._child = child
+        self._open = 0  # questions
 
     async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
         """Let the user decide about a call of the child's."""
@@ -213,16 +273,51 @@ class ChildHost(SessionHost):
 
     @asynccontextmanager
     async def _waiting(self) -> AsyncIterator[None]:
-        """The child waits for the user for as long as this lasts, and says so."""
-        self._asked += 1
+        """Show inside the `with` block that the child waits for the user."""
+        self._open += 1
         try:
-            if self._asked == 1:
-                await self._is("requires_action")
+            if self._open == 1:
+                await self._show("requires_action")
             yield
         finally:
-            self._asked -= 1
-            if not self._asked:
-                await self._is("running")
+            self._open -= 1
+            if not self._open:
+                await self._show("running")
 
-    async def _is(self, state: Activity) -> None:
-        await self.owner.emit(SubagentChanged(session=self._child, state=state))
+    async def _show(self, state: Activity) -> None:
+        await self._core.emit(SubagentChanged(session=self._child, state=state))
+
+
+class ChildActivity:
+    """The list of the calls that a child made, shown at the call that it works for.
+
+    Args:
+        progress: of that call.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._titles: dict[CallId, str] = {}
+        self._failed: dict[CallId, bool] = {}
+
+    async def add(self, event: ToolCalled) -> None:
+        """Add a call."""
+        self._titles[event.call] = event.title
+        await self._show()
+
+    async def end(self, event: ToolEnded) -> None:
+        """Mark a call as ended."""
+        self._failed[event.call] = event.failed
+        await self._show()
+
+    @property
+    def text(self) -> str:
+        """The list in Markdown; empty before the first call."""
+        calls = list(self._titles.items())
+        left_out = len(calls) - SHOWN
+        lines = [] if left_out <= 0 else [f"- … ({left_out} more before)"]
+        lines += [f"- {_MARKS[self._failed.get(call)]} {title}" for call, title in calls[-SHOWN:]]
+        return "\n".join(lines)
+
+    async def _show(self) -> None:
+        await self._progress.show(content=(text_part(self.text),))

@@ -1,4 +1,4 @@
-"""How the model hands work to agents, and uses skills."""
+"""How the model delegates tasks to agents, and uses skills."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from msgspec import Struct
+
+from acp_agent.agent.resources import TurnResources
 from acp_agent.content import TextBlock, text_part
 from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError, ToolError
 from acp_agent.events import (
@@ -21,17 +24,20 @@ from acp_agent.events import (
 )
 from acp_agent.extensions.definitions.types import Uses
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
-from acp_agent.session.children.child import ChildHost
-from acp_agent.session.chosen import choose
-from acp_agent.session.notes import Notes
-from acp_agent.session.skill_text import skill_text
+from acp_agent.session.children.child import ChildSession
+from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.commands.prompting import skill_text
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Definitions
+from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.notes import Notes
+from acp_agent.session.turns.parts import TurnTools
+from acp_agent.session.turns.plan import run_options
+from acp_agent.session.turns.system_prompt import write_system_prompt
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.task import TaskTool
-
-if TYPE_CHECKING:
-    from acp_agent.session.turn_host import SessionHost
 
 _TITLE = 120  # characters
 BROKE = "It broke by a fault of the program's; the log has the details."
@@ -46,21 +52,32 @@ _CUT_SHORT: dict[StopReason | None, str] = {
 }
 
 
+class ParentTurn(Struct, frozen=True, kw_only=True):
+    """The turn that delegates: its session, what it works with, the session's agents."""
+
+    core: SessionCore
+    turn: TurnResources
+    tools: TurnTools
+    budget: SessionBudget
+    definitions: Definitions
+    children: RunningChildren
+
+
 class Delegation:
     """The tools of a turn that run agents.
 
     Args:
-        host: what the turn works with.
+        parent: the turn.
     """
 
-    def __init__(self, host: SessionHost) -> None:
-        self._host = host
-        self._session = host.owner
-        self._definitions = host.owner.extensions.definitions
+    def __init__(self, parent: ParentTurn) -> None:
+        self._parent = parent
+        self._core = parent.core
+        self._definitions = parent.definitions
 
     def tools(self) -> Sequence[AnyTool]:
         """The tool that gives tasks to agents and the one that uses skills, where there are any."""
-        workspace = self._host.workspace
+        workspace = self._parent.tools.workspace
         agents = [(one.name, one.description) for one in self._definitions.agents]
         skills = [(one.name, one.description) for one in self._definitions.skills if one.by_model]
         apart = [one.name for one in self._definitions.skills if one.by_user and one.apart]
@@ -76,56 +93,56 @@ class Delegation:
         spec = self._definitions.agent(agent)
         if spec is None:
             raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
-        run = _Run(self._host, f"{spec.name}: {title}", spec.description, progress)
-        return await run.work(self._session.clean(spec.prompt), task, spec.uses)
+        run = _Run(self._parent, f"{spec.name}: {title}", spec.description, progress)
+        return await run.work(self._core.clean(spec.prompt), task, spec.uses)
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Give a skill's text to the model; have an agent follow it that wants a run of its own."""
         skill = self._definitions.skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
-        if not (skill.by_model or self._host.open_calls.is_by_user(CallId(progress.call))):
+        if not (skill.by_model or self._parent.tools.open_calls.is_by_user(CallId(progress.call))):
             raise ToolError(
                 f"only the user may choose the skill {name}",
                 shown=f"only you may choose the skill {name}, with /skill:{name}",
             )
         if not skill.apart and skill.uses == Uses():
-            return Outcome(text=self._session.clean(skill_text(skill)))
+            return Outcome(text=self._core.clean(skill_text(skill)))
         prompt, uses = None, skill.uses
         if skill.apart and skill.agent is not None:
             spec = self._definitions.agent(skill.agent)
             if spec is None:
                 raise ToolError(f"the skill {name} wants the agent {skill.agent}, which is missing")
-            prompt, uses = self._session.clean(spec.prompt), uses.over(spec.uses)
-        run = _Run(self._host, f"{skill.name}: {request or skill.description}", "", progress)
-        return await run.work(prompt, self._session.clean(skill_text(skill, request)), uses)
+            prompt, uses = self._core.clean(spec.prompt), uses.over(spec.uses)
+        run = _Run(self._parent, f"{skill.name}: {request or skill.description}", "", progress)
+        return await run.work(prompt, self._core.clean(skill_text(skill, request)), uses)
 
 
 class _Run:
     """One task of one agent.
 
     Args:
-        parent: what the turn works with that the task belongs to.
+        parent: the turn that the task belongs to.
         title: the task, with who does it.
         description: what the agent is for.
         progress: of the call that the agent works for.
     """
 
     def __init__(
-        self, parent: SessionHost, title: str, description: str, progress: Progress
+        self, parent: ParentTurn, title: str, description: str, progress: Progress
     ) -> None:
         self._parent = parent
-        self._session = parent.owner
+        self._core = parent.core
         self._title = first_line(title, _TITLE)
         self._description = description
         self._progress = progress
         self._child = new_session_id()
 
     async def work(self, prompt: str | None, task: str, uses: Uses) -> Outcome:
-        """Let the agent work until it is done with the task.
+        """Run the agent until it is done with the task.
 
         Args:
-            prompt: what the agent is told of itself; None: what the session's own is.
+            prompt: the agent's own system prompt; None: the session's.
             task: what it is to do.
             uses: what it wants to be run with.
 
@@ -133,36 +150,43 @@ class _Run:
             ToolError: it cannot be run so.
             StoreError: the journal could not be written.
         """
-        services = self._session.services
+        services, models = self._core.services, self._parent.turn.models
         try:
-            chosen = choose(
+            options = run_options(
                 uses,
-                main=self._parent.model,
-                thought=self._parent.thought_level,
+                main=models.current,
+                thought=models.thought_level,
                 models=services.models,
                 config=services.config,
             )
         except InvalidInputError as error:
             raise ToolError(f"the agent cannot be run: {error}") from error
-        host = ChildHost(
-            self._parent, self._child, CallId(self._progress.call), chosen, self._progress
+        child = ChildSession(
+            self._core,
+            self._parent.turn,
+            self._parent.tools,
+            budget=self._parent.budget,
+            child=self._child,
+            call=CallId(self._progress.call),
+            options=options,
+            progress=self._progress,
         )
-        with self._session.children.running(host):
-            return await self._run(host, prompt, task)
+        with self._parent.children.running(child):
+            return await self._run(child, prompt, task)
 
-    async def _run(self, host: ChildHost, prompt: str | None, task: str) -> Outcome:
+    async def _run(self, child: ChildSession, prompt: str | None, task: str) -> Outcome:
         from acp_agent.agent.prompts import agent_prompt  # noqa: PLC0415 - for prompts only
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
 
         turn = new_turn_id()
         ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
         try:
-            await self._begin(host, turn, task)
+            await self._begin(child, turn, task)
             given = None
             if prompt is not None:
                 given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
-            await host.give_system_prompt(given)
-            ended = TurnEnded(turn=turn, stop_reason=await run_turn(host))
+            await write_system_prompt(self._core, child, given)
+            ended = TurnEnded(turn=turn, stop_reason=await run_turn(child.resources))
         except asyncio.CancelledError:
             ended = TurnEnded(turn=turn, stop_reason="cancelled")
             raise
@@ -172,16 +196,16 @@ class _Run:
             ended = TurnEnded(turn=turn, error=str(error), error_kind=error.kind)
             raise ToolError(f"the agent failed: {error}") from error
         finally:
-            await _to_its_end(self._end(host, ended))
-        return _outcome(host, ended.stop_reason)
+            await _run_to_end(self._end(child, ended))
+        return _outcome(child, ended.stop_reason)
 
-    async def _begin(self, host: ChildHost, turn: TurnId, task: str) -> None:
-        """Write down that it begins, and with what."""
+    async def _begin(self, child: ChildSession, turn: TurnId, task: str) -> None:
+        """Record that it begins, and with what."""
         words = (TextBlock(text=task),)
         today = datetime.now().astimezone().date()
-        told = Notes().due(today=today, mode=host.mode, moved_to=None)
-        asked = UserMessage(message=new_message_id(), content=words, attached="\n\n".join(told))
-        await self._session.emit(  # all or nothing, wherever it is stopped
+        notes = Notes().due(today=today, mode=child.resources.user.mode, moved_to=None)
+        prompt = UserMessage(message=new_message_id(), content=words, attached="\n\n".join(notes))
+        await self._core.emit(  # all or nothing, wherever it is stopped
             SubagentChanged(
                 session=self._child,
                 title=self._title,
@@ -191,19 +215,19 @@ class _Run:
             ),
             SessionMessageSent(
                 message=new_message_id(),
-                sender=self._session.session,
+                sender=self._core.id,
                 recipient=self._child,
                 content=words,
             ),
-            host.of_the_child(TurnStarted(turn=turn)),
-            host.of_the_child(asked),
+            child.wrap(TurnStarted(turn=turn)),
+            child.wrap(prompt),
         )
 
-    async def _end(self, host: ChildHost, ended: TurnEnded) -> None:
-        """Write down how it ended, and what it said in the end."""
-        await host.settled()
-        await host.emit(ended)
-        await self._session.emit(
+    async def _end(self, child: ChildSession, ended: TurnEnded) -> None:
+        """Record how it ended, and its last answer."""
+        await child.settled()
+        await child.emit(ended)
+        await self._core.emit(
             SubagentChanged(
                 session=self._child,
                 state="idle",
@@ -212,22 +236,21 @@ class _Run:
                 error_kind=ended.error_kind,
             )
         )
-        if host.said:
-            await self._session.emit(
+        if child.last_answer:
+            await self._core.emit(
                 SessionMessageSent(
                     message=new_message_id(),
                     sender=self._child,
-                    recipient=self._session.session,
-                    content=(TextBlock(text=host.said),),
+                    recipient=self._core.id,
+                    content=(TextBlock(text=child.last_answer),),
                 )
             )
 
 
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Wait until something is done, however often whoever waits is cancelled; that comes after.
+async def _run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Finish `work` before a cancellation of the caller takes effect.
 
-    An agent can be stopped, and its turn in the same moment: what says that it ended is no less
-    needed then.
+    An agent can be stopped in the same moment as its turn; its end must be recorded all the same.
     """
     task = asyncio.create_task(work)
     try:
@@ -240,17 +263,19 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
         raise
 
 
-def _left_running(host: ChildHost) -> Iterator[str]:
-    for one in host.left_running:
+def _left_running(child: ChildSession) -> Iterator[str]:
+    for one in child.left_running:
         command = code_span(first_line(one.command, _TITLE))
         yield f"[It left the background command {one.name} running: {command}]"
 
 
-def _outcome(host: ChildHost, stop: StopReason | None) -> Outcome:
-    cut = _CUT_SHORT.get("max_turn_requests" if host.over_budget else stop, "")
-    text = "\n\n".join(filter(None, [host.said or NOTHING_SAID, cut, *_left_running(host)]))
+def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
+    cut = _CUT_SHORT.get("max_turn_requests" if child.resources.budget.exhausted else stop, "")
+    text = "\n\n".join(
+        filter(None, [child.last_answer or NOTHING_SAID, cut, *_left_running(child)])
+    )
     return Outcome(
         text=text,
-        failed=not host.said or stop == "refusal",
-        content=tuple(text_part(part) for part in (host.activity, text) if part),
+        failed=not child.last_answer or stop == "refusal",
+        content=tuple(text_part(part) for part in (child.activity, text) if part),
     )

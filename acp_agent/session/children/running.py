@@ -4,47 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from acp_agent.agent.open_calls import OpenCalls
 from acp_agent.events import AnyEvent, ChildWorked
 from acp_agent.ids import CallId, SessionId
 
-if TYPE_CHECKING:
-    from acp_agent.session.children.child import ChildHost
+
+class RunningChild(Protocol):
+    """A child session that runs; `call` is the call that it works for."""
+
+    id: SessionId
+    call: CallId
+    open_calls: OpenCalls
+
+    def apply(self, event: AnyEvent) -> None:
+        """Apply an event of the child that is in the journal."""
+        ...
 
 
-class Children:
-    """Passes on to each child what is in the journal of it, and finds its calls."""
+class RunningChildren:
+    """Passes the events of child sessions on to them, and finds their calls."""
 
     def __init__(self) -> None:
-        self._running: dict[SessionId, ChildHost] = {}
+        self._running: dict[SessionId, RunningChild] = {}
 
     @contextmanager
-    def running(self, host: ChildHost) -> Iterator[None]:
-        """A child works for as long as this lasts."""
-        self._running[host.session] = host
+    def running(self, child: RunningChild) -> Iterator[None]:
+        """Count a child as running inside the `with` block."""
+        self._running[child.id] = child
         try:
             yield
         finally:
-            del self._running[host.session]
+            del self._running[child.id]
 
-    def take(self, events: Sequence[AnyEvent]) -> None:
-        """Events are in the journal."""
+    def apply(self, events: Sequence[AnyEvent]) -> None:
+        """Apply events that are in the journal."""
         if not self._running:
             return
         for event in events:
             if isinstance(event, ChildWorked) and event.session in self._running:
-                self._running[event.session].took(event.did)
+                self._running[event.session].apply(event.did)
 
     def call_of(self, child: SessionId) -> CallId | None:
-        """The call that a child works for; None where it does not run here."""
-        host = self._running.get(child)
-        return None if host is None else host.call
+        """Return the call that a child works for; None where it is not running."""
+        found = self._running.get(child)
+        return None if found is None else found.call
 
     def stop(self, call: CallId) -> bool:
         """Stop one call of a child's. False: there is no such call, or it has ended."""
-        return any(host.open_calls.stop(call) for host in self._running.values())
+        return any(child.open_calls.stop(call) for child in self._running.values())
 
     def stop_command(self, call: CallId) -> bool:
         """End the command that a call of a child's runs. False: none runs."""
-        return any(host.open_calls.stop_command(call) for host in self._running.values())
+        return any(child.open_calls.stop_command(call) for child in self._running.values())

@@ -12,7 +12,7 @@ from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.names import command_names, tool_names
 from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
-from acp_agent.session.commands import Command
+from acp_agent.session.commands.command import Command
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
 from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool, prompt_text
 from acp_agent.tools.quoting import first_line

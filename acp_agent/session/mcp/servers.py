@@ -22,8 +22,8 @@ from acp_agent.extensions.mcp.config import ServerConfig, all_values, credential
 from acp_agent.extensions.mcp.names import labels
 from acp_agent.extensions.mcp.server import McpServer, Setting
 from acp_agent.ids import SessionId
-from acp_agent.session.commands import Command
-from acp_agent.session.editor import Editor
+from acp_agent.session.client import Client
+from acp_agent.session.commands.command import Command
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class McpServers:
         session: whose they are.
         cwd: the session's folder, in which programs are started.
         services: limits, environment, and the secrets that are known.
-        editor: who is asked what a server wants to know.
+        client: who is asked what a server wants to know.
         notify: lets the user know.
         on_commands: called when there are other commands now.
     """
@@ -61,14 +61,14 @@ class McpServers:
         session: SessionId,
         cwd: Path,
         services: Services,
-        editor: Editor,
+        client: Client,
         notify: Notify,
         on_commands: Callable[[], None],
     ) -> None:
         self.configs = tuple(configs)
         self._services = services
         self._session = session
-        self._editor = editor
+        self._client = client
         self._notify = notify
         self._on_commands = on_commands
         self._offers: Offers | None = None
@@ -97,7 +97,7 @@ class McpServers:
                 setting=setting,
                 owner=self,
                 asker=McpAsker(
-                    config.name, session, editor, self.tell, asking, translate=services.translate
+                    config.name, session, client, self.tell, asking, translate=services.translate
                 ),
             )
             for config, label in zip(
@@ -162,7 +162,7 @@ class McpServers:
 
     def trace(self) -> JsonObject:
         """Which trace the turn is part of."""
-        return self._editor.trace(self._session)
+        return self._client.trace(self._session)
 
     async def tell(self, title: str, description: str = "") -> None:
         """Let the user know."""
@@ -204,7 +204,7 @@ class McpAsker:
     Args:
         server: its name, which every question begins with: the user must know who asks.
         session: for whose user.
-        editor: who shows the question.
+        client: who shows the question.
         tell: lets the user know of questions that were not passed on.
         one_at_a_time: shared by the servers of a session.
         translate: translates texts for the user.
@@ -214,7 +214,7 @@ class McpAsker:
         self,
         server: str,
         session: SessionId,
-        editor: Editor,
+        client: Client,
         tell: Callable[[str, str], Awaitable[None]],
         one_at_a_time: asyncio.Lock,
         *,
@@ -222,7 +222,7 @@ class McpAsker:
     ) -> None:
         self._server = server
         self._session = session
-        self._editor = editor
+        self._client = client
         self._tell = tell
         self._lock = one_at_a_time
         self._translate = translate
@@ -231,12 +231,12 @@ class McpAsker:
     async def ask_form(self, form: Form) -> Response | None:
         """Let the user fill in a form. None: nobody can."""
         form = msgspec.structs.replace(form, message=self._from_server(form.message))
-        return await self._asked(lambda: self._editor.ask_form(self._session, form))
+        return await self._asked(lambda: self._client.ask_form(self._session, form))
 
     async def ask_page(self, page: Page) -> Response | None:
         """Send the user to a page. None: nobody can."""
         page = msgspec.structs.replace(page, message=self._from_server(page.message))
-        response = await self._asked(lambda: self._editor.ask_page(self._session, page))
+        response = await self._asked(lambda: self._client.ask_page(self._session, page))
         if response is not None and response.action == "accept":
             self._pages[page.id] = page
         return response
@@ -245,7 +245,7 @@ class McpAsker:
         """What the user was sent to a page for is done."""
         page = self._pages.pop(visit, None)
         if page is not None:
-            self._editor.page_done(page)
+            self._client.page_done(page)
 
     async def refused(self, what: str) -> None:
         """A question was not passed on, for this reason."""

@@ -125,7 +125,7 @@ async def test_an_agent_whose_model_cannot_be_used_says_so_to_the_model_and_the_
     desk: Desk, model_server: ModelServer
 ) -> None:
     write_agent(desk.folder, "model: anthropic/claude-sonnet-4-5")
-    make_the_users(desk.folder, desk.session.services.user_folder)
+    make_the_users(desk.folder, desk.session.core.services.user_folder)
     model_server.add(answer(TASK), answer("I do it myself."))
     assert await desk.say("Go") == "end_turn"
     ended = desk.editor.of(ToolEnded)[0]
@@ -227,7 +227,7 @@ async def test_what_an_agent_does_is_in_the_journal_of_its_session_and_nowhere_e
     assert (given.recipient, got.sender) == (worked[0].session,) * 2
     assert got.content == (TextBlock(text="4711."),)
     page = await explorer.manager.list(None, None)
-    assert [record.id for record in page.sessions] == [explorer.session.session]
+    assert [record.id for record in page.sessions] == [explorer.session.id]
 
 
 async def test_what_agents_take_counts_for_the_turn_the_budget_and_the_cost(
@@ -236,7 +236,7 @@ async def test_what_agents_take_counts_for_the_turn_the_budget_and_the_cost(
     model_server.add(answer(TASK, TASK), *[answer("4711.")] * 2, answer("Done."))
     turn = await explorer.begin("Go")
     await turn.result()
-    state, requests = explorer.session.state, 4
+    state, requests = explorer.session.core.state, 4
     one = state.spent.tokens / requests
     assert one > 0
     assert turn.usage is not None

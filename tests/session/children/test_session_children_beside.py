@@ -73,7 +73,7 @@ async def test_what_an_agent_left_running_is_told_to_the_model_that_gave_it_the_
     await desk.say("Go")
     (ended,) = desk.editor.of(ToolEnded)
     assert ended.result.startswith("It runs.")
-    (name,) = [one.name for one in desk.session.workbench.background or ()]
+    (name,) = [one.name for one in desk.session.resources.background or ()]
     assert f"[It left the background command {name} running: `sleep 300`]" in ended.result
 
 

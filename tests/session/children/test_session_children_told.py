@@ -19,11 +19,11 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.session.export import ExportFormat, export_pieces
-from acp_agent.session.interruption import closing
+from acp_agent.session.history.export import ExportFormat, export_pieces
+from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.transcript import Passage, transcript
+from acp_agent.session.localize import localize
 from acp_agent.session.store.records import SessionRecord, StoredEvent
-from acp_agent.session.telling import told
-from acp_agent.session.transcript import Passage, transcript
 from tests.support import child_work
 from tests.support.child_work import CHILD, INNER, PARENT, SAID, TASK, TITLE, did, whole
 
@@ -169,9 +169,9 @@ def test_json_lines_have_what_a_child_did_with_whose_it_is() -> None:
 def test_what_a_child_did_is_told_in_the_readers_language() -> None:
     translate = translator_for("zh")
     (called,) = did(child_work.called(INNER, "read", title="Read a.py"))
-    assert "读取 a.py" in repr(told(called, translate))
+    assert "读取 a.py" in repr(localize(called, translate))
     (said,) = did(UserMessage(message=SAID, content=()))
-    assert told(said, translate) is said
+    assert localize(said, translate) is said
     texts = [one.text for one in transcript(stored(whole()), thoughts=False, translate=translate)]
     assert f"子智能体：{TITLE}" in texts
 

@@ -31,12 +31,12 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.models.base import AnswerCall, Message, ModelSide, ToolResult, UserSide, UserText
-from acp_agent.session.interruption import closing
+from acp_agent.session.history.interruption import closing
+from acp_agent.session.localize import localize
 from acp_agent.session.store.damaged_events import broken
 from acp_agent.session.store.event_codec import encode_event, known_events, readable_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.store.recovery import recover
-from acp_agent.session.telling import told
 
 CHILD, TASK = SessionId("sess_child"), CallId("call_task")
 
@@ -125,7 +125,7 @@ def test_what_is_missing_is_said_to_the_user_in_their_language_and_to_the_model(
     assert isinstance(note, NoticeShown)
     assert "cannot be read any more: what you said." in note.title
     assert "acp-agent sessions check" in note.description
-    in_chinese = told(note, translator_for("zh"))
+    in_chinese = localize(note, translator_for("zh"))
     assert isinstance(in_chinese, NoticeShown)
     assert "您说的话" in in_chinese.title
     said = sent(found)[0].parts[0]

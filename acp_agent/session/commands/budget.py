@@ -1,0 +1,101 @@
+"""`/budget`: shows what was spent and the budgets, and changes them for the session."""
+
+from __future__ import annotations
+
+from acp_agent.config.amounts import dollars, read_amount
+from acp_agent.config.localization import Translator
+from acp_agent.events import ConfigChanged
+from acp_agent.session.core import SessionCore
+from acp_agent.session.services import Spending
+from acp_agent.session.turns.budget import (
+    NO_PRICE,
+    NONE,
+    OPTION,
+    SCOPES,
+    UNITS,
+    SessionBudget,
+    Unit,
+)
+
+
+async def budget_command(core: SessionCore, budget: SessionBudget, rest: str) -> str:
+    """Do what follows `/budget`; return the answer.
+
+    Raises:
+        StoreError: what was spent could not be read, or the change not be written.
+    """
+    translate = core.translate
+    scope, _, amount = rest.strip().partition(" ")
+    if not scope:
+        return await _spent(core, budget)
+    if scope not in SCOPES:
+        unknown = translate(
+            "There is no budget {name}; there are {names}.",
+            name=repr(scope),
+            names=", ".join(SCOPES),
+        )
+        return f"{unknown} {_how(translate)}"
+    changes = _changes(amount.strip())
+    if changes is None:
+        wrong = translate("{amount} is no amount.", amount=repr(amount.strip()))
+        return f"{wrong} {_how(translate)}"
+    await core.emit(
+        *(
+            ConfigChanged(option=f"{OPTION}{scope}_{unit}", value=value)
+            for unit, value in changes.items()
+        )
+    )
+    return await _spent(core, budget)
+
+
+def _changes(amount: str) -> dict[Unit, str] | None:
+    """Return what an amount changes, by the unit; None where it is none."""
+    if amount.lower() in {NONE, "off"}:
+        return dict.fromkeys(UNITS, NONE)
+    found = read_amount(amount)
+    if found is None:
+        return None
+    unit, number = found
+    return {unit: f"{number:f}" if unit == "cost" else f"{number:.0f}"}
+
+
+async def _spent(core: SessionCore, budget: SessionBudget) -> str:
+    translate = core.translate
+    names = {
+        "turn": translate("The last turn"),
+        "session": translate("This session"),
+        "day": translate("Today, all sessions"),
+    }
+    limits = {(limit.scope, limit.unit): limit for limit in budget.limits}
+    lines: list[str] = []
+    unpriced = False
+    for scope in SCOPES:
+        spent = await budget.spent(scope)
+        if scope == "turn" and not spent.tokens:  # of commands, which ask no model
+            spent = core.state.spent_before
+        unpriced = unpriced or bool(spent.unpriced)
+        parts = [translate("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
+        for index, unit in enumerate(UNITS):
+            limit = limits.get((scope, unit))
+            if limit is not None:
+                most = translate.rendered(limit.shown(limit.most))
+                parts[index] = translate("{spent} of {most}", spent=parts[index], most=most)
+        lines.append(translate("- {name}: {amounts}", name=names[scope], amounts=", ".join(parts)))
+    if unpriced:
+        lines += ["", translate.rendered(NO_PRICE)]
+    return "\n".join([*lines, "", _how(translate)])
+
+
+def _money(spent: Spending) -> str:
+    """US dollars, and a question mark where some of them are not known."""
+    if not spent.unpriced:
+        return dollars(spent.cost)
+    return f"{dollars(spent.cost)} +?" if spent.cost else "?"
+
+
+def _how(translate: Translator) -> str:
+    return translate(
+        "Say for instance `/budget turn $2`, `/budget session 500k` (tokens) or `/budget day "
+        "none`; it holds for this session. What holds for all is in the configuration, under "
+        "`[budget]`."
+    )

@@ -1,0 +1,122 @@
+"""Slash commands as the client lists them, and as a prompt contains them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeGuard
+
+from msgspec import Struct
+
+from acp_agent.config.localization import ENGLISH, Translator
+from acp_agent.content import ContentBlock, TextBlock
+
+if TYPE_CHECKING:
+    from acp_agent.session.turns.plan import Action, Repetition, RunOptions
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """A command as the editor offers it; `hint` says what may follow its name."""
+
+    name: str
+    description: str
+    hint: str | None = None
+
+
+class FoundCommand(Struct, frozen=True, kw_only=True):
+    """A command in a prompt, which the agent answers by itself or asks the model to do.
+
+    Attributes:
+        answer: returns the agent's answer.
+        ask: what the model is told besides the user's words.
+        action: what a turn of its own does instead of asking the model.
+        compaction: where a turn runs already, its next request compacts the conversation first;
+            this is what matters to the user.
+        refusal: why it cannot be done while a turn runs.
+        repetition: repeats the prompt in a turn of its own.
+        options: what a turn that begins with it is run with.
+        call: a call that such a turn makes first, as if the model had made it: the tool's name, and
+            its arguments as JSON. Where a turn runs already the model is asked instead.
+    """
+
+    answer: Callable[[], Awaitable[str]] | None = None
+    ask: str | None = None
+    action: Action | None = None
+    compaction: str | None = None
+    refusal: str = ""
+    repetition: Repetition | None = None
+    options: RunOptions | None = None
+    call: tuple[str, str] | None = None
+
+    @classmethod
+    def answering(cls, text: str) -> FoundCommand:
+        """Return a command that is answered with a text."""
+
+        async def answer() -> str:
+            return text
+
+        return cls(answer=answer)
+
+
+COMMANDS = (
+    Command(name="help", description="List the commands"),
+    Command(name="status", description="Show the model, the mode and what the session cost"),
+    Command(name="jobs", description="List the commands that run in the background"),
+    Command(name="mode", description="Show or switch the mode", hint="ask | accept-edits | …"),
+    Command(name="model", description="Show or switch the model", hint="provider/name"),
+    Command(
+        name="compact", description="Sum the conversation up, to make room", hint="what matters"
+    ),
+    Command(
+        name="budget",
+        description="Show or change what may be spent",
+        hint="turn | session | day  $2 | 500k | none",
+    ),
+    Command(
+        name="rewind",
+        description="Go back to how the conversation and the files were",
+        hint="N [files | conversation | both] [--force]",
+    ),
+    Command(
+        name="loop",
+        description="Repeat a prompt until the model says that it is done",
+        hint="N prompt",
+    ),
+    Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
+)
+
+
+_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget"}
+
+
+def commands_in(translate: Translator) -> Sequence[Command]:
+    """Return the commands in the user's language."""
+    if translate is ENGLISH:
+        return COMMANDS
+    return [
+        Command(
+            name=command.name,
+            description=translate(command.description),
+            hint=None if command.hint is None else translate(command.hint),
+        )
+        for command in COMMANDS
+    ]
+
+
+def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
+    """Whether a prompt is a command that the agent answers by itself, even while a turn runs."""
+    line = command_line(content)
+    return line is not None and line[0] in _ANSWERED_AT_ONCE
+
+
+def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:
+    """Return the name of the command in a prompt, in whichever block, and what follows it."""
+    for block in content:
+        if is_command(block):
+            name, *rest = block.text.split(maxsplit=1)
+            return name.removeprefix("/"), "".join(rest).rstrip()
+    return None
+
+
+def is_command(block: ContentBlock) -> TypeGuard[TextBlock]:
+    """Whether a block of a prompt begins as a command does."""
+    return isinstance(block, TextBlock) and block.text.lstrip().startswith("/")

@@ -1,0 +1,201 @@
+"""Finds the slash command in a prompt, and what it does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.content import ContentBlock
+from acp_agent.errors import InvalidInputError, ToolError
+from acp_agent.session.commands.command import FoundCommand, command_line
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import PREFIX, Extensions
+from acp_agent.session.turns.resources import SessionResources
+
+if TYPE_CHECKING:
+    from acp_agent.session.mcp.catalog import ServerPrompt
+
+_SHOWN_COMMAND = 120  # characters of a command that runs in the background
+_CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
+
+
+class CommandContext(Struct, frozen=True, kw_only=True):
+    """What commands may use of a session; `waiting` counts the prompts that wait."""
+
+    core: SessionCore
+    resources: SessionResources
+    extensions: Extensions
+    waiting: Callable[[], int]
+
+
+async def find_command(
+    context: CommandContext,
+    content: Sequence[ContentBlock],
+    cancelled: Callable[[], bool] = lambda: False,
+) -> FoundCommand | None:
+    """Return the command in a prompt; None where there is none we know.
+
+    A prompt of an MCP server is fetched; where that fails, the answer says why. It is given up when
+    the user's own prompt is cancelled meanwhile.
+
+    Args:
+        context: the session.
+        content: the prompt.
+        cancelled: whether the user's own prompt is.
+    """
+    line = command_line(content)
+    if line is None:
+        return None
+    name, rest = line
+    core, mcp = context.core, context.extensions.mcp
+    for prompt in () if mcp is None else mcp.prompts:
+        if prompt.command.name == name:
+            return await _fetched(core, prompt, rest, cancelled)
+    if name.startswith(PREFIX):
+        from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
+
+        return await skill_command(core, context.extensions.definitions, name, rest, content)
+    if name == "loop":
+        from acp_agent.session.commands.prompting import loop_command  # noqa: PLC0415 - rarely needed
+
+        return await loop_command(
+            core.translate, rest, lambda repeated: find_command(context, repeated, cancelled)
+        )
+    return _builtin(context, name, rest)
+
+
+async def _fetched(
+    core: SessionCore, prompt: ServerPrompt, rest: str, cancelled: Callable[[], bool]
+) -> FoundCommand:
+    fetching = asyncio.create_task(prompt.fetch(rest))
+    try:
+        while not fetching.done():
+            await asyncio.wait([fetching], timeout=_CANCEL_POLL)
+            if cancelled():
+                fetching.cancel()
+                break
+        return FoundCommand(ask=await fetching)
+    except asyncio.CancelledError:
+        if not cancelled():
+            raise
+        why = core.translate("it was cancelled")
+    except ToolError as error:
+        why = str(error)
+    finally:
+        fetching.cancel()
+    return FoundCommand.answering(
+        core.clean(core.translate("The prompt could not be used: {why}.", why=why))
+    )
+
+
+def _builtin(context: CommandContext, name: str, rest: str) -> FoundCommand | None:
+    core, resources = context.core, context.resources
+    match name:
+        case "help":
+            return FoundCommand(answer=partial(_help, context.extensions))
+        case "status":
+            return FoundCommand(answer=partial(_status, context))
+        case "jobs":
+            return FoundCommand(answer=partial(_jobs, context))
+        case "mode" | "model":
+            return FoundCommand(answer=partial(_option, core, name, rest))
+        case "budget":
+            from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
+
+            return FoundCommand(answer=partial(budget_command, core, resources.budget, rest))
+        case "compact":
+            return FoundCommand(action=partial(_compact, core, rest), compaction=rest)
+        case "rewind":
+            from acp_agent.session.commands.rewind import rewind_command  # noqa: PLC0415 - rare
+
+            return rewind_command(core, resources.rewinder, rest)
+        case "init":
+            from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
+
+            ask = (files(__package__) / "init.md").read_text("utf-8").strip()
+            return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
+        case _:
+            return None
+
+
+async def _help(extensions: Extensions) -> str:
+    from acp_agent.tools.quoting import code_span, escape_markdown  # noqa: PLC0415 - not at start
+
+    await extensions.definitions.load()  # a skill may have been written just now
+    # A project's skills and servers' prompts choose their own descriptions.
+    return "\n".join(
+        f"- {code_span(' '.join(filter(None, [f'/{one.name}', one.hint])))}: "
+        f"{escape_markdown(one.description)}"
+        for one in extensions.commands
+    )
+
+
+async def _status(context: CommandContext) -> str:
+    from acp_agent.config.amounts import dollars  # noqa: PLC0415 - not at start
+
+    core, translate = context.core, context.core.translate
+    options = ", ".join(
+        f"{option.name.lower()} {option.current}" for option in core.settings.options()
+    )
+    cost = translate("unknown") if core.state.cost is None else dollars(core.state.cost)
+    lines = [
+        translate("- Session `{session}` in `{folder}`", session=core.id, folder=core.cwd),
+        translate("- Now: {options}", options=options),
+        translate("- Messages to the model so far: {count}", count=len(core.context.messages)),
+        translate("- Cost so far: {cost}", cost=cost),
+    ]
+    if waiting := context.waiting():
+        lines.append(translate("- Prompts that wait: {count}", count=waiting))
+    return "\n".join(lines)
+
+
+async def _jobs(context: CommandContext) -> str:
+    from acp_agent.tools.quoting import code_span, first_line  # noqa: PLC0415 - not at start
+
+    translate = context.core.translate
+    lines: list[str] = []
+    for command in context.resources.background or ():
+        seconds = f"{command.seconds:.0f}"
+        how = (
+            translate("running for {seconds} s", seconds=seconds)
+            if command.runs
+            else translate("ended after {seconds} s", seconds=seconds)
+        )
+        lines.append(
+            f"- {command.name}: {code_span(first_line(command.command, _SHOWN_COMMAND))}, {how}"
+        )
+    return context.core.clean("\n".join(lines)) or translate("There are no background commands.")
+
+
+async def _option(core: SessionCore, name: str, value: str) -> str:
+    if value:
+        try:
+            await core.emit(await core.settings.change(name, value))
+        except InvalidInputError as error:
+            return core.translate.rendered(str(error))
+    option = next(option for option in core.settings.options() if option.id == name)
+    mark = core.translate("(current)")
+    values = "\n".join(
+        f"- `{known.id}`{' ' + mark if known.id == option.current else ''}"
+        for known in option.values
+    )
+    return f"{option.name}:\n{values}"
+
+
+async def _compact(core: SessionCore, focus: str, turn: TurnResources) -> str:
+    from acp_agent.agent.room import compact_now  # noqa: PLC0415 - brings what only prompts need
+    from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
+
+    translate = turn.user.translate
+    async with turn_slot(core):
+        why = await compact_now(turn, turn.models.current, focus)
+        await turn.budget.warn()
+    if why is not None:
+        why = translate.rendered(why).rstrip(".。")
+        return translate("The conversation was not summed up: {why}.", why=why)
+    return translate("The conversation so far is summed up for the model. You still see all of it.")

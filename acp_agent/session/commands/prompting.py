@@ -1,0 +1,160 @@
+"""Commands that become prompts to the model: `/skill:name request` and `/loop N prompt`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from acp_agent.agent.said import said_part
+from acp_agent.config.localization import Translator
+from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.types import Uses
+from acp_agent.models.base import UserText
+from acp_agent.session.commands.command import COMMANDS, FoundCommand, command_line, is_command
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import PREFIX, Definitions
+from acp_agent.session.turns.plan import Repetition, run_options
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.definitions.types import Skill
+
+MAX_ROUNDS = 100
+SKILL_TOOL = "skill"  # `acp_agent.tools.skill`, which brings pydantic
+FINISH_TOOL = "finish_loop"  # `acp_agent.tools.finish_loop`, likewise
+
+
+async def skill_command(
+    core: SessionCore,
+    definitions: Definitions,
+    name: str,
+    rest: str,
+    content: Sequence[ContentBlock] = (),
+) -> FoundCommand:
+    """Return what `/skill:name` does.
+
+    The turn that it begins is run with what the skill wants to be run with, or begins by having an
+    agent follow the skill, where the skill wants that. Where a turn runs already the skill's text
+    becomes part of it, and the turn's options stay the same.
+
+    Args:
+        core: the session.
+        definitions: its skills.
+        name: the name of the command.
+        rest: what follows it.
+        content: the prompt that contains it. An agent sees nothing else of the conversation, so it
+            is given what the user attached.
+    """
+    translate = core.translate
+    name = name.removeprefix(PREFIX)
+    await definitions.load()  # it may have been written just now
+    skill = definitions.skill(name)
+    if skill is None or not skill.by_user:
+        text = translate("There is no skill {name!r}; /help lists those that there are.", name=name)
+        return FoundCommand.answering(core.clean(text))
+    if skill.apart:
+        request = core.clean("\n\n".join([*filter(None, [rest]), *_attached(content)]))
+        arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
+        return FoundCommand(ask=skill_text(skill, rest), call=(SKILL_TOOL, arguments))
+    if skill.uses == Uses():
+        return FoundCommand(ask=skill_text(skill, rest))
+    settings, services = core.settings, core.services
+    try:
+        options = run_options(
+            skill.uses,
+            main=settings.model,
+            thought=settings.thought_level,
+            models=services.models,
+            config=services.config,
+        )
+    except InvalidInputError as error:
+        why = translate.rendered(str(error))
+        text = translate("The skill {name} cannot be used: {why}", name=skill.name, why=why)
+        return FoundCommand.answering(core.clean(text))
+    return FoundCommand(ask=skill_text(skill, rest), options=options)
+
+
+def skill_text(skill: Skill, request: str = "") -> str:
+    """Return a skill's instructions, where its files are, and what it is to be used for."""
+    lines = [
+        f"Follow the skill {skill.name}. Paths in it are relative to {skill.path.parent}.",
+        "",
+        skill.text.strip(),
+    ]
+    if request.strip():
+        lines += ["", f"Use it for this: {request.strip()}"]
+    return "\n".join(lines)
+
+
+def _attached(content: Sequence[ContentBlock]) -> list[str]:
+    """Return the text of the blocks of a prompt that are not the command."""
+    command = next((block for block in content if is_command(block)), None)
+    parts = [said_part(block) for block in content if block is not command]
+    return [part.text for part in parts if isinstance(part, UserText) and part.text.strip()]
+
+
+async def loop_command(
+    translate: Translator,
+    rest: str,
+    find: Callable[[Sequence[ContentBlock]], Awaitable[FoundCommand | None]],
+) -> FoundCommand:
+    """Return what `/loop` does.
+
+    Args:
+        translate: our texts in the user's language.
+        rest: what follows the command.
+        find: finds the command that is to be repeated, where it is one.
+    """
+    parsed = parse_loop(rest)
+    if parsed is None:
+        return FoundCommand.answering(
+            translate(
+                "Say how often, and what: `/loop N prompt`, where N is a number from 1 to {most}.",
+                most=MAX_ROUNDS,
+            )
+        )
+    rounds, prompt = parsed
+    content = (TextBlock(text=prompt),)
+    line = command_line(content)
+    if line is not None and line[0] == "loop":
+        return _not_repeatable("loop", translate)
+    found = await find(content)
+    if found is None:
+        return _repeated(Repetition(prompt, rounds))
+    if found.call is not None:
+        return _repeated(Repetition(prompt, rounds, call=found.call))
+    if found.ask is not None:
+        return _repeated(Repetition(prompt, rounds, ask=found.ask), found)
+    if line is not None and any(command.name == line[0] for command in COMMANDS):
+        return _not_repeatable(line[0], translate)
+    return found  # it says why there is nothing to repeat
+
+
+def parse_loop(rest: str) -> tuple[int, str] | None:
+    """Return the rounds and the prompt; None where one of them is missing or not valid."""
+    count, *prompt = rest.split(maxsplit=1) or [""]
+    if not (count.isascii() and count.isdigit() and len(count) <= len(str(MAX_ROUNDS))):
+        return None
+    if not 1 <= int(count) <= MAX_ROUNDS or not prompt:
+        return None
+    return int(count), prompt[0].strip()
+
+
+def _repeated(repetition: Repetition, found: FoundCommand | None = None) -> FoundCommand:
+    options = None if found is None else found.options
+    if options is not None:  # a skill with few tools must be able to end the loop, too
+        options = replace(options, always=(FINISH_TOOL,))
+    return FoundCommand(ask=repetition.first_note, repetition=repetition, options=options)
+
+
+def _not_repeatable(name: str, translate: Translator) -> FoundCommand:
+    return FoundCommand.answering(
+        translate(
+            "`/{name}` cannot be repeated. A loop repeats what you say to the model, a skill, or a "
+            "prompt of an MCP server.",
+            name=name,
+        )
+    )

@@ -1,0 +1,229 @@
+"""The core that the parts of a session work on: its journal, its state and the attached client."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acp_agent.agent.context import Context
+from acp_agent.config.localization import Translator
+from acp_agent.errors import AcpAgentError
+from acp_agent.events import OTHERS_WORDS, AnyEvent, DirectoriesChanged, of_a_child
+from acp_agent.ids import SessionId
+from acp_agent.models.base import ModelInfo
+from acp_agent.session.client import AttachedClient
+from acp_agent.session.journal import JournalWriter
+from acp_agent.session.services import Services
+from acp_agent.session.settings import Settings
+from acp_agent.session.state import SessionState
+
+if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.agent.loop_guard import LoopGuard
+
+_log = logging.getLogger(__name__)
+
+
+class BackgroundTasks:
+    """Tasks that nobody waits for. They may fail, and end with their owner at the latest.
+
+    Args:
+        owner: whose they are, for the log.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended = False
+
+    def __len__(self) -> int:
+        """How many run."""
+        return len(self._tasks)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work`; drop it where the owner has ended already."""
+        if self._ended:
+            work.close()
+            return
+        task = asyncio.create_task(self._run(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # it may have ended before its first step
+
+    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except AcpAgentError as error:
+            _log.info("background task of %s failed: %s", self._owner, error)
+        except Exception:  # noqa: BLE001 - nobody waits for it whom it could be raised to
+            _log.exception("background task of %s broke", self._owner)
+
+    def cancel(self) -> None:
+        """Cancel all tasks, and let no further one begin."""
+        self._ended = True
+        for task in self._tasks:
+            task.cancel()
+
+    async def wait(self) -> None:
+        """Wait until no task runs."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+class SessionCore:
+    """What all parts of a session share (`acp_agent.agent.resources.Journal`).
+
+    Events are written to the journal first, then applied to the state, then shown to the client.
+
+    Args:
+        session: the session's id.
+        cwd: the working folder.
+        directories: the further folders.
+        model: the model, where one is chosen already.
+        services: what all sessions are built on.
+        client: who is shown the events.
+
+    Attributes:
+        state: a fold of the journal.
+        background: tasks that nobody waits for.
+        server_secrets: values that MCP servers were given and that must not be shown.
+        closing: whether the session is being closed, or is closed.
+    """
+
+    def __init__(
+        self,
+        session: SessionId,
+        *,
+        cwd: Path,
+        directories: Sequence[Path],
+        model: ModelInfo | None,
+        services: Services,
+        client: AttachedClient,
+    ) -> None:
+        self.id = session
+        self.cwd = cwd
+        self.directories = tuple(directories)
+        self.services = services
+        self.client = client
+        self.state = SessionState(services, model)
+        self.background = BackgroundTasks(f"session {session}")
+        self.server_secrets: Sequence[str] = ()
+        self.closing = False
+        self._writer = JournalWriter(session, services.store, apply=self.apply, show=self._show)
+        self._subscribers: list[Callable[[Sequence[AnyEvent]], None]] = []
+
+    # -- the journal and what follows from it --------------------------------------------------
+
+    def apply(self, events: Sequence[AnyEvent]) -> None:
+        """Apply events that are in the journal to the state."""
+        self.state.apply(events)
+        for subscriber in self._subscribers:
+            subscriber(events)
+
+    def subscribe(self, subscriber: Callable[[Sequence[AnyEvent]], None]) -> None:
+        """Call `subscriber` with all further events, once they are in the journal."""
+        self._subscribers.append(subscriber)
+
+    def restore(self, events: Sequence[AnyEvent]) -> None:
+        """Apply the whole journal, as it was read when the session was opened."""
+        self.state.restore(events)
+        self._writer.keep_history(events)
+
+    @property
+    def settings(self) -> Settings:
+        """What the user chose."""
+        return self.state.settings
+
+    @property
+    def context(self) -> Context:
+        """What the model is sent."""
+        return self.state.context
+
+    @property
+    def loop_guard(self) -> LoopGuard:
+        """Detects that the model repeats itself."""
+        return self.state.loop_guard
+
+    async def history(self) -> Sequence[AnyEvent]:
+        """Return every event so far."""
+        return await self._writer.history()
+
+    async def dated_history(self) -> Sequence[tuple[int, AnyEvent]]:
+        """Return every event so far with its time, in milliseconds since 1970 (UTC)."""
+        return await self._writer.dated_history()
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events to the journal, apply and show them; see `agent.resources.Journal`."""
+        if events:
+            await self.write(*events)
+
+    def write(self, *events: AnyEvent) -> asyncio.Future[None]:
+        """Queue events to be written, applied and shown; `emit` waits for that.
+
+        Raises:
+            SessionNotFoundError: the session is closed; another process may write it by now.
+        """
+        return self._writer.write(self._without_secrets(events))
+
+    async def settled(self) -> None:
+        """Wait until everything that anyone emitted is applied and shown."""
+        await self._writer.flush()
+
+    async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Run `action`, which shows the journal, with no live event in between."""
+        await self._writer.run_alone(action)
+
+    async def notify(self, *events: AnyEvent) -> None:
+        """Show events that are not part of the journal, or could not be written to it."""
+        cleaned = self._without_secrets(events)
+        await self._writer.run_alone(lambda: self._show(cleaned))
+
+    async def _show(self, events: Sequence[AnyEvent]) -> None:
+        await self.client.show(self.id, events)
+
+    def drop_history(self) -> None:
+        """Free the journal that was read when the session was opened."""
+        self._writer.drop_history()
+
+    def close_journal(self) -> None:
+        """Refuse further events."""
+        self._writer.close()
+
+    async def move(self, cwd: Path, directories: Sequence[Path]) -> bool:
+        """Use other folders from now on; return whether they are others than before."""
+        if (cwd, tuple(directories)) == (self.cwd, self.directories):
+            return False
+        await self.emit(
+            DirectoriesChanged(cwd=str(cwd), directories=tuple(str(path) for path in directories))
+        )
+        self.cwd, self.directories = cwd, tuple(directories)
+        return True
+
+    # -- texts -----------------------------------------------------------------------------------
+
+    @property
+    def translate(self) -> Translator:
+        """Our texts in the user's language."""
+        return self.services.translate
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Values that must not be shown, sent or stored."""
+        known = self.services.secrets.values()
+        return (*known, *self.server_secrets) if self.server_secrets else known
+
+    def clean(self, text: str) -> str:
+        """Return `text` without secrets."""
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
+
+        return scrub(text, self.secrets)
+
+    def _without_secrets(self, events: tuple[AnyEvent, ...]) -> tuple[AnyEvent, ...]:
+        """Return events without secrets in the texts that others chose."""
+        if not any(isinstance(of_a_child(event), OTHERS_WORDS) for event in events):
+            return events
+        from acp_agent.agent.cleaning import clean_event  # noqa: PLC0415 - as with `clean`
+
+        secrets = self.secrets
+        return tuple(clean_event(event, secrets) for event in events)

@@ -1,0 +1,177 @@
+"""Creates sessions: new ones, ones of the store, forks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
+from acp_agent.ids import SessionId, new_session_id
+from acp_agent.session.history.interruption import closing, lost_commands
+from acp_agent.session.services import Services
+from acp_agent.session.session import Session
+from acp_agent.session.store.event_codec import known_events
+
+if TYPE_CHECKING:
+    from acp_agent.session.history.fork import ForkPoint
+    from acp_agent.session.store.lease import Lease
+
+_log = logging.getLogger(__name__)
+
+
+async def create(
+    services: Services,
+    cwd: str,
+    directories: Sequence[str],
+    system_prompt: SystemPromptGiven | None,
+) -> Session:
+    """Return a new session, which is in the store by then; see `SessionManager.create`.
+
+    Raises:
+        InvalidInputError: a folder is not absolute or does not exist.
+        AuthRequiredError: no model can be used.
+        StoreError: the store cannot be written.
+    """
+    folder, further = await asyncio.to_thread(folders, cwd, directories)
+    model = await services.account.choose_for_new()
+    session_id = new_session_id()
+    first: list[AnyEvent] = [
+        SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
+        ConfigChanged(option="mode", value=services.config.mode),
+        ConfigChanged(option="model", value=model.ref),
+        *(() if system_prompt is None else (system_prompt,)),
+    ]
+    lease = services.store.lease(session_id)
+    try:
+        await services.store.create(session_id, first)
+    except BaseException:
+        await _discard(services, session_id, lease)
+        raise
+    session = Session(
+        session_id, cwd=folder, directories=further, model=model, services=services, lease=lease
+    )
+    session.core.apply(first)
+    return session
+
+
+async def reopen(services: Services, session_id: SessionId) -> Session:
+    """Return a session of the store; a turn that was open is closed as interrupted first.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+        SessionBusyError: another process writes it.
+        StoreError: the store cannot be read or written.
+    """
+    record = await services.store.get(session_id)
+    lease = services.store.lease(session_id)
+    try:
+        known = known_events(await services.store.read_all(session_id))
+        cut = [*lost_commands(known), *closing(known)]
+        await services.store.append(session_id, cut)
+        known += cut
+        session = Session(
+            session_id,
+            cwd=Path(record.cwd),
+            directories=[Path(folder) for folder in record.directories],
+            model=None,
+            services=services,
+            lease=lease,
+        )
+        session.core.restore(known)
+        await session.core.settings.find_model()
+    except BaseException:
+        lease.release()
+        raise
+    return session
+
+
+async def fork(
+    services: Services,
+    source: SessionId,
+    cwd: str,
+    directories: Sequence[str],
+    *,
+    system_prompt: SystemPromptGiven | None,
+    point: ForkPoint | None,
+) -> Session:
+    """Return a new session with a copy of another one; see `acp_agent.session.history.fork`.
+
+    Raises:
+        InvalidInputError: a folder is not absolute or does not exist, or there is no `point`.
+        SessionNotFoundError: there is no such source.
+        StoreError: the store cannot be read or written; there is no new session then.
+    """
+    from acp_agent.session.history.checkpoint_files import adopt  # noqa: PLC0415 - for forks only
+    from acp_agent.session.history.fork import ForkedJournal  # noqa: PLC0415 - likewise
+
+    folder, further = await asyncio.to_thread(folders, cwd, directories)
+    journal = ForkedJournal(
+        source,
+        await services.store.read_all(source),
+        cwd=folder,
+        directories=further,
+        system_prompt=system_prompt,
+        point=point,
+    )
+    session_id = new_session_id()
+    lease = services.store.lease(session_id)
+    try:
+        await services.store.fork(session_id, source, journal.copied, journal.added)
+        session = Session(
+            session_id, cwd=folder, directories=further, model=None, services=services, lease=lease
+        )
+        session.core.apply(journal.events())
+        await session.core.settings.find_model()
+        await adopt(services.checkpoints, source, session_id)
+    except BaseException:
+        await _discard(services, session_id, lease)
+        raise
+    return session
+
+
+async def _discard(services: Services, session_id: SessionId, lease: Lease) -> None:
+    """Remove a session whose creation failed or was cancelled: nobody knows its id.
+
+    It finishes even if the caller is cancelled, as operations of the store do. Checkpoints that
+    were copied are removed by the next sweep.
+    """
+    removing = asyncio.create_task(services.store.delete(session_id))
+    while not removing.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([removing])
+    lease.release()
+    if not removing.cancelled() and (error := removing.exception()) is not None:
+        _log.warning(
+            "the session %s was not created, and may be in the store: %s", session_id, error
+        )
+
+
+def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
+    """Return the folders of a session. Blocks: it checks that each exists.
+
+    Raises:
+        InvalidInputError: one is not absolute or does not exist.
+    """
+    folder = _folder(cwd, "cwd")
+    further = [
+        _folder(path, f"additionalDirectories[{index}]") for index, path in enumerate(directories)
+    ]
+    return folder, further
+
+
+def _folder(text: str, field: str) -> Path:
+    path = Path(text)
+    if not path.is_absolute():
+        raise InvalidInputError(f"{field}: expected an absolute path, got {text!r}", field=field)
+    try:
+        exists = path.is_dir()
+    except (OSError, ValueError):
+        exists = False
+    if not exists:
+        raise InvalidInputError(f"{field}: there is no folder {text!r}", field=field)
+    return path

@@ -1,0 +1,1 @@
+"""The past of a session: saved files, rewinding, forks, interrupted turns, exports."""

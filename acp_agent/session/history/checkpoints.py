@@ -1,0 +1,357 @@
+"""A session's files: saved before a turn changes them and after, compared, restored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from acp_agent.errors import AcpAgentError, CheckpointTooSlowError, WorkspaceError
+from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
+from acp_agent.ids import new_checkpoint_id
+from acp_agent.permissions.access import WriteAccess, may_write
+from acp_agent.session.core import SessionCore
+from acp_agent.session.history.checkpoint_files import (
+    SWEEP_SECONDS,
+    LeftAlone,
+    NotSaved,
+    Others,
+    RestoredFiles,
+    path_name,
+    plan_restore,
+    restored_files,
+    spans,
+    sweep,
+)
+from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
+from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderCheckpoints, RestorePlan
+
+if TYPE_CHECKING:
+    from acp_agent.permissions.access import Access
+
+RESTORE_SECONDS = 120.0
+CANCELLED_SECONDS = 2.0  # that whoever stopped a turn waits for its files to be saved
+
+# Until a turn waits again for a folder that took too long, or that another session had too long.
+AGAIN_SECONDS = 300.0
+
+_NAMED = 20  # files left out that an event or an answer names
+_NOT_SAVED = CheckpointMade(checkpoint="", why="turn", trees=())
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Checkpoints:
+    """Saves and restores the files of one session's folders, one operation at a time.
+
+    Args:
+        core: whose folders they are.
+        on_restored: called when files were restored.
+    """
+
+    def __init__(self, core: SessionCore, on_restored: Callable[[], Awaitable[None]]) -> None:
+        self._core = core
+        self._on_restored = on_restored
+        self._lock = asyncio.Lock()
+        self._off = not core.services.config.checkpoints.enabled
+        self._again = 0.0  # by time.monotonic(): until then nobody waits for it again
+        self._warned = False
+        self._due = False
+        self._only_tools = True  # in the turn that runs nothing else could write so far
+        self._closing = False
+        self._made: FolderCheckpoints | None = None
+        self._before: asyncio.Task[None] | None = None  # of the turn that runs
+        self._limit_before: Deadline | None = None
+        self._turns = 0  # how many have ended
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._restoring: set[asyncio.Task[RestoredFiles]] = set()
+        self._working: set[Deadline] = set()
+
+    # -- around the turns --------------------------------------------------------------------
+
+    async def before(self, access: Access) -> None:
+        """Save the files before the first call of a turn that may write runs.
+
+        Where they cannot be saved the user is warned once, and the call runs all the same.
+        """
+        is_tool = isinstance(access, WriteAccess)
+        if self._before is None or (self._only_tools and not is_tool):
+            if not may_write(access):
+                return
+            self._only_tools = self._only_tools and is_tool
+        if self._before is None:
+            self._before = self._run(self._save_before(self._turns))
+        await asyncio.shield(self._before)
+
+    async def _save_before(self, turn: int) -> None:
+        async with self._lock:
+            if self._is_outdated(turn):
+                return
+            if self._off or time.monotonic() < self._again:
+                await self._core.emit(_NOT_SAVED)
+                return
+            limit = self._limit_before = Deadline(self._core.services.config.checkpoints.timeout)
+            try:
+                made, _ = await self._save("turn", limit)
+            except WorkspaceError as error:
+                if not self._is_outdated(turn):
+                    await self._core.emit(_NOT_SAVED)
+                    await self._failed(error)
+                return
+            if self._is_outdated(turn):
+                return
+            self._due = True
+            await self._core.emit(made)
+
+    def _is_outdated(self, turn: int) -> bool:
+        """Whether the files from before this turn are no longer needed."""
+        return self._closing or self._turns != turn
+
+    async def _failed(self, error: WorkspaceError) -> None:
+        # What costs time is not tried again at once; the rest may pass by itself.
+        if isinstance(error, CheckpointTooSlowError):
+            self._again = time.monotonic() + AGAIN_SECONDS
+        if str(error) == NO_GIT:
+            self._off = True
+        if not self._warned:
+            self._warned = True
+            title = "The files cannot be put back to how they were before this turn"
+            await self._core.emit(
+                NoticeShown(severity="warning", title=title, description=f"{error}.")
+            )
+
+    async def turn_ends(self, *, cancelled: bool) -> None:
+        """Save the files as the turn leaves them, where it may have written.
+
+        Whoever waits for the turn waits for this, too: what changes afterwards is not the turn's.
+        """
+        self._turns += 1
+        if self._before is not None and not self._before.done() and self._limit_before is not None:
+            self._limit_before.give_up()
+            await asyncio.wait([self._before], timeout=CANCELLED_SECONDS)
+        if not self._due or self._closing:
+            return
+        self._due = False
+        seconds = self._core.services.config.checkpoints.timeout
+        await self._save_end(min(seconds, CANCELLED_SECONDS) if cancelled else seconds)
+
+    def turn_ended(self) -> None:
+        """Be ready for the next turn."""
+        self._before = self._limit_before = None
+        self._only_tools = True
+
+    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits for it is told
+
+    def _give_up(self) -> None:
+        for deadline in self._working:
+            deadline.give_up()
+
+    async def _save_end(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds), self._lock:
+                made, _ = await self._save("turn_end", Deadline(seconds))
+                await self._core.emit(made)
+        except (AcpAgentError, TimeoutError) as error:  # a restore then leaves more files unchanged
+            _log.warning("the files were not saved at a turn's end: %s", str(error) or "too slow")
+        else:
+            limit = Deadline(SWEEP_SECONDS)
+            self._working.add(limit)
+            sweeping = self._run(sweep(self._core.services, limit))
+            sweeping.add_done_callback(lambda _: self._working.discard(limit))
+
+    async def settled(self) -> None:
+        """Wait until the files are saved as the last turn left them."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def aclose(self) -> None:
+        """Give up what is running, and wait for its end; a restore goes on until it ends."""
+        self._closing = True
+        if not self._restoring:
+            self._give_up()
+        await self.settled()
+
+    # -- going back --------------------------------------------------------------------------
+
+    async def preview(
+        self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
+    ) -> RestoredFiles:
+        """Return what going back to a checkpoint would change now.
+
+        Args:
+            checkpoint: where to go back to.
+            history: the session's events.
+            force: whether files that others changed are restored, too.
+
+        Raises:
+            WorkspaceError: it is no longer saved, or cannot be read.
+        """
+        async with self._lock:
+            deadline = Deadline(RESTORE_SECONDS)
+            now = await self._in_thread(
+                deadline, lambda limit: self._folder_checkpoints().save(None, limit)
+            )
+            plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
+            return restored_files(self._home, plans, others)
+
+    async def restore(
+        self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
+    ) -> RestoredFiles:
+        """Restore the files, after they are saved as they are; see `preview`.
+
+        It goes on until it ends, whoever waits for it.
+
+        Raises:
+            WorkspaceError: the checkpoint is no longer saved, or the present files cannot be saved.
+            StoreError: the journal cannot be written.
+        """
+        task = asyncio.create_task(self._restore(checkpoint, history, force=force))
+        self._restoring.add(task)
+        self._tasks.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait([task])  # half of the files are no help to anyone
+            raise
+        finally:
+            self._restoring.discard(task)
+            self._tasks.discard(task)
+
+    async def _restore(
+        self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool
+    ) -> RestoredFiles:
+        async with self._lock:
+            deadline = Deadline(RESTORE_SECONDS)
+            made, now = await self._save("restore", deadline, target=checkpoint)
+            plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
+            if not any(plan.changes for plan in plans):
+                return restored_files(self._home, plans, others)
+            await self._core.emit(made)
+            results = await self._in_thread(
+                deadline, lambda limit: self._folder_checkpoints().restore(plans, checkpoint, limit)
+            )
+            await self._on_restored()
+            after, _ = await self._save("restore_end", Deadline(RESTORE_SECONDS))
+            await self._core.emit(after)
+            return restored_files(self._home, results, others, replaced=made.checkpoint)
+
+    async def _plans(
+        self,
+        now: Mapping[Path, Snapshot],
+        checkpoint: str,
+        history: Sequence[AnyEvent],
+        deadline: Deadline,
+        *,
+        force: bool,
+    ) -> tuple[list[RestorePlan], Others]:
+        only_tools, checkpoints = self._only_tools, self._folder_checkpoints()
+
+        def owners(root: Path) -> list[Span]:
+            return spans(history, checkpoint, str(root), now[root].tree, only_tools=only_tools)
+
+        return await self._in_thread(
+            deadline,
+            lambda limit: plan_restore(checkpoints, now, checkpoint, owners, limit, force=force),
+        )
+
+    # -- the files ---------------------------------------------------------------------------
+
+    def has(self, checkpoint: str) -> bool:
+        """Whether a checkpoint is still saved."""
+        return self._folder_checkpoints().has(checkpoint)
+
+    async def left_out(self, checkpoint: str) -> NotSaved:
+        """Return what a checkpoint does not have; nothing where that takes too long."""
+        async with self._lock:
+            seconds = self._core.services.config.checkpoints.timeout
+            try:
+                found = await self._in_thread(
+                    Deadline(seconds),
+                    lambda limit: self._folder_checkpoints().left_out(checkpoint, limit),
+                )
+            except WorkspaceError as error:
+                _log.info(
+                    "what the checkpoint %s does not have is not known: %s", checkpoint, error
+                )
+                return NotSaved()
+        first = [
+            LeftAlone(path=path_name(self._home, root, one.path), why=one.why)
+            for root, one in found[:_NAMED]
+        ]
+        return NotSaved(named=tuple(first), count=len(found))
+
+    def _folder_checkpoints(self) -> FolderCheckpoints:
+        """Return what saves the files of the folders that the session has now."""
+        core = self._core
+        settings = core.services.config.checkpoints
+        folders = (core.cwd, *core.directories)
+        roots = tuple(dict.fromkeys(Path(folder).resolve() for folder in folders))
+        if self._made is None or self._made.roots != roots:
+            self._made = FolderCheckpoints(
+                core.services.checkpoints,
+                core.id,
+                roots,
+                Rules(
+                    max_file_bytes=settings.max_file_bytes,
+                    max_files=settings.max_files,
+                    exclude=tuple(settings.exclude),
+                ),
+            )
+        return self._made
+
+    async def _save(
+        self,
+        why: Literal["turn", "turn_end", "restore", "restore_end"],
+        deadline: Deadline,
+        *,
+        target: str = "",
+    ) -> tuple[CheckpointMade, dict[Path, Snapshot]]:
+        name = new_checkpoint_id()
+        found = await self._in_thread(
+            deadline, lambda limit: self._folder_checkpoints().save(name, limit)
+        )
+        left_out = [
+            path_name(self._home, root, one.path)
+            for root, snapshot in found.items()
+            for one in snapshot.left_out
+        ]
+        made = CheckpointMade(
+            checkpoint=name,
+            why=why,
+            trees=tuple((str(root), snapshot.tree) for root, snapshot in found.items()),
+            left_out=tuple(left_out[:_NAMED]),
+            left_out_count=len(left_out),
+            only_tools=self._only_tools and why in {"turn_end", "restore"},
+            target=target,
+        )
+        return made, found
+
+    @property
+    def _home(self) -> Path:
+        """The folder that the names of files are relative to."""
+        return self._core.cwd.resolve()
+
+    async def _in_thread(self, deadline: Deadline, work: Callable[[Deadline], T]) -> T:
+        """Wait for work in a thread; it is given up when the caller is cancelled."""
+        self._working.add(deadline)
+        try:
+            return await asyncio.to_thread(work, deadline)
+        except asyncio.CancelledError:
+            deadline.give_up()
+            raise
+        finally:
+            self._working.discard(deadline)

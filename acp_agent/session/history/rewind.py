@@ -1,0 +1,336 @@
+"""Rewinding: the points that a session can go back to, and going there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.config.localization import Translator
+from acp_agent.errors import InvalidInputError, ToolError
+from acp_agent.events import AnyEvent, CheckpointMade, Rewound, UserMessage
+from acp_agent.ids import new_rewind_id
+from acp_agent.session.core import SessionCore
+from acp_agent.session.history.checkpoint_files import NotSaved, RestoredFiles
+from acp_agent.session.history.checkpoints import Checkpoints
+from acp_agent.session.turns.titles import first_title
+from acp_agent.workspace.file_io import display_name
+
+_FROM_LATER = "[You went on from here, came back, and told yourself this:]"
+_FILES_STAY = "The files are unchanged."
+_NAMED = 20  # files left unchanged that the model is given the names of
+
+What = Literal["files", "conversation", "both"]
+Kind = Literal["message", "rewind", "restore"]
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """A moment that the session can go back to: before a message began a turn, or before a rewind.
+
+    Where a process died while it restored files, the files that were replaced are a point, too
+    (`restore`).
+
+    `number` counts them from 1. `files` is the checkpoint that has the files of that time, "" where
+    the session changed none since. `current` is false for what a rewind took back. `at` is its
+    time, in milliseconds since 1970 (UTC), 0 where that is not known.
+    """
+
+    number: int
+    id: str
+    kind: Kind
+    title: str
+    files: str = ""
+    current: bool = True
+    at: int = 0
+
+
+def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
+    """Return the points of a session, oldest first; `history` has every event with its time."""
+    found: list[tuple[str, Kind, str, int]] = []
+    begun: tuple[str, int] | None = None  # a restore that has not ended: what it replaces, its time
+    files: dict[str, str] = {}
+    without_files: list[str] = []
+    line: list[str] = []
+    left: dict[str, list[str]] = {}
+    for at, event in history:
+        if begun is not None and _is_apart(event, begun[0]):
+            _cut_off(found, files, begun)
+            begun = None
+        match event:
+            case UserMessage() if not (event.steering or event.local):
+                found.append((event.message, "message", first_title(event) or "(no words)", at))
+                without_files.append(event.message)
+                line.append(event.message)
+            case CheckpointMade(why="turn" | "restore"):
+                files.update((point, event.checkpoint) for point in without_files)
+                without_files.clear()
+                begun = (event.checkpoint, at) if event.why == "restore" else None
+            case Rewound():
+                begun = None
+                found.append((event.rewind, "rewind", event.title, at))
+                if event.replaced:
+                    files[event.rewind] = event.replaced
+                else:
+                    without_files.append(event.rewind)
+                left[event.rewind] = list(line)
+                if event.conversation:
+                    line = _back(line, left, event)
+            case _:
+                pass
+    if begun is not None:
+        _cut_off(found, files, begun)
+    now = set(line)
+    return [
+        Point(
+            number=number,
+            id=name,
+            kind=kind,
+            title=title,
+            files=files.get(name, ""),
+            current=kind != "message" or name in now,
+            at=at,
+        )
+        for number, (name, kind, title, at) in enumerate(found, 1)
+    ]
+
+
+def _is_apart(event: AnyEvent, checkpoint: str) -> bool:
+    """Whether an event cannot be part of the restore that began with a checkpoint."""
+    match event:
+        case UserMessage():
+            return True
+        case CheckpointMade():
+            return event.why != "restore_end"
+        case Rewound():  # one that found nothing to put back, as the restore had come to its end
+            return event.replaced != checkpoint
+        case _:
+            return False
+
+
+def _cut_off(
+    found: list[tuple[str, Kind, str, int]], files: dict[str, str], begun: tuple[str, int]
+) -> None:
+    """Add the point of a restore that was interrupted."""
+    checkpoint, at = begun
+    found.append((checkpoint, "restore", "files were put back, and it was cut off", at))
+    files[checkpoint] = checkpoint
+
+
+def _back(line: list[str], left: dict[str, list[str]], event: Rewound) -> list[str]:
+    """Return the messages that are left of the conversation; see `acp_agent.agent.rewinding`."""
+    if event.to in left and event.to != event.rewind:
+        return list(left[event.to])
+    for one in (line, *reversed(left.values())):
+        if event.to in one:
+            return one[: one.index(event.to) + event.keeps_words]
+    return line
+
+
+def find_point(known: Sequence[Point], wanted: str) -> Point:
+    """Return a point by its id or its number.
+
+    Raises:
+        InvalidInputError: there is none such.
+    """
+    for point in known:
+        if wanted in {point.id, str(point.number)}:
+            return point
+    raise InvalidInputError(
+        f"point: there is no point {wanted[:80]!r} to go back to", field="point"
+    )
+
+
+class RewindResult(Struct, frozen=True, kw_only=True):
+    """What going back to a point changes, or has changed. `rewind` is its id once it is done.
+
+    `not_saved` is what the checkpoint of the point does not have, and so cannot restore.
+    """
+
+    point: Point
+    what: What
+    files: RestoredFiles = RestoredFiles()
+    not_saved: NotSaved = NotSaved()
+    rewind: str = ""
+
+
+class Rewinder:
+    """Takes one session back to a point: its files, what the model is sent, or both.
+
+    Args:
+        core: the session.
+        checkpoints: its saved files.
+    """
+
+    def __init__(self, core: SessionCore, checkpoints: Checkpoints) -> None:
+        self._core = core
+        self._checkpoints = checkpoints
+        self._lock = asyncio.Lock()
+
+    async def points(self) -> list[Point]:
+        """Return the points to go back to; one whose files are no longer saved has none."""
+        await self._checkpoints.settled()
+        found = points(await self._core.dated_history())
+        names = {point.files for point in found if point.files}
+        kept = await asyncio.to_thread(self._kept, names)
+        return [
+            point if not point.files or point.files in kept else _without_files(point)
+            for point in found
+        ]
+
+    async def not_saved(self, known: Sequence[Point]) -> NotSaved:
+        """Return what the newest checkpoint of these points does not have."""
+        newest = next((point.files for point in reversed(known) if point.files), "")
+        return await self._checkpoints.left_out(newest) if newest else NotSaved()
+
+    def _kept(self, names: set[str]) -> set[str]:
+        return {name for name in names if self._checkpoints.has(name)}
+
+    async def preview(self, wanted: str, what: What, *, force: bool = False) -> RewindResult:
+        """Return what going back would change. Changes nothing. See `go`.
+
+        Raises:
+            InvalidInputError: there is no such point.
+            WorkspaceError: the files of that time cannot be had.
+        """
+        point = find_point(await self.points(), wanted)
+        files, not_saved = RestoredFiles(), NotSaved()
+        if what != "conversation" and point.files:
+            files = await self._checkpoints.preview(
+                point.files, await self._core.history(), force=force
+            )
+            not_saved = await self._checkpoints.left_out(point.files)
+        return RewindResult(point=point, what=what, files=files, not_saved=not_saved)
+
+    async def go(
+        self,
+        wanted: str,
+        what: What,
+        *,
+        force: bool = False,
+        in_turn: bool = False,
+        remember: str | None = None,
+    ) -> RewindResult:
+        """Go back. What is replaced is saved first, and can be restored in turn.
+
+        Args:
+            wanted: the point, by id or number.
+            what: what goes back.
+            force: whether files that others than the session changed are restored, too.
+            in_turn: whether the turn that runs asks for it; else none may run, see
+                `acp_agent.session.turns.runner.TurnRunner.idle`.
+            remember: the model's message to itself, where it asks for it: then the message of the
+                point stays in the conversation, and the model reads this behind it.
+
+        Raises:
+            InvalidInputError: there is no such point, or nothing to go back with.
+            WorkspaceError: the files of that time cannot be had, or the present ones not saved.
+            StoreError: the journal cannot be written.
+        """
+        async with self._lock:
+            point = find_point(await self.points(), wanted)
+            if point.kind == "restore":
+                if what == "conversation":
+                    raise InvalidInputError(
+                        f"what: only files can go back to the point {point.number}", field="what"
+                    )
+                what = "files"
+            if what == "files" and not point.files:
+                raise InvalidInputError(
+                    f"point: no files are saved for the point {point.number}", field="point"
+                )
+            files, not_saved = RestoredFiles(), NotSaved()
+            if what != "conversation" and point.files:
+                not_saved = await self._checkpoints.left_out(point.files)
+                history = await self._core.history()
+                files = await self._checkpoints.restore(point.files, history, force=force)
+            rewind = new_rewind_id()
+            await self._core.emit(
+                Rewound(
+                    rewind=rewind,
+                    to=point.id,
+                    conversation=what != "files",
+                    keeps_words=remember is not None,
+                    note="" if remember is None else _note(remember, what, files),
+                    restored=point.files if files.replaced else "",
+                    replaced=files.replaced,
+                    changed=len(files.changes) if files.replaced else 0,
+                    title=point.title,
+                    in_turn=in_turn,
+                )
+            )
+            return RewindResult(
+                point=point, what=what, files=files, not_saved=not_saved, rewind=rewind
+            )
+
+    async def by_model(self, number: int | None, message: str, files: bool) -> str:
+        """Go back to right after a message of the user; return what the model is told.
+
+        Args:
+            number: which of the user's messages in the conversation, from 1; None: the last.
+            message: what the model is told then.
+            files: whether the files go back as well.
+
+        Raises:
+            ToolError: there is no such message.
+            WorkspaceError: the files cannot go back.
+        """
+        known = [one for one in await self.points() if one.kind == "message" and one.current]
+        if number is not None and number > len(known):
+            raise ToolError(f"there is no message {number}", advice=f"the last one is {len(known)}")
+        point = known[-1 if number is None else number - 1]
+        what: What = "both" if files else "conversation"
+        back = await self.go(point.id, what, in_turn=True, remember=message)
+        return f"Back to after “{point.title}”. {_about_files(what, back.files)}"
+
+
+def _note(message: str, what: What, files: RestoredFiles) -> str:
+    return f"{_FROM_LATER}\n{message}\n[{_about_files(what, files)}]"
+
+
+def _about_files(what: What, files: RestoredFiles) -> str:
+    """Return what the model is told of the files."""
+    if what == "conversation":
+        return _FILES_STAY
+    count = len(files.changes) if files.replaced else 0
+    restored = f"Restored {count} file{'' if count == 1 else 's'} to how they were here."
+    alone = [f"{display_name(one.path)} ({one.why})" for one in files.left_alone]
+    if not alone:
+        return restored
+    more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
+    return f"{restored} Left unchanged: {', '.join(alone[:_NAMED])}{more}."
+
+
+def _without_files(point: Point) -> Point:
+    return replace(point, files="")
+
+
+def parse_what(text: str) -> What:
+    """Return what is to go back, by its name.
+
+    Raises:
+        InvalidInputError: there is nothing of the name.
+    """
+    match text:
+        case "files" | "conversation" | "both":
+            return text
+        case _:
+            raise InvalidInputError(
+                f"what: {text[:40]!r} cannot go back; files, conversation and both can",
+                field="what",
+            )
+
+
+def changed_lines(files: RestoredFiles, limit: int, translate: Translator) -> Sequence[str]:
+    """Return a line for each change, `limit` at most."""
+    signs = {"add": "+", "modify": "~", "delete": "-"}
+    lines = [
+        f"{signs[change.change]} {display_name(change.path)}"
+        + (translate(" (changed by someone else)") if change.by_others else "")
+        for change in files.changes[:limit]
+    ]
+    if len(files.changes) > limit:
+        lines.append(translate("… and {count} more", count=f"{len(files.changes) - limit:,}"))
+    return lines

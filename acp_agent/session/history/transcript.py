@@ -1,0 +1,269 @@
+"""A session's events as text that reads like a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import unified_diff
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent import events
+from acp_agent.config.localization import ENGLISH, Translator, join_sentences
+from acp_agent.content import ContentBlock, ContentPart, DiffPart, TextBlock
+from acp_agent.session.localize import localize
+from acp_agent.session.store.records import StoredEvent, UnknownEvent
+
+Kind = Literal[
+    "user", "agent", "thought", "tool", "output", "added", "removed", "note", "error", "child"
+]
+
+OUTPUT_LINES = 20  # of one tool call
+
+# Events that show nothing, and so may stand in the middle of a passage.
+_SILENT = (
+    events.ThoughtSealed, events.UsageReported, events.ConfigChanged, events.TitleChanged,
+    events.ChildWorked, events.SubagentChanged, events.SessionMessageSent,
+)  # fmt: skip
+_PLAN_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
+
+
+class Passage(Struct, frozen=True):
+    """A piece of the conversation, of one kind; `text` has no line break at its end.
+
+    What a child session did has its id as `child`, and begins with a passage of the kind `child`,
+    which says what it is called. What it was asked is of the kind `user`.
+    """
+
+    kind: Kind
+    text: str
+    child: str = ""
+
+
+def transcript(
+    stored: Iterable[StoredEvent], *, thoughts: bool, translate: Translator = ENGLISH
+) -> Iterator[Passage]:
+    """The conversation in order: what was said, which tools ran, what was changed.
+
+    What a child session did comes below the call that it worked for.
+
+    Args:
+        stored: all events of a session.
+        thoughts: whether the model's reasoning is part of it.
+        translate: translates texts for the reader.
+    """
+    teller = _Teller(thoughts=thoughts, translate=translate)
+    for item in stored:
+        event = item.event
+        yield from teller.take(
+            event if isinstance(event, UnknownEvent) else localize(event, translate)
+        )
+    yield from teller.rest()
+
+
+class _Calls:
+    """What is known of the tool calls so far."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, tuple[object, ...]] = {}
+        self.title: dict[str, str] = {}
+        self.output: dict[str, list[str]] = {}
+        self.decided: dict[str, str] = {}
+
+
+class _Teller:
+    """Tells one session, or what one child did."""
+
+    def __init__(self, *, thoughts: bool, translate: Translator) -> None:
+        self._thoughts = thoughts
+        self._translate = translate
+        self._calls = _Calls()
+        self._saying: list[str] = []
+        self._voice: tuple[Kind, str] = ("agent", "")  # who speaks in which message
+        self._titles: dict[str, str] = {}  # of the children
+        self._children: dict[tuple[str, str], _Child] = {}  # by the call and the child
+
+    def take(self, event: object) -> Iterator[Passage]:
+        """The passages that are complete with a further event."""
+        if isinstance(event, events.AgentText | events.AgentThought):
+            kind: Kind = "agent" if isinstance(event, events.AgentText) else "thought"
+            if (kind, event.message) != self._voice:
+                yield from self._said()
+                self._voice = (kind, event.message)
+            self._saying.append(event.text)
+            return
+        if not isinstance(event, _SILENT):
+            yield from self._said()
+        match event:
+            case events.SubagentChanged(title=title) if title:
+                self._titles[event.session] = title
+            case events.ChildWorked():
+                self._child(event).take(event.did)
+            case events.ToolEnded(call=call):
+                passages = list(_passages(event, self._calls, self._translate))
+                work = list(self._work_for(call))
+                # What the call of a child shows is what the child did and said, in short.
+                yield from passages if event.failed or not work else passages[:1]
+                yield from work
+            case events.TurnEnded() | events.TurnInterrupted():
+                yield from self._cut_off()
+                yield from _passages(event, self._calls, self._translate)
+            case _:
+                yield from _passages(event, self._calls, self._translate)
+
+    def rest(self) -> Iterator[Passage]:
+        """The passages that are left when there is no further event."""
+        yield from self._said()
+        yield from self._cut_off()
+
+    def _said(self) -> Iterator[Passage]:
+        kind = self._voice[0]
+        text = "".join(self._saying).strip("\n")
+        self._saying = []
+        if text and (self._thoughts or kind != "thought"):
+            yield Passage(kind, text)
+
+    def _child(self, event: events.ChildWorked) -> _Child:
+        key = event.call, event.session
+        if key not in self._children:
+            title = self._titles.get(event.session) or event.session
+            head = Passage("child", self._translate("Subagent: {title}", title=title))
+            teller = _Teller(thoughts=self._thoughts, translate=self._translate)
+            self._children[key] = _Child(event.session, head, teller)
+        return self._children[key]
+
+    def _work_for(self, call: str) -> Iterator[Passage]:
+        for key in [key for key in self._children if key[0] == call]:
+            yield from self._children.pop(key).passages()
+
+    def _cut_off(self) -> Iterator[Passage]:
+        """What was done for calls that never ended."""
+        for call in dict.fromkeys(call for call, _ in self._children):
+            if call in self._calls.title:  # else it has ended, and this came behind it
+                yield Passage("tool", self._calls.title.pop(call))
+            yield from self._work_for(call)
+
+
+class _Child:
+    """What a child did for a call, as far as it is told."""
+
+    def __init__(self, session: str, head: Passage, teller: _Teller) -> None:
+        self._session = session
+        self._head = head
+        self._teller = teller
+        self._told: list[Passage] = []
+
+    def take(self, event: object) -> None:
+        """The child did something."""
+        self._told.extend(self._teller.take(event))
+
+    def passages(self) -> Iterator[Passage]:
+        """All that it did, marked as the child's."""
+        told = [*self._told, *self._teller.rest()]
+        for passage in (self._head, *told) if told else ():
+            yield replace(passage, child=self._session)
+
+
+def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[Passage]:
+    match event:
+        case events.UserMessage(content=content):
+            yield Passage("user", "\n".join(_block(block) for block in content))
+        case events.ToolCalled(call=call, title=title, content=content):
+            calls.title[call] = title
+            calls.content[call] = content
+            calls.output[call] = []
+        case events.ToolOutput(call=call, text=text):
+            calls.output.setdefault(call, []).append(text)
+        case events.ToolShown(call=call, title=title, content=content):
+            if title is not None:
+                calls.title[call] = title
+            if content is not None:
+                calls.content[call] = content
+        case events.PermissionDecided(call=call):
+            calls.decided[call] = decided_by(event, translate)
+        case events.ToolEnded(call=call):
+            yield from _ended(event, calls, translate)
+        case events.PlanChanged(entries=entries):
+            lines = [f"{_PLAN_MARKS[entry.status]} {entry.content}" for entry in entries]
+            yield Passage("note", "\n".join([translate("Plan:"), *lines]))
+        case events.NoticeShown(severity=severity, title=title, description=description):
+            text = join_sentences(title, description)
+            yield Passage("error" if severity == "error" else "note", text)
+        case events.TurnEnded(error=error) if error:
+            yield Passage("error", error)
+        case events.TurnEnded(stop_reason=reason) if reason not in {None, "end_turn"}:
+            yield Passage("note", translate("(the turn ended: {reason})", reason=reason))
+        case events.TurnInterrupted():
+            yield Passage("note", translate("(the agent was interrupted here)"))
+        case UnknownEvent(tag=tag):
+            yield Passage(
+                "note", translate("(something that a newer version wrote: {tag})", tag=tag)
+            )
+
+
+def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
+    """Say who allowed or refused a call, and why."""
+    if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
+        return translate("Refused: nobody to ask")
+    whose = {
+        "user": translate("you") if event.known else translate("an answer of the client"),
+        "mode": translate("mode {name}", name=event.name) if event.name else translate("the mode"),
+        "grant": translate("what you allowed or refused before"),
+        "rule": translate("a rule"),
+        "flag": event.name,
+    }
+    who = whose[event.by]
+    why = translate(": {why}", why=event.why) if event.why else ""
+    said = (
+        translate("Allowed by {who}", who=who)
+        if event.allowed
+        else translate("Refused by {who}", who=who)
+    )
+    return f"{said}{why}"
+
+
+def _ended(event: events.ToolEnded, calls: _Calls, translate: Translator) -> Iterator[Passage]:
+    outcome = translate(" - failed") if event.failed else ""
+    if event.exit_code:
+        outcome = translate(" - exit status {code}", code=event.exit_code)
+    yield Passage("tool", f"{calls.title.pop(event.call, '') or translate('a tool')}{outcome}")
+    if decision := calls.decided.pop(event.call, ""):
+        yield Passage("note", decision)
+    content = event.content if event.content is not None else calls.content.get(event.call, ())
+    for part in content:
+        match part:
+            case DiffPart():
+                yield from _diff(part)
+            case ContentPart(content=TextBlock(text=text)) if text.strip():
+                yield Passage("output", _first_lines(text, translate))
+    output = "".join(calls.output.get(event.call, ()))
+    if output.strip():
+        yield Passage("output", _first_lines(output, translate))
+
+
+def _diff(part: DiffPart) -> Iterator[Passage]:
+    old, new = (part.old_text or "").splitlines(), part.new_text.splitlines()
+    for line in list(unified_diff(old, new, lineterm="", n=1))[2:]:
+        kind: Kind = {"+": "added", "-": "removed"}.get(line[:1], "output")  # type: ignore[assignment]  # the values are kinds
+        yield Passage(kind, line)
+
+
+def _first_lines(text: str, translate: Translator) -> str:
+    lines = text.strip("\n").splitlines()
+    if len(lines) <= OUTPUT_LINES:
+        return "\n".join(lines)
+    return "\n".join(
+        [
+            *lines[:OUTPUT_LINES],
+            translate("... {count} more lines", count=len(lines) - OUTPUT_LINES),
+        ]
+    )
+
+
+def _block(block: ContentBlock) -> str:
+    if isinstance(block, TextBlock):
+        return block.text
+    uri = getattr(block, "uri", None) or getattr(getattr(block, "resource", None), "uri", "")
+    kind = type(block).__name__.removesuffix("Block").lower()
+    return f"[{kind}{f' {uri}' if uri else ''}]"

@@ -1,0 +1,105 @@
+"""Events as they are shown: with our own texts in the user's language.
+
+The journal has our texts in English. What the user, a model or a server wrote is not translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from acp_agent.config.localization import ENGLISH, Translator
+from acp_agent.content import ContentPart, TextBlock, text_part
+from acp_agent.events import (
+    AnyEvent,
+    ChildWorked,
+    CompactionChanged,
+    NoticeShown,
+    PermissionDecided,
+    SubagentChanged,
+    ToolCalled,
+    ToolEnded,
+    ToolShown,
+    TurnEnded,
+)
+
+_ASKS = "ask_user"  # whose titles are the model's questions
+
+
+def localize(event: AnyEvent, translate: Translator) -> AnyEvent:
+    """Return the event with our texts in the user's language; itself where it has none."""
+    if translate is ENGLISH:
+        return event
+    localize_one = _BY_TYPE.get(type(event))
+    return event if localize_one is None else localize_one(event, translate)
+
+
+def localized_title(title: str, translate: Translator) -> str:
+    """Return a call's title in the user's language; a command line is not translated."""
+    return title if title.startswith("`") else translate.rendered_title(title)
+
+
+def _titled(event: ToolCalled, translate: Translator) -> ToolCalled:
+    if event.name == _ASKS:
+        return event
+    return msgspec.structs.replace(event, title=localized_title(event.title, translate))
+
+
+def _retitled(event: ToolShown, translate: Translator) -> ToolShown:
+    if event.title is None:
+        return event
+    return msgspec.structs.replace(event, title=localized_title(event.title, translate))
+
+
+def _ended(event: ToolEnded, translate: Translator) -> ToolEnded:
+    """Translate why a call did not run; what a call returned is none of our texts."""
+    if not event.failed or event.content is None or len(event.content) != 1:
+        return event
+    part = event.content[0]
+    if not (isinstance(part, ContentPart) and isinstance(part.content, TextBlock)):
+        return event
+    return msgspec.structs.replace(
+        event, content=(text_part(translate.rendered(part.content.text)),)
+    )
+
+
+def _notice(event: NoticeShown, translate: Translator) -> NoticeShown:
+    return msgspec.structs.replace(
+        event,
+        title=translate.rendered(event.title),
+        description=translate.rendered(event.description),
+    )
+
+
+def _decided(event: PermissionDecided, translate: Translator) -> PermissionDecided:
+    return msgspec.structs.replace(event, why=translate.rendered(event.why))
+
+
+def _with_error(
+    event: CompactionChanged | TurnEnded | SubagentChanged, translate: Translator
+) -> CompactionChanged | TurnEnded | SubagentChanged:
+    return (
+        msgspec.structs.replace(event, error=translate.rendered(event.error))
+        if event.error
+        else event
+    )
+
+
+def _of_a_child(event: ChildWorked, translate: Translator) -> ChildWorked:
+    did = localize(event.did, translate)
+    return event if did is event.did else msgspec.structs.replace(event, did=did)
+
+
+_BY_TYPE: Mapping[type, Callable[[Any, Translator], AnyEvent]] = {
+    ToolCalled: _titled,
+    ToolShown: _retitled,
+    ToolEnded: _ended,
+    NoticeShown: _notice,
+    PermissionDecided: _decided,
+    CompactionChanged: _with_error,
+    TurnEnded: _with_error,
+    SubagentChanged: _with_error,
+    ChildWorked: _of_a_child,
+}

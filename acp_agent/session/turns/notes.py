@@ -1,0 +1,35 @@
+"""Notes to the model with the user's words: date, mode, folders; each only when it changes."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from acp_agent.agent.modes import MODE_NOTES
+from acp_agent.permissions.access import Mode
+
+
+class Notes:
+    """The notes that the model was sent. After a restart all of them are due again."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, str] = {}
+
+    def due(
+        self, *, today: date, mode: Mode, moved_to: tuple[Path, tuple[Path, ...]] | None
+    ) -> list[str]:
+        """Return the notes that the model was not sent yet; they count as sent from here on.
+
+        Args:
+            today: the user's local date.
+            mode: the permission mode.
+            moved_to: the folders, where they are others than those in the system prompt.
+        """
+        notes = {"day": f"[Today is {today:%A, %Y-%m-%d}.]", "mode": MODE_NOTES[mode]}
+        if moved_to is not None:
+            cwd, further = moved_to
+            beside = f" Further folders: {', '.join(map(str, further))}." if further else ""
+            notes["folders"] = f"[The working folder is now {cwd}.{beside}]"
+        new = {key: note for key, note in notes.items() if self._sent.get(key) != note}
+        self._sent.update(new)
+        return list(new.values())

@@ -1,0 +1,322 @@
+"""The parts that a turn works with (`acp_agent.agent.resources`), over the core of its session.
+
+Imported when the first prompt runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from acp_agent.agent.count import next_request
+from acp_agent.agent.open_calls import OpenCalls
+from acp_agent.agent.resources import Asking, Journal, Limits, Models, Tools
+from acp_agent.agent.tokens import request_tokens, text_tokens
+from acp_agent.config.localization import Translator
+from acp_agent.events import NoticeShown, Usage
+from acp_agent.ids import CallId
+from acp_agent.models.base import (
+    CallDelta,
+    Driver,
+    ModelInfo,
+    ModelRequest,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtLevel,
+)
+from acp_agent.models.roles import small_model, vision_model
+from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Extensions
+from acp_agent.session.services import ConcurrencyLimit, PendingAnswer, Services
+from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.plan import RunOptions
+from acp_agent.session.turns.toolset import AddedTools, CachedChange, WorkspaceTools
+from acp_agent.tools.base import Answer, Question
+from acp_agent.tools.toolset import Toolset
+from acp_agent.workspace.workspace import Workspace
+
+CALLS_WAIT = "Calls wait: as many as may run at once are running already, in all sessions together."
+TURN_WAITS = "This turn waits: as many as may run at once are running already in other sessions."
+
+
+class SessionModels:
+    """The models of a turn (`acp_agent.agent.resources.Models`).
+
+    Args:
+        core: the session.
+        options: what a skill wants the turn to be run with; None: what the user chose.
+        driver: returns the driver of a model.
+    """
+
+    def __init__(
+        self,
+        core: SessionCore,
+        options: RunOptions | None,
+        driver: Callable[[ModelInfo], Awaitable[Driver]],
+    ) -> None:
+        self._core = core
+        self._options = options
+        self._driver = driver
+
+    @property
+    def current(self) -> ModelInfo:
+        """The chosen model as it is now."""
+        return self._core.settings.model if self._options is None else self._options.model
+
+    @property
+    def thought_level(self) -> ThoughtLevel | None:
+        """How much the model is to reason."""
+        chosen = self._core.settings if self._options is None else self._options
+        return chosen.thought_level
+
+    @property
+    def small(self) -> ModelInfo:
+        """The model for side work."""
+        services = self._core.services
+        return small_model(services.models, services.config, self.current)
+
+    @property
+    def vision(self) -> ModelInfo | None:
+        """The model that describes pictures for one that cannot see them."""
+        services = self._core.services
+        return vision_model(services.models, services.config)
+
+    def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
+        """Return the models to ask when another is not available."""
+        return self._core.services.models.fallbacks(model)
+
+    async def driver(self, model: ModelInfo) -> Driver:
+        """Return the driver of a model."""
+        return await self._driver(model)
+
+
+class SessionUser:
+    """The user of a session (`acp_agent.agent.resources.User`).
+
+    Args:
+        core: the session.
+        take_compaction_request: see there.
+    """
+
+    can_reply = True
+
+    def __init__(
+        self, core: SessionCore, take_compaction_request: Callable[[], str | None]
+    ) -> None:
+        self._core = core
+        self.take_compaction_request = take_compaction_request
+
+    @property
+    def translate(self) -> Translator:
+        """Our texts in the user's language."""
+        return self._core.translate
+
+    @property
+    def mode(self) -> Mode:
+        """The permission mode as it is now."""
+        return self._core.settings.mode
+
+    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
+        """Let the user decide about a call."""
+        return await self._core.client.ask_permission(self._core.id, asking, ask)
+
+    async def ask_question(self, call: CallId, question: Question) -> Answer | None:
+        """Ask the user something."""
+        return await self._core.client.ask_question(self._core.id, call, question)
+
+
+class TurnBudget:
+    """What a turn may spend (`acp_agent.agent.resources.Budget`).
+
+    Args:
+        core: the session.
+        budget: the session's budgets.
+        journal: the journal of the turn.
+        models: its models.
+        tools: its tools, which are part of each request.
+    """
+
+    def __init__(
+        self,
+        core: SessionCore,
+        budget: SessionBudget,
+        journal: Journal,
+        models: Models,
+        tools: Tools,
+    ) -> None:
+        self.exhausted = False
+        self._core = core
+        self._budget = budget
+        self._journal = journal
+        self._models = models
+        self._tools = tools
+        self._pending: PendingAnswer | None = None  # the answer for which room is reserved
+
+    @property
+    def cost(self) -> float | None:
+        """What the session cost so far."""
+        return self._core.state.cost
+
+    def charge(self, model: ModelInfo, usage: Usage) -> float | None:
+        """Add a request's cost to the session's."""
+        return self._core.state.charge(self._core.services.models.cost(model, usage))
+
+    async def refusal(self, side_request: ModelRequest | None = None) -> str | None:
+        """Return why no further request may be made to the model; None: it may."""
+        if not self._budget.limits:
+            return None
+        model, sent = self._estimate(side_request)
+        return await self._budget.refusal(model, sent, cached=side_request is None)
+
+    @asynccontextmanager
+    async def reserve(self, side_request: ModelRequest | None = None) -> AsyncIterator[str | None]:
+        """Reserve room in the budgets for a request; yields why there is none."""
+        if not self._budget.limits:
+            yield None
+            return
+        model, sent = self._estimate(side_request)
+        async with self._budget.reserve(model, sent, cached=side_request is None) as found:
+            if isinstance(found, str):
+                yield found
+            elif side_request is not None:
+                yield None
+            else:
+                self._pending = found
+                try:
+                    yield None
+                finally:
+                    self._pending = None
+
+    def _estimate(self, side_request: ModelRequest | None) -> tuple[ModelInfo, int]:
+        """Return the model of a request and how many tokens it is sent."""
+        if side_request is not None:
+            return side_request.model, request_tokens(side_request)
+        model = self._models.current
+        return model, next_request(self._journal, self._tools, model)
+
+    def streamed(self, batch: Sequence[StreamEvent]) -> None:
+        """Count a part of the answer for which room is reserved."""
+        if self._pending is not None:
+            pieces = [
+                one.text for one in batch if isinstance(one, TextDelta | ThoughtDelta | CallDelta)
+            ]
+            self._pending.receive(text_tokens("".join(pieces)))
+
+    async def warn(self) -> None:
+        """Warn the user of budgets that are nearly used up."""
+        if self._budget.limits:
+            titles = await self._budget.warnings()
+            await self._journal.emit(
+                *(NoticeShown(severity="warning", title=title) for title in titles)
+            )
+
+
+class TurnTools:
+    """The tools of a turn (`acp_agent.agent.resources.Tools`).
+
+    They stay the same until it ends, whatever folders the session is given meanwhile.
+
+    Args:
+        core: the session.
+        own: the session's own tools, and the workspace that they work in.
+        extensions: the MCP servers, whose tools are added.
+        options: says which of the tools the model may call; None: all.
+        save_files: see there.
+    """
+
+    def __init__(
+        self,
+        core: SessionCore,
+        own: WorkspaceTools,
+        extensions: Extensions,
+        options: RunOptions | None,
+        save_files: Callable[[Access], Awaitable[None]],
+    ) -> None:
+        self.open_calls = OpenCalls()
+        self.added: list[AddedTools] = []
+        self._core = core
+        self._own = own
+        self._extensions = extensions
+        self._save_files = save_files
+        self._allowed = None if options is None else CachedChange(options.filter)
+        self._notified = False  # the user, that calls wait
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the tools may touch."""
+        return self._own.workspace
+
+    @property
+    def unfiltered(self) -> Toolset:
+        """The session's own tools, and those of MCP servers as they are at the moment."""
+        mcp = self._extensions.mcp
+        return (
+            self._own.toolset
+            if mcp is None
+            else mcp.toolset(self._own.toolset, self._own.workspace)
+        )
+
+    @property
+    def toolset(self) -> Toolset:
+        """The tools as they are at the moment."""
+        tools = self.unfiltered
+        for added in self.added:
+            tools = added.apply(tools)
+        return tools if self._allowed is None else self._allowed.apply(tools)
+
+    @property
+    def gate(self) -> Gate:
+        """What decides about side effects."""
+        return self._core.services.gate()
+
+    async def save_files(self, access: Access) -> None:
+        """Save the files before the turn changes any."""
+        await self._save_files(access)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until one more call may run in the process, and hold its slot."""
+        limit = self._core.services.call_limit
+        notified = self._notified
+        self._notified = notified or limit.full
+        async with held(self._core, limit, None if notified else CALLS_WAIT):
+            yield
+
+
+@asynccontextmanager
+async def turn_slot(core: SessionCore) -> AsyncIterator[None]:
+    """Wait until one more turn may run in the process, and hold its slot."""
+    async with held(core, core.services.turn_limit, TURN_WAITS):
+        yield
+
+
+@asynccontextmanager
+async def held(
+    core: SessionCore, limit: ConcurrencyLimit, notice: str | None
+) -> AsyncIterator[None]:
+    """Hold a slot of a limit; `notice` is shown where it has to be waited for."""
+    if limit.full and notice is not None:
+        await core.emit(NoticeShown(severity="info", title=notice))
+    await limit.acquire(core.id)
+    try:
+        yield
+    finally:
+        limit.release()
+
+
+def limits_of(services: Services, options: RunOptions | None) -> Limits:
+    """Return how far a turn may go."""
+    limits = services.config.limits
+    requests = None if options is None else options.uses.max_requests
+    return Limits(
+        model_requests=min(requests or limits.max_model_requests, limits.max_model_requests),
+        retries=limits.max_retries,
+        first_byte=limits.first_byte_timeout,
+        stall=limits.stall_timeout,
+        max_concurrent_calls=limits.max_concurrent_calls,
+        refusal_ends_turn=limits.refusal_ends_turn,
+        loop_rounds=(limits.loop_warn_after, limits.loop_ask_after, limits.loop_stop_after),
+        context=services.config.context,
+    )

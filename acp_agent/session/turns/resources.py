@@ -1,0 +1,318 @@
+"""What the turns of a session work with, made when one first needs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.models.base import Driver, ModelInfo
+from acp_agent.session import start_up
+from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Extensions
+
+if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.permissions.access import Access
+    from acp_agent.session.history.checkpoints import Checkpoints
+    from acp_agent.session.history.rewind import Rewinder
+    from acp_agent.session.turns.budget import SessionBudget
+    from acp_agent.session.turns.parts import TurnTools
+    from acp_agent.session.turns.plan import Repetition, RunOptions
+    from acp_agent.session.turns.toolset import WorkspaceTools
+    from acp_agent.tools.base import AnyTool
+    from acp_agent.workspace.background_commands import BackgroundCommands
+
+# What a prompt needs is imported this long after the session was opened: not while the client
+# still starts up, and before most people have written their first prompt.
+WARM_UP_SECONDS = 2.0
+
+
+class LazyTools:
+    """The session's own tools, built in a thread for the folders that it has by then.
+
+    Args:
+        core: the session.
+
+    Attributes:
+        background: the commands that run in the background; None before the first prompt.
+        repetition: what the turn that runs repeats; the model may end it.
+    """
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._version = 0  # of the folders and the client
+        self._current: WorkspaceTools | None = None
+        self._building: tuple[int, asyncio.Task[WorkspaceTools]] | None = None
+        self._retired: list[WorkspaceTools] = []
+        self._lock = asyncio.Lock()
+        self.background: BackgroundCommands | None = None
+        self.repetition: Repetition | None = None
+
+    async def get(self) -> WorkspaceTools:
+        """Return the workspace and the tools; the first time this imports them."""
+        async with self._lock:
+            while self._current is None:
+                if self._building is None:
+                    work = asyncio.to_thread(self._build)
+                    self._building = self._version, asyncio.create_task(work)
+                version, building = self._building
+                try:
+                    # A cancelled caller leaves it to the next: two threads that build tools would
+                    # each have background commands of their own.
+                    built = await asyncio.shield(building)
+                finally:
+                    if building.done():
+                        self._building = None
+                if version == self._version:
+                    self._current = built
+            return self._current
+
+    def rebuild(self) -> None:
+        """Build other tools for the next turn; one that runs keeps what it has."""
+        self._version += 1
+        if self._current is not None:
+            self._retired.append(self._current)
+            self._current = None
+
+    async def aclose(self) -> None:
+        """End every process that was started."""
+        everything = [*self._retired, *([self._current] if self._current is not None else [])]
+        await asyncio.gather(*(one.workspace.processes.aclose() for one in everything))
+        if self.background is not None:
+            await self.background.ended()
+
+    def _build(self) -> WorkspaceTools:
+        from acp_agent.extensions.definitions.locations import readable  # noqa: PLC0415 - in a thread
+        from acp_agent.session.turns.toolset import build_tools  # noqa: PLC0415 - brings pydantic
+        from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
+
+        core, services = self._core, self._core.services
+        cwd, directories = core.cwd, core.directories
+        if self.background is None:
+            self.background = BackgroundCommands(services.config.limits.max_background_commands)
+        services.gate()  # made here, so that what it imports does not hold up the event loop
+        return build_tools(
+            cwd=cwd,
+            directories=directories,
+            outputs=services.outputs / core.id,
+            readable=[
+                *(services.outputs / source for source in core.state.sources),
+                *readable(services.places(cwd)),  # skills name files of their own
+            ],
+            buffers=core.client.buffers(core.id),
+            terminals=core.client.terminals(core.id),
+            environ=services.environ,
+            config=services.config,
+            secrets=services.secrets.values,
+            background=self.background,
+            finish_loop=self._finish_loop,
+        )
+
+    def _finish_loop(self) -> bool:
+        if self.repetition is None:
+            return False
+        self.repetition.finished = True
+        return True
+
+
+class SessionResources:
+    """Tools, drivers, saved files and budgets of one session.
+
+    Args:
+        core: the session.
+        extensions: its MCP servers, skills and agents.
+        children: the agents that work for it.
+
+    Attributes:
+        compaction_request: what matters to a user who wants the conversation compacted before the
+            next request to the model; None: nobody does.
+    """
+
+    def __init__(
+        self, core: SessionCore, extensions: Extensions, children: RunningChildren
+    ) -> None:
+        self.compaction_request: str | None = None
+        self._core = core
+        self._extensions = extensions
+        self._children = children
+        self._checkpoints: Checkpoints | None = None
+        self._warm = False
+        self._tools = LazyTools(core)
+
+    async def for_turn(self, options: RunOptions | None = None) -> TurnResources:
+        """Return what a turn works with; the first time this imports the tools.
+
+        The mode and the model are those of the moment, unless `options` names the model.
+
+        Args:
+            options: what a skill wants the turn to be run with; None: what the user chose.
+        """
+        own = await self._tools.get()
+
+        from acp_agent.session.turns.parts import (  # noqa: PLC0415 - for prompts only
+            SessionModels,
+            SessionUser,
+            TurnBudget,
+            TurnTools,
+            limits_of,
+        )
+
+        core = self._core
+        models = SessionModels(core, options, self.driver)
+        tools = TurnTools(core, own, self._extensions, options, self._save_files)
+        turn = TurnResources(
+            journal=core,
+            models=models,
+            user=SessionUser(core, self._take_compaction_request),
+            budget=TurnBudget(core, self.budget, core, models, tools),
+            tools=tools,
+            limits=limits_of(core.services, options),
+        )
+        self._add_tools(turn, tools)
+        return turn
+
+    def _add_tools(self, turn: TurnResources, tools: TurnTools) -> None:
+        """Add the tools that a turn has at times: those of agents, of the session, of rewinding."""
+        from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - for prompts only
+
+        core, definitions = self._core, self._extensions.definitions
+
+        def delegation() -> Sequence[AnyTool]:
+            from acp_agent.session.children.delegation import (  # noqa: PLC0415 - where there are any
+                Delegation,
+                ParentTurn,
+            )
+
+            parent = ParentTurn(
+                core=core,
+                turn=turn,
+                tools=tools,
+                budget=self.budget,
+                definitions=definitions,
+                children=self._children,
+            )
+            return Delegation(parent).tools()
+
+        def search() -> Sequence[AnyTool]:
+            from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
+
+            return [SessionSearchTool(tools.workspace, core.dated_history)]
+
+        def rewind() -> Sequence[AnyTool]:
+            from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - where the user wants it
+
+            return [
+                RewindTool(
+                    tools.workspace, self.rewinder.by_model, lambda: len(tools.open_calls) <= 1
+                )
+            ]
+
+        tools.added = [
+            AddedTools(lambda: definitions.found, delegation),
+            # Where the model is not sent all of the session, the provider's cache is lost anyway.
+            AddedTools(lambda: core.context.is_shortened, search),
+            AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
+        ]
+
+    async def wait_for_extensions(self) -> None:
+        """Wait until it is known what extends a turn, for a few seconds at most."""
+        await self._extensions.ready()
+
+    def rebuild_tools(self) -> None:
+        """Use other folders, or another client's terminals, from the next turn on."""
+        self._tools.rebuild()
+
+    async def driver(self, model: ModelInfo) -> Driver:
+        """Return the driver of a model; the first time this loads its SDK, in a thread.
+
+        Raises:
+            AuthRequiredError: the model cannot be used, or no longer.
+        """
+        services = self._core.services
+        services.account.require(model)
+        made = services.models.made_driver(model)
+        if made is not None:
+            return made
+        return await asyncio.to_thread(services.models.driver, model)
+
+    async def warm_up(self) -> None:
+        """Load what the first prompt will need, once, while nobody waits for it."""
+        if self._warm:
+            return
+        self._warm = True
+        try:
+            await asyncio.sleep(WARM_UP_SECONDS)
+            self._core.state.catch_up()
+            await self._tools.get()
+            await self.driver(self._core.settings.model)
+        finally:
+            start_up.is_over()
+
+    @cached_property
+    def budget(self) -> SessionBudget:
+        """What may be spent."""
+        from acp_agent.session.turns.budget import SessionBudget  # noqa: PLC0415 - for prompts only
+
+        return SessionBudget(self._core)
+
+    @property
+    def background(self) -> BackgroundCommands | None:
+        """The commands that run in the background; None where there never was one."""
+        return self._tools.background
+
+    @property
+    def has_background(self) -> bool:
+        """Whether a command runs in the background."""
+        return self.background is not None and bool(self.background.running)
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The files as they were before turns changed them."""
+        if self._checkpoints is None:
+            from acp_agent.session.history.checkpoints import Checkpoints  # noqa: PLC0415 - for turns that write
+
+            self._checkpoints = Checkpoints(self._core, on_restored=self._files_restored)
+        return self._checkpoints
+
+    async def _save_files(self, access: Access) -> None:
+        await self.checkpoints.before(access)
+
+    async def _files_restored(self) -> None:
+        (await self._tools.get()).workspace.files.note_commands_ran()
+
+    @cached_property
+    def rewinder(self) -> Rewinder:
+        """Takes the session back to an earlier point."""
+        from acp_agent.session.history.rewind import Rewinder  # noqa: PLC0415 - rarely needed
+
+        return Rewinder(self._core, self.checkpoints)
+
+    def _take_compaction_request(self) -> str | None:
+        request, self.compaction_request = self.compaction_request, None
+        return request
+
+    # -- around a turn -------------------------------------------------------------------------
+
+    def turn_begins(self, repetition: Repetition | None) -> None:
+        """Let the model end what the turn repeats."""
+        self._tools.repetition = repetition
+
+    async def turn_ends(self, *, cancelled: bool) -> None:
+        """Save the files as the turn leaves them, before anybody hears that it has ended."""
+        if self._checkpoints is not None:
+            await self._checkpoints.turn_ends(cancelled=cancelled)
+
+    def turn_ended(self) -> None:
+        """Be ready for the next turn."""
+        self._tools.repetition = None
+        if self._checkpoints is not None:
+            self._checkpoints.turn_ended()
+
+    async def aclose(self) -> None:
+        """End every process that was started, and the work on saved files."""
+        if self._checkpoints is not None:
+            await self._checkpoints.aclose()
+        await self._tools.aclose()

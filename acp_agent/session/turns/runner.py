@@ -1,0 +1,167 @@
+"""The turns of one session, one after the other: a prompt begins one, or steers it.
+
+What a turn does can be stopped by itself: a call, the child that works for it, its command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from acp_agent.errors import (
+    NoTurnError,
+    PromptCancelledError,
+    SessionNotFoundError,
+    TurnRunsError,
+)
+from acp_agent.events import UserMessage
+from acp_agent.ids import CallId, SessionId
+from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.core import SessionCore
+from acp_agent.session.history.interruption import closing
+from acp_agent.session.turns.resources import SessionResources
+from acp_agent.session.turns.turn import Turn, no_such_call, no_such_terminal
+
+if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.session.turns.plan import TurnPlan
+
+
+class TurnRunner:
+    """The turn that runs, and the way to the next one.
+
+    Args:
+        core: whose turns they are.
+        resources: what they work with.
+        children: the agents that work for them.
+
+    Attributes:
+        current: the turn that runs.
+        lock: held while a prompt is made part of a turn.
+    """
+
+    def __init__(
+        self, core: SessionCore, resources: SessionResources, children: RunningChildren
+    ) -> None:
+        self.current: Turn | None = None
+        self.lock = asyncio.Lock()
+        self._core = core
+        self._resources = resources
+        self._children = children
+
+    @property
+    def is_steerable(self) -> bool:
+        """Whether a prompt now becomes part of a turn that runs."""
+        return self.current is not None and self.current.is_steerable
+
+    def check(self, steers: bool | None) -> None:
+        """Check that a prompt can now become part of a turn, or begin one, as it must.
+
+        Raises:
+            TurnRunsError, NoTurnError: see `acp_agent.session.prompts.PromptHandler.submit`.
+        """
+        if steers is False and self.is_steerable:
+            raise TurnRunsError(f"a turn runs in the session {self._core.id}")
+        if steers and not self.is_steerable:
+            raise NoTurnError(f"no turn runs in the session {self._core.id}")
+
+    async def submit(
+        self,
+        message: UserMessage,
+        plan: TurnPlan,
+        *,
+        steers: bool | None,
+        withdrawn: Callable[[], bool],
+    ) -> Turn:
+        """Make a message part of the turn that runs, or begin one with it.
+
+        Args:
+            message: the message.
+            plan: what a turn does that begins with it; one that runs already gives only its reply.
+            steers: which of the two it must be; None: whichever can be.
+            withdrawn: whether it is not to be submitted any more.
+
+        Raises:
+            TurnRunsError, NoTurnError, PromptCancelledError: see
+                `acp_agent.session.prompts.PromptHandler.submit`.
+        """
+        self.check(steers)
+        while (turn := self.current) is not None:
+            if turn.is_steerable:
+                if withdrawn():
+                    raise PromptCancelledError
+                await turn.steer(message, plan.reply)
+                return turn
+            await turn.wait()
+            self.check(steers)
+        if self._core.state.turn_is_open:  # its end could not be written
+            await self._core.emit(*closing(await self._core.history()))
+        if withdrawn():
+            raise PromptCancelledError
+        if self._core.closing:
+            raise SessionNotFoundError(self._core.id)
+        turn = self.current = Turn(
+            self._core, self._resources, self._children, first=message, plan=plan
+        )
+        turn.start(on_end=self._ended)
+        return turn
+
+    def _ended(self) -> None:
+        self.current = None
+
+    @asynccontextmanager
+    async def idle(self) -> AsyncIterator[None]:
+        """Let no turn begin inside the `with` block.
+
+        Raises:
+            TurnRunsError: a turn runs.
+        """
+        self._check_idle()
+        async with self.lock:
+            self._check_idle()  # one may have begun in the meantime
+            yield
+
+    def _check_idle(self) -> None:
+        if self.current is not None:
+            raise TurnRunsError("a turn runs in the session; stop it before going back")
+
+    def cancel(self) -> None:
+        """Stop the turn that runs. Silent when idle."""
+        if self.current is not None:
+            self.current.cancel()
+
+    def cancel_call(self, call: CallId) -> None:
+        """Stop one call of the turn that runs; the turn and its other calls go on.
+
+        The call's end in the journal tells when it has stopped.
+
+        Raises:
+            InvalidInputError: there is no such call, or it has ended.
+        """
+        if self.current is None:
+            raise no_such_call(call)
+        self.current.cancel_call(call)
+
+    def cancel_child(self, child: SessionId) -> bool:
+        """Stop a child session and the call that it works for. False: it is not running."""
+        call = self._children.call_of(child)
+        if call is None:
+            return False
+        self.cancel_call(call)
+        return True
+
+    def cancel_terminal(self, terminal: str) -> None:
+        """Stop the command of a call, whose id is also its terminal's; the call ends with it.
+
+        A background command can be stopped at any time.
+
+        Raises:
+            InvalidInputError: there is no such command, or it has ended.
+        """
+        background = self._resources.background
+        if background is not None and background.stop_call(terminal):
+            return
+        if self.current is None:
+            raise no_such_terminal(terminal)
+        self.current.cancel_terminal(terminal)

@@ -1,0 +1,71 @@
+"""The system prompt of a session: the agent's own, and the instructions that a client gives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from acp_agent.agent.resources import Journal
+from acp_agent.content import escaped
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import NoticeShown, SystemPromptGiven, SystemPromptWritten
+from acp_agent.session.core import SessionCore
+from acp_agent.workspace.scrub import scrub
+
+
+def given_system_prompt(
+    mode: str, texts: Sequence[str], *, secrets: Sequence[str]
+) -> SystemPromptGiven:
+    """Return the event that records a client's instructions.
+
+    Args:
+        mode: how they go together with the agent's own: `append` or `override`.
+        texts: the text blocks, in order.
+        secrets: values that must not be stored.
+
+    Raises:
+        InvalidInputError: there is no such mode, or there are no instructions.
+    """
+    text = scrub("\n\n".join(texts).strip(), secrets)
+    if not text:
+        raise InvalidInputError(
+            "systemPrompt.content: it is empty; give instructions, or leave systemPrompt out",
+            field="systemPrompt.content",
+        )
+    match mode:
+        case "append" | "override":
+            return SystemPromptGiven(mode=mode, text=text)
+        case _:
+            raise InvalidInputError(
+                f"systemPrompt.mode: there is no mode {mode!r}; the modes are append, override",
+                field="systemPrompt.mode",
+            )
+
+
+async def write_system_prompt(
+    core: SessionCore, journal: Journal, given: SystemPromptGiven | None
+) -> None:
+    """Write the system prompt, with `given` instead of the agent's own or after it.
+
+    Args:
+        core: the session, whose folders it names.
+        journal: the journal of the session, or of a child session.
+        given: the instructions that were given.
+    """
+    from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
+    from acp_agent.workspace import instructions  # noqa: PLC0415 - likewise
+
+    user_file = core.services.user_folder / instructions.FILE_NAME
+    found = await asyncio.to_thread(instructions.read_instructions, core.cwd, user_file)
+    text = system_prompt(
+        cwd=core.cwd,
+        directories=core.directories,
+        instructions=escaped(scrub(found.text, core.secrets)),
+        given=given,
+    )
+    await journal.emit(SystemPromptWritten(text=text))
+    if found.refused:
+        lines = [f"{path}: {core.translate.rendered(why)}" for path, why in found.refused]
+        title = "An AGENTS.md is not used."
+        notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))
+        await core.notify(notice)  # not journaled: it is about the files as they are now

@@ -1,0 +1,120 @@
+"""Titles of sessions: the first words of the first prompt, a model's, a user's, a fork's."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import msgspec
+
+from acp_agent.agent.context import Context
+from acp_agent.agent.resources import TurnResources
+from acp_agent.content import TextBlock
+from acp_agent.errors import InvalidInputError, ModelError
+from acp_agent.events import TitleChanged, UserMessage
+from acp_agent.models.base import AnswerText, ModelRequest, ModelSide, UserSide, UserText
+from acp_agent.session.core import SessionCore
+from acp_agent.session.store.event_codec import repaired
+
+_LONGEST = 200  # characters of a title that the user gives
+_LONGEST_FIRST = 80  # characters of one made of the first words
+_LONGEST_ANSWERED = 80  # characters of one that a model gives
+_SECONDS = 30.0  # a title that takes longer is not worth it
+_EXCERPT = 2_000  # characters of the prompt and of the answer that the model is sent, each
+_ANSWER = 1_000  # tokens; some models reason first
+
+_FORK = re.compile(r" \(fork(?: (\d{1,4}))?\)$")
+
+
+def first_title(prompt: UserMessage) -> str | None:
+    """Return the first line of a prompt, cut short; None where it has no text."""
+    for block in prompt.content:
+        if isinstance(block, TextBlock) and block.text.strip():
+            return _cut(block.text.strip().splitlines()[0].strip(), _LONGEST_FIRST)
+    return None
+
+
+def tidy_title(title: str) -> str:
+    """Return a user's title as it is stored: one line, stripped, of at most 200 characters.
+
+    Raises:
+        InvalidInputError: nothing is left of it.
+    """
+    line = "".join(char if char.isprintable() else " " for char in repaired(title))
+    line = " ".join(line.split())
+    if not line:
+        raise InvalidInputError("title: it is empty; give at least one character", field="title")
+    return _cut(line, _LONGEST)
+
+
+def fork_title(title: str) -> str:
+    """Return the title of a fork: that of its source, with a mark that counts forks of forks."""
+    mark = " (fork)"
+    found = _FORK.search(title)
+    if found is not None:
+        title = title[: found.start()]
+        mark = f" (fork {int(found[1] or 1) + 1})"
+    return _cut(title, _LONGEST - len(mark)) + mark
+
+
+def _cut(line: str, limit: int) -> str:
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+async def improve_title(
+    core: SessionCore, turn: TurnResources, first: UserMessage, title: str
+) -> None:
+    """Ask the small model for a better title than `title`, when the first turn is over.
+
+    Does nothing where that is the main model: a title is not worth its price. A title that somebody
+    gives meanwhile stays.
+
+    Raises:
+        AcpAgentError: the model failed, or took too long; the title stays as it is.
+    """
+    from acp_agent.agent.side_requests import ask_aside  # noqa: PLC0415 - for prompts only
+
+    small = turn.models.small
+    if small.ref == turn.models.current.ref:
+        return
+    from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
+
+    request = ModelRequest(
+        model=msgspec.structs.replace(small, max_output=min(small.max_output, _ANSWER)),
+        system=(files(__package__) / "naming.md").read_text("utf-8").strip(),
+        messages=(UserSide((UserText(_excerpt(core.context, first)),)),),
+        thought_level=next(iter(small.thought_levels), None),
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer = await ask_aside(turn, request)
+    except TimeoutError:
+        raise ModelError("a title took too long", provider=small.provider) from None
+    await core.settled()  # with a title that somebody gave a moment ago
+    better = _title_in(core.clean(answer))
+    if better and core.state.title == title:
+        await core.emit(TitleChanged(title=better))
+
+
+def _excerpt(context: Context, first: UserMessage) -> str:
+    prompt = "\n".join(block.text for block in first.content if isinstance(block, TextBlock))
+    answers = [
+        part.text
+        for entry in context.entries
+        if isinstance(entry.message, ModelSide)
+        for part in entry.message.parts
+        if isinstance(part, AnswerText)
+    ]
+    answer = "".join(answers[-1:])
+    return f"<user>\n{prompt[:_EXCERPT]}\n</user>\n<agent>\n{answer[:_EXCERPT]}\n</agent>"
+
+
+def _title_in(answer: str) -> str:
+    """Return the title in an answer; "" where there is no usable one."""
+    lines = [line.strip().strip("#*\"'`“”「」《》").strip() for line in answer.strip().splitlines()]
+    line = next((one for one in lines if one), "").removeprefix("Title:").strip().rstrip(".。")
+    try:
+        title = tidy_title(line)
+    except InvalidInputError:
+        return ""
+    return title if len(title) <= _LONGEST_ANSWERED else ""

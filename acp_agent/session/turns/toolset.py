@@ -1,0 +1,115 @@
+"""A session's workspace and the tools over it. Imported when the first prompt runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.config.types import Config
+from acp_agent.tools.base import AnyTool
+from acp_agent.tools.toolset import Toolset, core_tools
+from acp_agent.workspace.background_commands import BackgroundCommands
+from acp_agent.workspace.editor_files import EditorBuffers
+from acp_agent.workspace.files import WorkspaceFiles
+from acp_agent.workspace.network import GuardedNetwork
+from acp_agent.workspace.processes import EditorTerminals, LocalProcesses
+from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.workspace import Workspace
+
+
+class WorkspaceTools(Struct, frozen=True, kw_only=True):
+    """A workspace and the session's own tools over it."""
+
+    workspace: Workspace
+    toolset: Toolset
+
+
+def build_tools(
+    *,
+    cwd: Path,
+    directories: Sequence[Path],
+    outputs: Path,
+    readable: Sequence[Path] = (),
+    buffers: EditorBuffers | None,
+    terminals: EditorTerminals | None,
+    environ: Mapping[str, str],
+    config: Config,
+    secrets: Callable[[], Sequence[str]],
+    background: BackgroundCommands,
+    finish_loop: Callable[[], bool],
+) -> WorkspaceTools:
+    """Build a session's workspace and the tools over it.
+
+    Args:
+        cwd: the working folder.
+        directories: the further folders that may be used.
+        outputs: where outputs too long for the model are stored.
+        readable: further folders that may be read and not written.
+        buffers: the client's files, where it offers them.
+        terminals: the client's terminals, where it offers them and the user opted in.
+        environ: the environment of commands, before secrets are removed.
+        config: the limits, and which variables hold keys.
+        secrets: returns the values that must not be stored.
+        background: the commands that run in the background.
+        finish_loop: ends the repetition of a prompt; returns whether one is repeated.
+    """
+    key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
+    workspace = Workspace(
+        cwd=cwd,
+        files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs, *readable]),
+        processes=LocalProcesses(
+            outputs,
+            environ=environ,
+            hide=key_variables,
+            clean=lambda text: scrub(text, secrets()),
+        ),
+        network=GuardedNetwork(),
+        outputs=outputs,
+        terminals=terminals,
+        background=background,
+    )
+    return WorkspaceTools(
+        workspace=workspace,
+        toolset=core_tools(
+            workspace,
+            command_timeout=config.limits.command_timeout,
+            finish_loop=finish_loop,
+        ),
+    )
+
+
+class CachedChange:
+    """A change of toolsets whose result stays the same object while the toolset does.
+
+    Args:
+        change: makes the changed toolset.
+    """
+
+    def __init__(self, change: Callable[[Toolset], Toolset]) -> None:
+        self._change = change
+        self._last: tuple[Toolset, Toolset] | None = None  # before and after
+
+    def apply(self, tools: Toolset) -> Toolset:
+        """Return `tools` with the change."""
+        if self._last is None or self._last[0] is not tools:
+            self._last = (tools, self._change(tools))
+        return self._last[1]
+
+
+class AddedTools:
+    """Tools that are added to a toolset while a condition holds.
+
+    Args:
+        when: whether they are to be added now.
+        make: makes them.
+    """
+
+    def __init__(self, when: Callable[[], bool], make: Callable[[], Sequence[AnyTool]]) -> None:
+        self._when = when
+        self._change = CachedChange(lambda tools: tools.with_tools(make()))
+
+    def apply(self, tools: Toolset) -> Toolset:
+        """Return `tools`, with the others where the condition holds."""
+        return self._change.apply(tools) if self._when() else tools

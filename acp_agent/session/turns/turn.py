@@ -1,0 +1,382 @@
+"""A turn of a session, from the prompt that starts it to its end in the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from acp_agent.agent.context import Context
+from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.spoken import aside, spoken
+from acp_agent.config.localization import Translator
+from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
+from acp_agent.events import (
+    AnyEvent,
+    StopReason,
+    TitleChanged,
+    TurnEnded,
+    TurnStarted,
+    Usage,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId, new_turn_id
+from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
+from acp_agent.platform.open_files import limit_reached
+from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.core import SessionCore
+from acp_agent.session.turns.resources import SessionResources
+from acp_agent.session.turns.titles import first_title, improve_title
+
+if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.session.turns.plan import TurnPlan
+
+UNAUTHORIZED = 401  # RFC 9110, section 15.5.2: it lacks valid credentials
+
+_log = logging.getLogger(__name__)
+
+
+class Turn:
+    """A turn that runs in a task of its own, independent of the requests that steer it.
+
+    Args:
+        core: whose turn it is.
+        resources: what it works with.
+        children: the agents that work for it.
+        first: the prompt that it begins with.
+        plan: what it is to do with that.
+    """
+
+    def __init__(
+        self,
+        core: SessionCore,
+        resources: SessionResources,
+        children: RunningChildren,
+        *,
+        first: UserMessage,
+        plan: TurnPlan,
+    ) -> None:
+        self._core = core
+        self._resources = resources
+        self._children = children
+        self._first = first
+        self._plan = plan
+        self._id = new_turn_id()
+        self._insertion: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[StopReason] | None = None
+        self._working: TurnResources | None = None
+        self._usage: Usage | None = None
+        self._begun = False
+        self._cancelled = False
+        self._closing = False
+        self._steered = False
+
+    def start(self, *, on_end: Callable[[], None]) -> None:
+        """Begin; `on_end` is called when the turn has ended, before any prompt is answered."""
+        # Queued here and in one step: what the user said is kept even if they stop at once.
+        self._resources.turn_begins(self._plan.repetition)
+        self._insertion = self._core.write(TurnStarted(turn=self._id), self._first)
+        self._insertion.add_done_callback(_retrieve)
+        self._task = asyncio.create_task(self._run(on_end))
+        self._task.add_done_callback(_retrieve)
+
+    async def inserted(self) -> None:
+        """Wait until the prompt that began the turn is in the conversation.
+
+        Raises:
+            StoreError: it could not be written.
+        """
+        assert self._insertion is not None
+        await asyncio.shield(self._insertion)
+
+    async def result(self) -> StopReason:
+        """Wait until the turn ends; return why it stopped.
+
+        Raises:
+            AcpAgentError: what ended the turn, if it was an error.
+        """
+        assert self._task is not None
+        return await asyncio.shield(self._task)
+
+    async def wait(self) -> None:
+        """Wait until the turn ends; raises nothing."""
+        assert self._task is not None
+        await asyncio.wait([self._task])
+
+    def cancel(self) -> None:
+        """Stop the turn. Does nothing when called again, or when it is ending."""
+        if self._task is None or self._cancelled or self._closing:
+            return
+        self._cancelled = True
+        if self._begun:  # a task that has not begun would never see the cancellation
+            self._task.cancel()
+
+    def cancel_call(self, call: CallId) -> None:
+        """Stop one call and let the turn go on.
+
+        Raises:
+            InvalidInputError: there is no such call, or it has ended.
+        """
+        working = self._working
+        if working is None or not (
+            working.tools.open_calls.stop(call) or self._children.stop(call)
+        ):
+            raise no_such_call(call)
+
+    def cancel_terminal(self, terminal: str) -> None:
+        """Stop the command that a call runs; see `TurnRunner.cancel_terminal`.
+
+        Raises:
+            InvalidInputError: there is no such command, or it has ended.
+        """
+        call = CallId(terminal)
+        working = self._working
+        if working is None or not (
+            working.tools.open_calls.stop_command(call) or self._children.stop_command(call)
+        ):
+            raise no_such_terminal(terminal)
+
+    def began_with(self, message: MessageId) -> bool:
+        """Whether the turn began with this message."""
+        return self._first.message == message
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the turn used; None while it runs, and where no model reported it."""
+        return self._usage
+
+    @property
+    def is_steerable(self) -> bool:
+        """Whether a prompt can still become part of the turn."""
+        return not self._closing and not self._cancelled
+
+    async def steer(self, message: UserMessage, reply: Sequence[AnyEvent]) -> None:
+        """Record a steering message, and the agent's own reply to it."""
+        if not message.local:
+            self._steered = True
+        await self._core.emit(msgspec.structs.replace(message, steering=True), *reply)
+
+    async def _run(self, on_end: Callable[[], None]) -> StopReason:
+        core = self._core
+        stop: StopReason | None = None
+        error: AcpAgentError | None = None
+        self._begun = True
+        try:
+            try:
+                stop = await self._work()
+            except asyncio.CancelledError:
+                stop = "cancelled"
+            except AcpAgentError as failure:
+                error = failure
+            except Exception as failure:  # noqa: BLE001 - shown to the user, and logged
+                _log.exception("turn %s broke", self._id)
+                limited = limit_reached(failure)
+                error = AcpAgentError(
+                    f"the turn cannot go on: {limited}"
+                    if limited is not None
+                    else f"the turn broke by a fault of the agent's ({type(failure).__name__}); "
+                    f"the log has the details under {self._id}"
+                )
+            self._closing = True
+            if self._cancelled:
+                self._uncancel()
+                if not isinstance(error, StoreError):
+                    # Whatever broke while it was being stopped is no news to who stopped it
+                    # (Agent Client Protocol v1, Prompt Turn, Cancellation).
+                    stop, error = "cancelled", None
+            await core.settled()  # the turn's usage is counted from the journal
+            if self._working is not None:
+                self._report_key(self._working, stop, error)
+            await self._resources.turn_ends(cancelled=self._cancelled)
+            if self._is_inserted():  # else nobody has heard of the turn
+                self._usage = core.state.turn_usage
+                error = await self._write_end(stop, error)
+        finally:
+            self._resources.turn_ended()
+            on_end()
+        if error is not None:
+            raise error
+        assert stop is not None
+        return stop
+
+    def _report_key(
+        self, working: TurnResources, stop: StopReason | None, error: AcpAgentError | None
+    ) -> None:
+        """Report to the account whether the provider accepted its key."""
+        account = self._core.services.account
+        if isinstance(error, ModelError):
+            if error.status == UNAUTHORIZED:
+                account.report_key(error.provider, refused=True)
+        elif error is None and stop != "cancelled":
+            account.report_key(working.models.current.provider, refused=False)
+
+    async def _write_end(
+        self, stop: StopReason | None, error: AcpAgentError | None
+    ) -> AcpAgentError | None:
+        """Write the turn's end; return the error that it ended with, or that writing raised."""
+        ended = TurnEnded(
+            turn=self._id,
+            stop_reason=stop,
+            error="" if error is None else str(error),
+            error_kind="" if error is None else error.kind,
+            usage=self._usage,
+        )
+        core, title = self._core, None
+        if core.state.title is None and not self._first.local:
+            title = first_title(self._first)
+        try:
+            await core.emit(*(() if title is None else (TitleChanged(title=title),)), ended)
+            wanted = core.services.config.titles == "model" and stop == "end_turn"
+            if wanted and title is not None and self._working is not None:
+                core.background.spawn(improve_title(core, self._working, self._first, title))
+        except AcpAgentError as failure:
+            error = error or failure  # what came first says more
+            failed = msgspec.structs.replace(
+                ended, stop_reason=None, error=str(error), error_kind=error.kind
+            )
+            # Though it is not stored: the client was shown the turn's beginning.
+            await core.notify(failed)
+        return error
+
+    def _is_inserted(self) -> bool:
+        insertion = self._insertion
+        return insertion is not None and insertion.done() and insertion.exception() is None
+
+    async def _work(self) -> StopReason:
+        await self.inserted()
+        if self._cancelled:
+            return "cancelled"
+        stop = await self._carry_out(self._plan)
+        while stop in {"end_turn", "max_tokens"} and await self._has_unanswered_steering():
+            if self._working is not None and self._working.budget.exhausted:
+                break  # another request would be refused like the last one
+            stop = await self._ask_model()
+        return stop
+
+    async def _carry_out(self, plan: TurnPlan) -> StopReason:
+        if plan.action is not None:
+            turn = await self._resources.for_turn()
+            await self._core.emit(*spoken(await plan.action(turn)))
+            return "end_turn"
+        if plan.reply:
+            await self._core.emit(*plan.reply)
+            return "end_turn"
+        return await self._ask_model(plan)
+
+    async def _ask_model(self, plan: TurnPlan | None = None) -> StopReason:
+        """Let the model work on what was said; `plan` overrides the defaults."""
+        core = self._core
+        turn = await self._resources.for_turn(None if plan is None else plan.options)
+        self._working = turn
+        await self._resources.wait_for_extensions()
+
+        from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - for prompts only
+        from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
+        from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - likewise
+
+        if core.state.system_prompt_is_due:
+            await write_system_prompt(core, core, core.state.given_system_prompt)
+        async with turn_slot(core):
+            if plan is not None and plan.repetition is not None:
+                stop = await plan.repetition.run(turn)
+            else:
+                if plan is not None and plan.call is not None:
+                    await make_call(turn, *plan.call)
+                stop = await run_turn(turn)
+        await core.settled()
+        if not turn.budget.exhausted:  # which was reported already
+            await core.emit(*stop_notice(stop, core.context, core.translate))
+        return stop
+
+    async def _has_unanswered_steering(self) -> bool:
+        """Whether the user said something that no model was asked about.
+
+        The agent may have been doing work of its own, or been writing its last notice.
+        """
+        await self._core.settled()
+        return self._steered and self._core.context.has_unheard_words
+
+    def _uncancel(self) -> None:
+        """Clear the cancellation, so that it does not interrupt what is left to write."""
+        assert self._task is not None
+        while self._task.cancelling():
+            self._task.uncancel()
+
+
+def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Sequence[AnyEvent]:
+    """Return the events that say why there is no answer, or no more of it; none where all is well.
+
+    The protocol has `stopReason` for that, which not every client shows. The model never sees them.
+
+    Args:
+        stop: why the model stopped.
+        context: the conversation, with all that it said.
+        translate: our texts in the user's language.
+    """
+    text = _why_stopped(stop, context, translate)
+    return () if text is None else aside(text)
+
+
+def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> str | None:
+    if stop == "refusal":
+        return translate(
+            "This was refused, so what you asked and what came of it is not sent to the model any "
+            "more. Ask in another way, or choose another model."
+        )
+    if context.has_unheard_words:  # it is asked again
+        return None
+    match stop, _said_something(context):
+        case "max_tokens", True:
+            return translate(
+                "The answer is cut off here: it reached the limit of tokens for one answer. Say "
+                "“go on” to have the rest."
+            )
+        case "max_tokens", False:
+            return translate(
+                "The model came to no answer: it reached the limit of tokens for one answer while "
+                "it thought, or wrote a call. Ask for less at once, or choose another model."
+            )
+        case _:
+            return None
+
+
+def _said_something(context: Context) -> bool:
+    """Whether the model said or called anything since the user spoke."""
+    for entry in reversed(context.entries):
+        message = entry.message
+        if isinstance(message, ModelSide):
+            if any(_is_something(part) for part in message.parts):
+                return True
+        elif not any(isinstance(part, ToolResult) for part in message.parts):
+            return False
+    return False
+
+
+def _is_something(part: object) -> bool:
+    return isinstance(part, AnswerCall) or (
+        isinstance(part, AnswerText) and bool(part.text.strip())
+    )
+
+
+def no_such_call(call: CallId) -> InvalidInputError:
+    """Return the error for a call that cannot be stopped."""
+    return InvalidInputError(
+        f"toolCallId: no call {call!r} is open; it may have ended already", field="toolCallId"
+    )
+
+
+def no_such_terminal(terminal: str) -> InvalidInputError:
+    """Return the error for a command that cannot be stopped."""
+    return InvalidInputError(
+        f"terminalId: no command runs in {terminal!r}; it may have exited already",
+        field="terminalId",
+    )
+
+
+def _retrieve(outcome: asyncio.Future[Any]) -> None:
+    """Read the exception: a turn may fail with nobody waiting for it any more."""
+    if not outcome.cancelled():
+        outcome.exception()
