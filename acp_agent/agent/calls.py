@@ -36,9 +36,8 @@ from acp_agent.events import (
 )
 from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
 from acp_agent.platform.open_files import limit_reached
-from acp_agent.tools.base import EVERYTHING, NOTHING, AnyTool, Outcome, Prepared
+from acp_agent.tools.base import EVERYTHING, NOTHING, AnyTool, Outcome, Prepared, limit_result
 from acp_agent.tools.file_changes import refuse_hidden
-from acp_agent.tools.result_limit import limit_result
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)

@@ -7,6 +7,7 @@ that the user can be asked with the whole effect in sight. `run` of what it retu
 from __future__ import annotations
 
 import asyncio
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.resources import files as package_files
@@ -17,12 +18,18 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from acp_agent.content import CallContent, ImageBlock, JsonObject, Location
+from acp_agent.errors import WorkspaceError
 from acp_agent.events import PlanEntry, ToolKind
+from acp_agent.ids import CallId
 from acp_agent.permissions.access import Access, NoAccess
-from acp_agent.workspace.file_io import display_name, display_path
+from acp_agent.workspace.command_output import from_line_start, until_line_end
+from acp_agent.workspace.file_io import display_name, display_path, replace_file
 from acp_agent.workspace.workspace import Workspace
 
 RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
+_NOTE = 600  # bytes of the note in the middle of a result that was cut
+_TAIL = 0.3  # the share of the room that the end of a result gets
+_LIMIT = 120  # characters of one argument in a title
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -213,6 +220,9 @@ class Tool(ABC, Generic[Params]):
     effect: ClassVar[Literal["reads", "writes"]]
     polls: ClassVar[bool] = False  # to call it again and again with the same result is its use
     params: ClassVar[type[BaseModel]]
+    touched: ClassVar[Touches | None] = (
+        None  # what every call reads and writes, where that is fixed
+    )
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -236,7 +246,7 @@ class Tool(ABC, Generic[Params]):
             WorkspaceError: an argument names nothing that can be touched.
         """
         del params
-        return ALL_FILES_READ if self.effect == "reads" else EVERYTHING
+        return self.touched or (ALL_FILES_READ if self.effect == "reads" else EVERYTHING)
 
     @abstractmethod
     async def prepare(self, params: Params) -> Prepared:
@@ -273,9 +283,6 @@ class SchemaTool(Tool[SchemaArguments]):
         """What is wrong with arguments; empty where nothing is."""
 
 
-_LIMIT = 120  # characters of one argument in a title
-
-
 def text_argument(arguments: JsonObject, name: str) -> str:
     """A text argument on one line; "" where it is missing or no text."""
     value = arguments.get(name)
@@ -297,4 +304,34 @@ def path_argument(tool: AnyTool, arguments: JsonObject, name: str = "path") -> s
     for root in (tool.workspace.cwd, tool.workspace.files.roots[0]):
         if Path(path).is_relative_to(root):
             return display_path(path, root)
+    return path
+
+
+async def limit_result(text: str, outputs: Path, call: CallId) -> str:
+    """Return a result of at most `RESULT_LIMIT` bytes of UTF-8.
+
+    A longer one keeps its head and its tail, cut at line ends where there are any, around a note
+    that names the file below `outputs` which holds the whole.
+    """
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= RESULT_LIMIT:
+        return text
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", call)[:100]
+    try:
+        path = await asyncio.to_thread(_save, outputs, f"{name}.txt", text)
+    except WorkspaceError as error:
+        kept = f"the rest was not kept: {error}"
+    else:
+        kept = f"the whole is in {path}: use `grep` on it, or `read` with line and limit"
+    room = RESULT_LIMIT - _NOTE
+    tail_room = int(room * _TAIL)
+    head = until_line_end(raw[: room - tail_room].decode("utf-8", "ignore"))
+    tail = from_line_start(raw[-tail_room:].decode("utf-8", "ignore"))
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {left_out:,} characters are left out here; {kept[: _NOTE - 80]} …]\n{tail}"
+
+
+def _save(outputs: Path, name: str, text: str) -> Path:
+    path = outputs.resolve() / name
+    replace_file(path, text.encode("utf-8", "replace"), shown=str(path))
     return path

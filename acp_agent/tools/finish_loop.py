@@ -29,6 +29,7 @@ class FinishLoopTool(Tool[FinishLoopParams]):
     kind: ClassVar[ToolKind] = "think"
     effect: ClassVar[Literal["reads", "writes"]] = "reads"
     params: ClassVar[type[FinishLoopParams]] = FinishLoopParams
+    touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(self, workspace: Workspace, finish: Callable[[], bool]) -> None:
         """Args: finish: called when the model says so; whether a prompt is repeated."""
@@ -39,11 +40,6 @@ class FinishLoopTool(Tool[FinishLoopParams]):
         """The same each time."""
         del arguments
         return "Finish the loop"
-
-    def touches(self, params: FinishLoopParams) -> Touches:
-        """No file."""
-        del params
-        return NOTHING
 
     async def prepare(self, params: FinishLoopParams) -> Prepared:
         """Nothing to look at."""

@@ -41,6 +41,8 @@ class SkillTool(Tool[SkillParams]):
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[SkillParams]] = SkillParams
+    # What is done with a skill is judged call by call.
+    touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
         self,
@@ -64,11 +66,6 @@ class SkillTool(Tool[SkillParams]):
         """For instance "Use the skill review"."""
         skill = arguments.get("skill")
         return f"Use the skill {first_line(skill, _TITLE)}" if isinstance(skill, str) else self.name
-
-    def touches(self, params: SkillParams) -> Touches:
-        """Nothing by itself: what is done with it is judged call by call."""
-        del params
-        return NOTHING
 
     async def prepare(self, params: SkillParams) -> Prepared:
         """Find the skill.

@@ -41,6 +41,8 @@ class TaskTool(Tool[TaskParams]):
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[TaskParams]] = TaskParams
+    # What the agent calls is judged call by call, so agents work side by side.
+    touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
         self, workspace: Workspace, agents: Sequence[tuple[str, str]], delegate: Delegate
@@ -59,14 +61,6 @@ class TaskTool(Tool[TaskParams]):
         return (
             first_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
         )
-
-    def touches(self, params: TaskParams) -> Touches:
-        """Nothing by itself: what the agent calls is judged call by call.
-
-        So several agents work side by side, each as a user's second session in the folder would.
-        """
-        del params
-        return NOTHING
 
     async def prepare(self, params: TaskParams) -> Prepared:
         """Find the agent.

@@ -32,6 +32,8 @@ class TodoTool(Tool[TodoParams]):
     kind: ClassVar[ToolKind] = "think"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[TodoParams]] = TodoParams
+    # The last call wins.
+    touched: ClassVar[Touches | None] = Touches(writes=("plan",))
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "Update the plan (1 of 3 done)"."""
@@ -40,11 +42,6 @@ class TodoTool(Tool[TodoParams]):
             return "Update the plan"
         done = sum(isinstance(item, dict) and item.get("status") == "completed" for item in todos)
         return f"Update the plan ({done} of {len(todos)} done)"
-
-    def touches(self, params: TodoParams) -> Touches:
-        """The plan alone: the last call has the last word."""
-        del params
-        return Touches(writes=("plan",))
 
     async def prepare(self, params: TodoParams) -> Prepared:
         """Nothing to look at."""

@@ -36,6 +36,8 @@ class WebFetchTool(Tool[WebFetchParams]):
     kind: ClassVar[ToolKind] = "fetch"
     effect: ClassVar[Literal["reads", "writes"]] = "reads"
     params: ClassVar[type[WebFetchParams]] = WebFetchParams
+    # None of the user's files.
+    touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(self, workspace: Workspace, *, timeout: float = TIMEOUT) -> None:
         """Args: timeout: seconds for a whole page."""
@@ -46,11 +48,6 @@ class WebFetchTool(Tool[WebFetchParams]):
         """The host and path, as far as they have come."""
         url = arguments.get("url")
         return _title(url) if isinstance(url, str) else self.name
-
-    def touches(self, params: WebFetchParams) -> Touches:
-        """Nothing of the user's files."""
-        del params
-        return NOTHING
 
     async def prepare(self, params: WebFetchParams) -> Prepared:
         """Show the whole address: its query is part of what would be sent."""

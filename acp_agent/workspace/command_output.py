@@ -199,9 +199,9 @@ class CommandOutput:
         whole = "".join(self._head)
         if not self.overflowed:
             return _left_standing(whole)
-        head = _until_line_end(_left_standing(whole[:HEAD_LIMIT]))
+        head = until_line_end(_left_standing(whole[:HEAD_LIMIT]))
         tail = _replaced(PlainText().feed(bytes(self._tail), final=True))
-        tail = _from_line_start(_left_standing(tail)[-TAIL_LIMIT:])
+        tail = from_line_start(_left_standing(tail)[-TAIL_LIMIT:])
         kept = f"the whole is in {self.path}" if self.path else "the rest is not kept"
         note = "; ".join(part for part in (kept, self.trouble) if part)
         gap = f"[... the middle of {self.total_bytes:,} bytes is left out; {note} ...]"
@@ -221,12 +221,14 @@ def _left_standing(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
-def _until_line_end(text: str) -> str:
+def until_line_end(text: str) -> str:
+    """Return `text` without its last line where that is cut, unless that is most of it."""
     end = text.rfind("\n")
     return text[:end] if end > len(text) // 2 else text
 
 
-def _from_line_start(text: str) -> str:
+def from_line_start(text: str) -> str:
+    """Return `text` without its first line where that is cut, unless that is most of it."""
     start = text.find("\n")
     return text[start + 1 :] if 0 <= start < len(text) // 2 else text
 

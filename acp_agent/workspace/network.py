@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+import socket
 import ssl
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from acp_agent.config.certificates import certificate_problem, no_trust
 from acp_agent.errors import WorkspaceError
-from acp_agent.workspace.addresses import Resolve, system_resolve
 from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
-    from acp_agent.workspace.page_reader import Page, PageReader
+    from acp_agent.workspace.page_reader import Page, PageReader, Resolve
+
+
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """All addresses of a host, from the system's resolver.
+
+    Raises:
+        OSError: the name is not known, or no name server answers.
+    """
+    # As bytes, so that Python's own, older IDNA encoding stays out of it.
+    found = await in_daemon_thread(
+        functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    )
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class GuardedNetwork:

@@ -3,6 +3,9 @@
 The guard against server-side request forgery:
 
 - only http and https, and no credentials in the address;
+- only plain public unicast addresses: not those of IANA's special-purpose registries (RFC 6890 and
+  its successors), no multicast, no metadata service of a cloud, and no IPv6 form that carries an
+  IPv4 address to where it would be reached;
 - the host's name is resolved once, every address it has must be public, and the connection goes to
   the address that was checked, so a second answer of a name server cannot lead elsewhere; the TLS
   certificate is still held against the name;
@@ -16,8 +19,10 @@ of these checks.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import httpx2
 from msgspec import Struct
@@ -25,7 +30,6 @@ from msgspec import Struct
 from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.open_files import limit_reached
-from acp_agent.workspace.addresses import Resolve, check_public, literal_address
 from acp_agent.workspace.worker_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
@@ -54,6 +58,39 @@ _TEXT = frozenset(
     }
 )
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # the addresses of a host
+_REFUSED_V4 = tuple(
+    ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared by carriers; also Alibaba Cloud's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's own services on every virtual machine
+        "169.254.0.0/16",  # link-local: metadata of most clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+_GLOBAL_V6 = ip_network("2000::/3")  # all the unicast addresses given out so far
+_REFUSED_V6 = tuple(
+    ip_network(network)
+    for network in (
+        "2001::/23",  # protocol assignments, among them Teredo, which carries IPv4
+        "2001:db8::/32",
+        "2002::/16",  # 6to4, which carries IPv4
+        "3fff::/20",
+    )
+)
+_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are where it goes
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -259,3 +296,53 @@ def _is_text(media_type: str) -> bool:
         or media_type.startswith("text/")
         or media_type.endswith(("+json", "+xml", "+yaml"))
     )
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is one of the public network's."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_V4) and address.is_global
+    if address.ipv4_mapped is not None:
+        return is_public(address.ipv4_mapped)
+    if address in _NAT64:  # the only way to IPv4 hosts on a network that has IPv6 alone
+        return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
+    if address.scope_id is not None or address not in _GLOBAL_V6:
+        return False
+    return not any(address in network for network in _REFUSED_V6) and address.is_global
+
+
+def literal_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a URL's host is, None for a name.
+
+    Raises:
+        WorkspaceError: an IPv4 address in another than the usual form (a single number, octal,
+            hexadecimal, fewer parts), which resolvers read as an address (URL standard, "ends in a
+            number").
+    """
+    try:
+        return ip_address(host)
+    except ValueError:
+        last = host.rpartition(".")[2]
+        if last.isdecimal() or last.lower().startswith("0x"):
+            raise WorkspaceError(
+                f"{host} is an address in an unusual form",
+                advice="write it as four decimal numbers",
+            ) from None
+        return None
+
+
+def check_public(host: str, address: str) -> None:
+    """Refuse an address that is not public; `host` is the name it was found under.
+
+    Raises:
+        WorkspaceError: the address is private, reserved, or none.
+    """
+    try:
+        public = is_public(ipaddress.ip_address(address))
+    except ValueError:
+        public = False
+    if not public:
+        found = "" if host == address else f" ({address})"
+        raise WorkspaceError(
+            f"{host}{found} is a private or reserved address: only the public network is reached"
+        )

@@ -41,23 +41,31 @@ class FoundCounts(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
 
 
-async def list_files(folder: Path, *, timeout: float = TIME_LIMIT) -> list[bytes]:
-    """The names of all files below a folder, relative to it, that no ignore file leaves out.
+async def list_files(
+    folder: Path, *, limit: int = FILE_LIMIT, timeout: float = TIME_LIMIT, partial: bool = False
+) -> list[bytes]:
+    """Return the names of all files below a folder, relative to it, that are not ignored.
+
+    Args:
+        folder: where to look.
+        limit: how many names to return.
+        timeout: seconds to look at most.
+        partial: whether the names found so far are enough at a limit.
 
     Raises:
-        WorkspaceError: there are more than `FILE_LIMIT`, or it took too long.
+        WorkspaceError: there are more than `limit`, or it took too long.
     """
     names: list[bytes] = []
     ended = await run_ripgrep(
         ["--files", "--null", "./"],
         folder,
         separator=b"\0",
-        take=_collect(names, FILE_LIMIT),
+        take=_collect(names, limit),
         timeout=timeout,
     )
     _require_success(ended)
-    if ended.timed_out or ended.stopped:
-        reason = f"took over {timeout:g} s" if ended.timed_out else f"has over {FILE_LIMIT:,} files"
+    if not partial and (ended.timed_out or ended.stopped):
+        reason = f"took over {timeout:g} s" if ended.timed_out else f"has over {limit:,} files"
         raise WorkspaceError(f"{folder} {reason}", advice="name a folder further down")
     return names
 

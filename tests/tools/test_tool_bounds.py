@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acp_agent.ids import CallId
-from acp_agent.tools.base import RESULT_LIMIT
-from acp_agent.tools.result_limit import limit_result
+from acp_agent.tools.base import RESULT_LIMIT, limit_result
 from tests.support.tool_calls import ToolUser
 
 CALL = CallId("call_1")

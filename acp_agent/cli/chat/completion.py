@@ -177,16 +177,10 @@ def _rank(wanted: str, path: str) -> tuple[int, int] | None:
 
 async def _files(cwd: Path) -> list[str]:
     """Return files of the tree; none where it cannot be searched."""
-    from acp_agent.workspace.ripgrep import run_ripgrep  # noqa: PLC0415 - once `@` is typed
-
-    found: list[str] = []
-
-    def take(name: bytes) -> bool:
-        found.append(name.decode("utf-8", "replace"))
-        return len(found) < _LISTED
+    from acp_agent.workspace.search import list_files  # noqa: PLC0415 - once `@` is typed
 
     try:
-        await run_ripgrep(["--files", "--null"], cwd, separator=b"\0", take=take, timeout=_SECONDS)
+        found = await list_files(cwd, limit=_LISTED, timeout=_SECONDS, partial=True)
     except WorkspaceError:
         return []
-    return found
+    return [name.decode("utf-8", "replace") for name in found]
