@@ -22,7 +22,7 @@ from acp_agent.server.link import ClientLink
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.settings import Option
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 
 if TYPE_CHECKING:
     from acp_agent.server.core import Core

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import INTERNAL_ERROR, RpcError
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import Deliver

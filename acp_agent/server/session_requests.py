@@ -12,7 +12,7 @@ from acp_agent.tools.quoting import first_line
 from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import InvalidResultError, RpcError
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 
 if TYPE_CHECKING:
     from acp_agent.server.trace_context import TraceContext

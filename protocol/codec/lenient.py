@@ -16,8 +16,14 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 import msgspec
 from msgspec.structs import fields as struct_fields
 
-from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
-from protocol.codec.open_union import OpenUnion, UnknownVariant, decode_hook
+from protocol.codec.tolerance import (
+    ON_ERROR,
+    ON_NULL,
+    SKIP_ITEMS,
+    OpenUnion,
+    UnknownVariant,
+    decode_hook,
+)
 
 
 class _Field(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from protocol.codec.explain import Explanation, explain
-from protocol.codec.open_union import decode_hook, encode_hook
+from protocol.codec.tolerance import decode_hook, encode_hook
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from protocol.jsonrpc import messages
 from protocol.jsonrpc.call import Call, Handler, NotificationHandler, Reply, RequestHandler
 from protocol.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, REQUEST_CANCELLED, RpcError
 from protocol.jsonrpc.log import log
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.surface import MapError
 
 # Takes the line of a response, and what to do once that has its place among what is sent.

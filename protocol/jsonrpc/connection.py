@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from protocol.jsonrpc.calls import MOST_CALLS, Calls
 from protocol.jsonrpc.dispatcher import Admit, Dispatcher
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import HIGH_WATER, Outbox, Trace
 from protocol.jsonrpc.requests import Requests
 from protocol.jsonrpc.surface import Surface

@@ -20,7 +20,7 @@ from protocol.jsonrpc.errors import (
     RpcError,
 )
 from protocol.jsonrpc.log import log
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import Outbox, Trace
 from protocol.jsonrpc.requests import CANCEL_REQUEST, Requests
 from protocol.jsonrpc.surface import Surface

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol.codec import typed_json
-from protocol.codec.marks import Lenient
+from protocol.codec.tolerance import Lenient
 from protocol.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError
 from protocol.jsonrpc.log import log
 

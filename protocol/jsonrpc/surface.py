@@ -7,7 +7,7 @@ from typing import Any
 
 from protocol.jsonrpc.call import Handler
 from protocol.jsonrpc.errors import RpcError
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import Merge
 
 MapError = Callable[[Exception], RpcError | None]

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from protocol.codec.marks import Lenient, NullAsDefault
-from protocol.v1.base import Bare, PermissionOptionId, SessionId, TerminalId, UInt32, UInt64, Wire
-from protocol.v1.sessions import EnvVariable
-from protocol.v1.tool_calls import ToolCallUpdate
+from protocol.codec.tolerance import Lenient, NullAsDefault
+from protocol.shared.types import (
+    Bare,
+    EnvVariable,
+    PermissionOptionId,
+    SessionId,
+    TerminalId,
+    UInt32,
+    UInt64,
+    Wire,
+)
+from protocol.v1.updates import ToolCallUpdate
 
-PermissionOptionKind: TypeAlias = Literal[
-    "allow_once", "allow_always", "reject_once", "reject_always"
-]
 
-
-class ReadTextFileRequest(Wire, frozen=True, kw_only=True):
+class ReadTextFileRequest(Wire):
     """Read a file as the editor has it; `line` counts from 1, `limit` is a number of lines."""
 
     session_id: SessionId
@@ -24,13 +28,13 @@ class ReadTextFileRequest(Wire, frozen=True, kw_only=True):
     limit: UInt32 | None = None
 
 
-class ReadTextFileResponse(Wire, frozen=True, kw_only=True):
+class ReadTextFileResponse(Wire):
     """What the file holds."""
 
     content: str
 
 
-class WriteTextFileRequest(Wire, frozen=True, kw_only=True):
+class WriteTextFileRequest(Wire):
     """Write a whole file through the editor."""
 
     session_id: SessionId
@@ -38,11 +42,16 @@ class WriteTextFileRequest(Wire, frozen=True, kw_only=True):
     content: str
 
 
-class WriteTextFileResponse(Wire, frozen=True, kw_only=True):
+class WriteTextFileResponse(Wire):
     """It is written."""
 
 
-class PermissionOption(Wire, frozen=True, kw_only=True):
+PermissionOptionKind: TypeAlias = Literal[
+    "allow_once", "allow_always", "reject_once", "reject_always"
+]
+
+
+class PermissionOption(Wire):
     """An answer that the user can give."""
 
     option_id: PermissionOptionId
@@ -50,7 +59,7 @@ class PermissionOption(Wire, frozen=True, kw_only=True):
     kind: PermissionOptionKind
 
 
-class RequestPermissionRequest(Wire, frozen=True, kw_only=True):
+class RequestPermissionRequest(Wire):
     """Ask the user whether a tool call may run."""
 
     session_id: SessionId
@@ -58,15 +67,11 @@ class RequestPermissionRequest(Wire, frozen=True, kw_only=True):
     options: Sequence[PermissionOption]
 
 
-class CancelledPermissionOutcome(
-    Bare, frozen=True, kw_only=True, tag_field="outcome", tag="cancelled"
-):
+class CancelledPermissionOutcome(Bare, tag_field="outcome", tag="cancelled"):
     """The turn was cancelled before the user answered."""
 
 
-class SelectedPermissionOutcome(
-    Wire, frozen=True, kw_only=True, tag_field="outcome", tag="selected"
-):
+class SelectedPermissionOutcome(Wire, tag_field="outcome", tag="selected"):
     """The user chose an option."""
 
     option_id: PermissionOptionId
@@ -75,13 +80,13 @@ class SelectedPermissionOutcome(
 RequestPermissionOutcome: TypeAlias = CancelledPermissionOutcome | SelectedPermissionOutcome
 
 
-class RequestPermissionResponse(Wire, frozen=True, kw_only=True):
+class RequestPermissionResponse(Wire):
     """What the user said."""
 
     outcome: RequestPermissionOutcome
 
 
-class CreateTerminalRequest(Wire, frozen=True, kw_only=True):
+class CreateTerminalRequest(Wire):
     """Run a command in a terminal of the client's; the limit is in bytes."""
 
     session_id: SessionId
@@ -92,27 +97,27 @@ class CreateTerminalRequest(Wire, frozen=True, kw_only=True):
     output_byte_limit: UInt64 | None = None
 
 
-class CreateTerminalResponse(Wire, frozen=True, kw_only=True):
+class CreateTerminalResponse(Wire):
     """The terminal in which it runs."""
 
     terminal_id: TerminalId
 
 
-class TerminalOutputRequest(Wire, frozen=True, kw_only=True):
+class TerminalOutputRequest(Wire):
     """What did the terminal show so far?"""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
-class TerminalExitStatus(Wire, frozen=True, kw_only=True):
+class TerminalExitStatus(Wire):
     """How a command ended: its exit code, or the signal that ended it."""
 
     exit_code: Lenient[UInt32 | None] = None
     signal: Lenient[str | None] = None
 
 
-class TerminalOutputResponse(Wire, frozen=True, kw_only=True):
+class TerminalOutputResponse(Wire):
     """The output, whether its beginning was cut off, and how the command ended if it did."""
 
     output: str
@@ -120,37 +125,37 @@ class TerminalOutputResponse(Wire, frozen=True, kw_only=True):
     exit_status: Lenient[TerminalExitStatus | None] = None
 
 
-class ReleaseTerminalRequest(Wire, frozen=True, kw_only=True):
+class ReleaseTerminalRequest(Wire):
     """End what runs in a terminal and free it."""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
-class ReleaseTerminalResponse(Wire, frozen=True, kw_only=True):
+class ReleaseTerminalResponse(Wire):
     """It is free."""
 
 
-class WaitForTerminalExitRequest(Wire, frozen=True, kw_only=True):
+class WaitForTerminalExitRequest(Wire):
     """Wait until the command ends."""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
-class WaitForTerminalExitResponse(Wire, frozen=True, kw_only=True):
+class WaitForTerminalExitResponse(Wire):
     """How it ended: its exit code, or the signal that ended it."""
 
     exit_code: Lenient[UInt32 | None] = None
     signal: Lenient[str | None] = None
 
 
-class KillTerminalRequest(Wire, frozen=True, kw_only=True):
+class KillTerminalRequest(Wire):
     """End what runs in a terminal and keep its output."""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
-class KillTerminalResponse(Wire, frozen=True, kw_only=True):
+class KillTerminalResponse(Wire):
     """It is ended."""

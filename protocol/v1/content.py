@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from protocol.codec.marks import Lenient, LenientItems
-from protocol.codec.open_union import OpenUnion
-from protocol.v1.base import Int64, Wire
+from protocol.codec.tolerance import Lenient, LenientItems, OpenUnion
+from protocol.shared.types import Int64, Wire
 
 Role: TypeAlias = Literal["assistant", "user"]
 
 
-class Annotations(Wire, frozen=True, kw_only=True):
+class Annotations(Wire):
     """Hints for showing content: for whom, how important (0 to 1), and from when (ISO 8601)."""
 
     audience: LenientItems[Sequence[Role] | None] = None
@@ -20,14 +19,14 @@ class Annotations(Wire, frozen=True, kw_only=True):
     priority: Lenient[float | None] = None
 
 
-class TextContent(Wire, frozen=True, kw_only=True, tag_field="type", tag="text"):
+class TextContent(Wire, tag_field="type", tag="text"):
     """Plain text or Markdown."""
 
     text: str
     annotations: Lenient[Annotations | None] = None
 
 
-class ImageContent(Wire, frozen=True, kw_only=True, tag_field="type", tag="image"):
+class ImageContent(Wire, tag_field="type", tag="image"):
     """A picture: base64 `data` of the media type."""
 
     data: str
@@ -36,7 +35,7 @@ class ImageContent(Wire, frozen=True, kw_only=True, tag_field="type", tag="image
     annotations: Lenient[Annotations | None] = None
 
 
-class AudioContent(Wire, frozen=True, kw_only=True, tag_field="type", tag="audio"):
+class AudioContent(Wire, tag_field="type", tag="audio"):
     """A sound: base64 `data` of the media type."""
 
     data: str
@@ -44,7 +43,7 @@ class AudioContent(Wire, frozen=True, kw_only=True, tag_field="type", tag="audio
     annotations: Lenient[Annotations | None] = None
 
 
-class ResourceLink(Wire, frozen=True, kw_only=True, tag_field="type", tag="resource_link"):
+class ResourceLink(Wire, tag_field="type", tag="resource_link"):
     """A resource that the agent can read by itself; `size` in bytes."""
 
     name: str
@@ -69,7 +68,7 @@ class EmbeddedResourceResource(OpenUnion):
         return TextResourceContents
 
 
-class TextResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=True):
+class TextResourceContents(Wire, EmbeddedResourceResource):
     """The text of a resource."""
 
     text: str
@@ -77,7 +76,7 @@ class TextResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=
     mime_type: Lenient[str | None] = None
 
 
-class BlobResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=True):
+class BlobResourceContents(Wire, EmbeddedResourceResource):
     """The bytes of a resource in base64."""
 
     blob: str
@@ -85,7 +84,7 @@ class BlobResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=
     mime_type: Lenient[str | None] = None
 
 
-class EmbeddedResource(Wire, frozen=True, kw_only=True, tag_field="type", tag="resource"):
+class EmbeddedResource(Wire, tag_field="type", tag="resource"):
     """A resource with its body."""
 
     resource: EmbeddedResourceResource

@@ -11,25 +11,16 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType, field
 
-from protocol.codec.marks import Lenient, LenientItems
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v1.base import (
-    ElicitationId,
-    Int64,
-    RequestId,
-    SessionId,
-    ToolCallId,
-    UInt32,
-    UInt64,
-    Wire,
-)
+from protocol.codec.tolerance import Lenient, LenientItems, OpenUnion, UnknownVariant
+from protocol.shared.types import ElicitationId, Int64, SessionId, ToolCallId, UInt32, UInt64, Wire
+from protocol.v1.sessions import RequestId
 
 StringFormat: TypeAlias = Literal["email", "uri", "date", "date-time"]
 ElicitationSchemaType: TypeAlias = Literal["object"]
 ElicitationContentValue: TypeAlias = str | int | float | bool | Sequence[str]
 
 
-class EnumOption(Wire, frozen=True, kw_only=True):
+class EnumOption(Wire):
     """A choice with a title for people."""
 
     const: str
@@ -52,15 +43,13 @@ class MultiSelectItems(OpenUnion):
         return OtherMultiSelectItems
 
 
-class StringMultiSelectItems(
-    Wire, MultiSelectItems, frozen=True, kw_only=True, tag_field="type", tag="string"
-):
+class StringMultiSelectItems(Wire, MultiSelectItems, tag="string"):
     """Choices that are their own titles."""
 
     enum: Sequence[str]
 
 
-class TitledMultiSelectItems(Wire, MultiSelectItems, frozen=True, kw_only=True):
+class TitledMultiSelectItems(Wire, MultiSelectItems):
     """Choices with titles."""
 
     any_of: Sequence[EnumOption]
@@ -77,18 +66,13 @@ class ElicitationPropertySchema(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type."""
-        return _PROPERTY_TYPES.get(string_in(value, "type"), OtherPropertySchema)
 
-
-class _PropertySchema(Wire, ElicitationPropertySchema, frozen=True, kw_only=True, tag_field="type"):
+class _PropertySchema(Wire, ElicitationPropertySchema):
     title: Lenient[str | None] = None
     description: Lenient[str | None] = None
 
 
-class StringPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="string"):
+class StringPropertySchema(_PropertySchema, tag="string"):
     """A text, or one choice: of `enum`, or of `one_of` where choices have titles."""
 
     min_length: UInt32 | None = None
@@ -100,7 +84,7 @@ class StringPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="stri
     one_of: Sequence[EnumOption] | None = None
 
 
-class NumberPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="number"):
+class NumberPropertySchema(_PropertySchema, tag="number"):
     """A number."""
 
     minimum: float | None = None
@@ -108,7 +92,7 @@ class NumberPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="numb
     default: Lenient[float | None] = None
 
 
-class IntegerPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="integer"):
+class IntegerPropertySchema(_PropertySchema, tag="integer"):
     """A whole number."""
 
     minimum: Int64 | None = None
@@ -116,13 +100,13 @@ class IntegerPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="int
     default: Lenient[Int64 | None] = None
 
 
-class BooleanPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="boolean"):
+class BooleanPropertySchema(_PropertySchema, tag="boolean"):
     """Yes or no."""
 
     default: Lenient[bool | None] = None
 
 
-class MultiSelectPropertySchema(_PropertySchema, frozen=True, kw_only=True, tag="array"):
+class MultiSelectPropertySchema(_PropertySchema, tag="array"):
     """Several choices of many."""
 
     items: MultiSelectItems
@@ -137,20 +121,11 @@ class OtherPropertySchema(UnknownVariant, ElicitationPropertySchema):
     __slots__ = ()
 
 
-_PROPERTY_TYPES: dict[str, type[ElicitationPropertySchema]] = {
-    "string": StringPropertySchema,
-    "number": NumberPropertySchema,
-    "integer": IntegerPropertySchema,
-    "boolean": BooleanPropertySchema,
-    "array": MultiSelectPropertySchema,
-}
-
-
 def _object() -> ElicitationSchemaType:
     return "object"
 
 
-class ElicitationSchema(Wire, frozen=True, kw_only=True):
+class ElicitationSchema(Wire):
     """A form: its fields by name, and the names of those that must be filled in."""
 
     # A default made by a function is always sent: a JSON Schema says its type.
@@ -165,18 +140,19 @@ class CreateElicitationRequest(OpenUnion):
     """A question: `ElicitationFormMode`, `ElicitationUrlMode` or `OtherElicitationMode`."""
 
     __slots__ = ()
+    discriminator = "mode"
 
     @classmethod
     def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its mode."""
-        mode = string_in(value, "mode")
-        modes: dict[str, type[OpenUnion]] = {"form": ElicitationFormMode, "url": ElicitationUrlMode}
-        if mode not in modes:
-            _check_other(value)
-        return modes.get(mode, OtherElicitationMode)
+        """By its mode; each belongs to a session or a request."""
+        variant = super().variant_of(value)
+        by_session = isinstance(value.get("sessionId"), str)
+        if variant is OtherElicitationMode and not by_session and "requestId" not in value:
+            raise ValueError("sessionId: is required where there is no requestId")
+        return variant
 
 
-class _Elicitation(Wire, CreateElicitationRequest, frozen=True, kw_only=True, tag_field="mode"):
+class _Elicitation(Wire, CreateElicitationRequest):
     message: str
     session_id: SessionId | UnsetType = UNSET
     tool_call_id: Lenient[ToolCallId | None] = None
@@ -187,13 +163,13 @@ class _Elicitation(Wire, CreateElicitationRequest, frozen=True, kw_only=True, ta
             raise ValueError("sessionId: is required where there is no requestId")
 
 
-class ElicitationFormMode(_Elicitation, frozen=True, kw_only=True, tag="form"):
+class ElicitationFormMode(_Elicitation, tag="form"):
     """Ask the user to fill in a form, for a session or for a request that is being answered."""
 
     requested_schema: ElicitationSchema
 
 
-class ElicitationUrlMode(_Elicitation, frozen=True, kw_only=True, tag="url"):
+class ElicitationUrlMode(_Elicitation, tag="url"):
     """Ask the user to visit an address; `elicitation/complete` says when it is done."""
 
     elicitation_id: ElicitationId
@@ -204,47 +180,27 @@ class OtherElicitationMode(UnknownVariant, CreateElicitationRequest):
     """A question in a mode not known yet."""
 
     __slots__ = ()
-
-
-def _check_other(value: dict[str, Any]) -> None:
-    string_in(value, "message")
-    if not isinstance(value.get("sessionId"), str) and "requestId" not in value:
-        raise ValueError("sessionId: is required where there is no requestId")
+    required_strings = ("message",)
 
 
 class CreateElicitationResponse(OpenUnion):
     """What the user did: accepted, declined, dismissed, or something not known yet."""
 
     __slots__ = ()
-
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its action."""
-        actions: dict[str, type[CreateElicitationResponse]] = {
-            "accept": ElicitationAcceptAction,
-            "decline": ElicitationDeclineAction,
-            "cancel": ElicitationCancelAction,
-        }
-        return actions.get(string_in(value, "action"), OtherElicitationAction)
+    discriminator = "action"
 
 
-class ElicitationAcceptAction(
-    Wire, CreateElicitationResponse, frozen=True, kw_only=True, tag_field="action", tag="accept"
-):
+class ElicitationAcceptAction(Wire, CreateElicitationResponse, tag="accept"):
     """The user answered; `content` is the form's values by field."""
 
     content: Mapping[str, ElicitationContentValue] | None = None
 
 
-class ElicitationDeclineAction(
-    Wire, CreateElicitationResponse, frozen=True, kw_only=True, tag_field="action", tag="decline"
-):
+class ElicitationDeclineAction(Wire, CreateElicitationResponse, tag="decline"):
     """The user said no."""
 
 
-class ElicitationCancelAction(
-    Wire, CreateElicitationResponse, frozen=True, kw_only=True, tag_field="action", tag="cancel"
-):
+class ElicitationCancelAction(Wire, CreateElicitationResponse, tag="cancel"):
     """The user went away without an answer."""
 
 
@@ -254,7 +210,7 @@ class OtherElicitationAction(UnknownVariant, CreateElicitationResponse):
     __slots__ = ()
 
 
-class CompleteElicitationNotification(Wire, frozen=True, kw_only=True):
+class CompleteElicitationNotification(Wire):
     """What an address was visited for is done."""
 
     elicitation_id: ElicitationId

@@ -5,145 +5,81 @@ What a session asks of its client comes after its start, and so do the types of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from protocol.jsonrpc.late_method import LateMethod
-from protocol.jsonrpc.method import Method
-from protocol.v1 import (
-    config_options as options,
-    initialization,
-    sessions,
-)
+from protocol.jsonrpc.methods import LazyMethod, Method, by_name
+from protocol.v1 import types
 
-if TYPE_CHECKING:
-    from protocol.v1 import (
-        client_methods as client,
-        elicitation,
-        updates,
-    )
-
-INITIALIZE: Final = Method(
-    "initialize", initialization.InitializeRequest, initialization.InitializeResponse
-)
-AUTHENTICATE: Final = Method(
-    "authenticate", initialization.AuthenticateRequest, initialization.AuthenticateResponse
-)
-LOGOUT: Final = Method("logout", initialization.LogoutRequest, initialization.LogoutResponse)
-SESSION_NEW: Final = Method("session/new", sessions.NewSessionRequest, sessions.NewSessionResponse)
-SESSION_LOAD: Final = Method(
-    "session/load", sessions.LoadSessionRequest, sessions.LoadSessionResponse
-)
+INITIALIZE: Final = Method("initialize", types.InitializeRequest, types.InitializeResponse)
+AUTHENTICATE: Final = Method("authenticate", types.AuthenticateRequest, types.AuthenticateResponse)
+LOGOUT: Final = Method("logout", types.LogoutRequest, types.LogoutResponse)
+SESSION_NEW: Final = Method("session/new", types.NewSessionRequest, types.NewSessionResponse)
+SESSION_LOAD: Final = Method("session/load", types.LoadSessionRequest, types.LoadSessionResponse)
 SESSION_RESUME: Final = Method(
-    "session/resume", sessions.ResumeSessionRequest, sessions.ResumeSessionResponse
+    "session/resume", types.ResumeSessionRequest, types.ResumeSessionResponse
 )
-SESSION_LIST: Final = Method(
-    "session/list", sessions.ListSessionsRequest, sessions.ListSessionsResponse
-)
+SESSION_LIST: Final = Method("session/list", types.ListSessionsRequest, types.ListSessionsResponse)
 SESSION_DELETE: Final = Method(
-    "session/delete", sessions.DeleteSessionRequest, sessions.DeleteSessionResponse
+    "session/delete", types.DeleteSessionRequest, types.DeleteSessionResponse
 )
 SESSION_CLOSE: Final = Method(
-    "session/close", sessions.CloseSessionRequest, sessions.CloseSessionResponse
+    "session/close", types.CloseSessionRequest, types.CloseSessionResponse
 )
-SESSION_PROMPT: Final = Method("session/prompt", sessions.PromptRequest, sessions.PromptResponse)
+SESSION_PROMPT: Final = Method("session/prompt", types.PromptRequest, types.PromptResponse)
 SESSION_SET_MODE: Final = Method(
-    "session/set_mode", options.SetSessionModeRequest, options.SetSessionModeResponse
+    "session/set_mode", types.SetSessionModeRequest, types.SetSessionModeResponse
 )
 SESSION_SET_CONFIG_OPTION: Final = Method(
     "session/set_config_option",
-    options.SetSessionConfigOptionRequest,
-    options.SetSessionConfigOptionResponse,
+    types.SetSessionConfigOptionRequest,
+    types.SetSessionConfigOptionResponse,
 )
-SESSION_CANCEL: Final[Method[sessions.CancelNotification, None]] = Method(
-    "session/cancel", sessions.CancelNotification
+SESSION_CANCEL: Final[Method[types.CancelNotification, None]] = Method(
+    "session/cancel", types.CancelNotification
 )
 
-FS_READ_TEXT_FILE: Final[Method[client.ReadTextFileRequest, client.ReadTextFileResponse]] = (
-    LateMethod(
-        "fs/read_text_file",
-        "protocol.v1.client_methods",
-        "ReadTextFileRequest",
-        "ReadTextFileResponse",
-    )
+FS_READ_TEXT_FILE: Final[Method[types.ReadTextFileRequest, types.ReadTextFileResponse]] = (
+    LazyMethod("fs/read_text_file", "protocol.v1.client_methods", "ReadTextFile")
 )
-FS_WRITE_TEXT_FILE: Final[Method[client.WriteTextFileRequest, client.WriteTextFileResponse]] = (
-    LateMethod(
-        "fs/write_text_file",
-        "protocol.v1.client_methods",
-        "WriteTextFileRequest",
-        "WriteTextFileResponse",
-    )
+FS_WRITE_TEXT_FILE: Final[Method[types.WriteTextFileRequest, types.WriteTextFileResponse]] = (
+    LazyMethod("fs/write_text_file", "protocol.v1.client_methods", "WriteTextFile")
 )
 REQUEST_PERMISSION: Final[
-    Method[client.RequestPermissionRequest, client.RequestPermissionResponse]
-] = LateMethod(
-    "session/request_permission",
-    "protocol.v1.client_methods",
-    "RequestPermissionRequest",
-    "RequestPermissionResponse",
+    Method[types.RequestPermissionRequest, types.RequestPermissionResponse]
+] = LazyMethod("session/request_permission", "protocol.v1.client_methods", "RequestPermission")
+TERMINAL_CREATE: Final[Method[types.CreateTerminalRequest, types.CreateTerminalResponse]] = (
+    LazyMethod("terminal/create", "protocol.v1.client_methods", "CreateTerminal")
 )
-TERMINAL_CREATE: Final[Method[client.CreateTerminalRequest, client.CreateTerminalResponse]] = (
-    LateMethod(
-        "terminal/create",
-        "protocol.v1.client_methods",
-        "CreateTerminalRequest",
-        "CreateTerminalResponse",
-    )
+TERMINAL_OUTPUT: Final[Method[types.TerminalOutputRequest, types.TerminalOutputResponse]] = (
+    LazyMethod("terminal/output", "protocol.v1.client_methods", "TerminalOutput")
 )
-TERMINAL_OUTPUT: Final[Method[client.TerminalOutputRequest, client.TerminalOutputResponse]] = (
-    LateMethod(
-        "terminal/output",
-        "protocol.v1.client_methods",
-        "TerminalOutputRequest",
-        "TerminalOutputResponse",
-    )
-)
-TERMINAL_RELEASE: Final[Method[client.ReleaseTerminalRequest, client.ReleaseTerminalResponse]] = (
-    LateMethod(
-        "terminal/release",
-        "protocol.v1.client_methods",
-        "ReleaseTerminalRequest",
-        "ReleaseTerminalResponse",
-    )
+TERMINAL_RELEASE: Final[Method[types.ReleaseTerminalRequest, types.ReleaseTerminalResponse]] = (
+    LazyMethod("terminal/release", "protocol.v1.client_methods", "ReleaseTerminal")
 )
 TERMINAL_WAIT_FOR_EXIT: Final[
-    Method[client.WaitForTerminalExitRequest, client.WaitForTerminalExitResponse]
-] = LateMethod(
-    "terminal/wait_for_exit",
-    "protocol.v1.client_methods",
-    "WaitForTerminalExitRequest",
-    "WaitForTerminalExitResponse",
-)
-TERMINAL_KILL: Final[Method[client.KillTerminalRequest, client.KillTerminalResponse]] = LateMethod(
-    "terminal/kill", "protocol.v1.client_methods", "KillTerminalRequest", "KillTerminalResponse"
+    Method[types.WaitForTerminalExitRequest, types.WaitForTerminalExitResponse]
+] = LazyMethod("terminal/wait_for_exit", "protocol.v1.client_methods", "WaitForTerminalExit")
+TERMINAL_KILL: Final[Method[types.KillTerminalRequest, types.KillTerminalResponse]] = LazyMethod(
+    "terminal/kill", "protocol.v1.client_methods", "KillTerminal"
 )
 ELICITATION_CREATE: Final[
-    Method[elicitation.CreateElicitationRequest, elicitation.CreateElicitationResponse]
-] = LateMethod(
-    "elicitation/create",
+    Method[types.CreateElicitationRequest, types.CreateElicitationResponse]
+] = LazyMethod("elicitation/create", "protocol.v1.elicitation", "CreateElicitation")
+SESSION_UPDATE: Final[Method[types.SessionNotification, None]] = LazyMethod(
+    "session/update", "protocol.v1.updates", notification="SessionNotification"
+)
+ELICITATION_COMPLETE: Final[Method[types.CompleteElicitationNotification, None]] = LazyMethod(
+    "elicitation/complete",
     "protocol.v1.elicitation",
-    "CreateElicitationRequest",
-    "CreateElicitationResponse",
-)
-SESSION_UPDATE: Final[Method[updates.SessionNotification, None]] = LateMethod(
-    "session/update", "protocol.v1.updates", "SessionNotification"
-)
-ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = LateMethod(
-    "elicitation/complete", "protocol.v1.elicitation", "CompleteElicitationNotification"
+    notification="CompleteElicitationNotification",
 )
 
-CANCEL_REQUEST: Final[Method[sessions.CancelRequestNotification, None]] = Method(
-    "$/cancel_request", sessions.CancelRequestNotification
+CANCEL_REQUEST: Final[Method[types.CancelRequestNotification, None]] = Method(
+    "$/cancel_request", types.CancelRequestNotification
 )
-
-
-def table(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
-    """A table of methods by their names."""
-    return {method.name: method for method in methods}
-
 
 # What the agent answers.
-AGENT_METHODS: Final = table(
+AGENT_METHODS: Final = by_name(
     INITIALIZE,
     AUTHENTICATE,
     LOGOUT,
@@ -159,7 +95,7 @@ AGENT_METHODS: Final = table(
     SESSION_CANCEL,
 )
 # What the client answers.
-CLIENT_METHODS: Final = table(
+CLIENT_METHODS: Final = by_name(
     FS_READ_TEXT_FILE,
     FS_WRITE_TEXT_FILE,
     REQUEST_PERMISSION,
@@ -173,4 +109,4 @@ CLIENT_METHODS: Final = table(
     ELICITATION_COMPLETE,
 )
 # What either side may send; the connection itself handles it.
-PROTOCOL_METHODS: Final = table(CANCEL_REQUEST)
+PROTOCOL_METHODS: Final = by_name(CANCEL_REQUEST)

@@ -1,272 +1,38 @@
-"""Every stable type of version 1, in one place to import from.
+"""Every type of version 1, in one place to import from.
 
-With them come the unstable types that stable ones hold. The others are in `unstable_types`, apart,
-so that a start does not pay for them.
+Those of unstable methods are in `unstable`, apart, so that a start does not pay for them.
 """
 
-# ruff: noqa: PLC0414 - an alias of the same name is how a module says that it exports a name
+# ruff: noqa: F403, PLC0414 - this is how a module exports all that another one has
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from protocol.codec.late_names import late_names
+from protocol.codec.lazy_imports import lazy_imports
 from protocol.jsonrpc.messages import Error as Error
 
 if TYPE_CHECKING:
-    from protocol.v1.base import (
-        AuthMethodId as AuthMethodId,
-        CompactionId as CompactionId,
-        ElicitationId as ElicitationId,
-        Int64 as Int64,
-        JsonObject as JsonObject,
-        McpServerAcpId as McpServerAcpId,
-        MessageId as MessageId,
-        PermissionOptionId as PermissionOptionId,
-        PlanId as PlanId,
-        ProviderId as ProviderId,
-        RequestId as RequestId,
-        SessionConfigGroupId as SessionConfigGroupId,
-        SessionConfigId as SessionConfigId,
-        SessionConfigValueId as SessionConfigValueId,
-        SessionId as SessionId,
-        SessionModeId as SessionModeId,
-        TerminalId as TerminalId,
-        ToolCallId as ToolCallId,
-        UInt16 as UInt16,
-        UInt32 as UInt32,
-        UInt64 as UInt64,
-    )
-    from protocol.v1.capabilities import (
-        AgentAuthCapabilities as AgentAuthCapabilities,
-        AgentCapabilities as AgentCapabilities,
-        AuthCapabilities as AuthCapabilities,
-        AuthStatusCapabilities as AuthStatusCapabilities,
-        BooleanConfigOptionCapabilities as BooleanConfigOptionCapabilities,
-        ClientCapabilities as ClientCapabilities,
-        ClientSessionCapabilities as ClientSessionCapabilities,
-        CompactionCapabilities as CompactionCapabilities,
-        ElicitationCapabilities as ElicitationCapabilities,
-        ElicitationFormCapabilities as ElicitationFormCapabilities,
-        ElicitationUrlCapabilities as ElicitationUrlCapabilities,
-        FileSystemCapabilities as FileSystemCapabilities,
-        LogoutCapabilities as LogoutCapabilities,
-        McpCapabilities as McpCapabilities,
-        NoticeCapabilities as NoticeCapabilities,
-        PlanCapabilities as PlanCapabilities,
-        PromptCapabilities as PromptCapabilities,
-        ProvidersCapabilities as ProvidersCapabilities,
-        SessionAdditionalDirectoriesCapabilities as SessionAdditionalDirectoriesCapabilities,
-        SessionArchiveCapabilities as SessionArchiveCapabilities,
-        SessionCapabilities as SessionCapabilities,
-        SessionCloseCapabilities as SessionCloseCapabilities,
-        SessionConfigOptionsCapabilities as SessionConfigOptionsCapabilities,
-        SessionDeleteCapabilities as SessionDeleteCapabilities,
-        SessionForkCapabilities as SessionForkCapabilities,
-        SessionListCapabilities as SessionListCapabilities,
-        SessionResumeCapabilities as SessionResumeCapabilities,
-        SessionStatusCapabilities as SessionStatusCapabilities,
-        SessionSystemPromptCapabilities as SessionSystemPromptCapabilities,
-        SessionSystemPromptModeCapabilities as SessionSystemPromptModeCapabilities,
-        SessionSystemPromptOverrideCapabilities as SessionSystemPromptOverrideCapabilities,
-        SessionTitleCapabilities as SessionTitleCapabilities,
-        SubagentCapabilities as SubagentCapabilities,
-    )
-    from protocol.v1.client_methods import (
-        CancelledPermissionOutcome as CancelledPermissionOutcome,
-        CreateTerminalRequest as CreateTerminalRequest,
-        CreateTerminalResponse as CreateTerminalResponse,
-        KillTerminalRequest as KillTerminalRequest,
-        KillTerminalResponse as KillTerminalResponse,
-        PermissionOption as PermissionOption,
-        PermissionOptionKind as PermissionOptionKind,
-        ReadTextFileRequest as ReadTextFileRequest,
-        ReadTextFileResponse as ReadTextFileResponse,
-        ReleaseTerminalRequest as ReleaseTerminalRequest,
-        ReleaseTerminalResponse as ReleaseTerminalResponse,
-        RequestPermissionOutcome as RequestPermissionOutcome,
-        RequestPermissionRequest as RequestPermissionRequest,
-        RequestPermissionResponse as RequestPermissionResponse,
-        SelectedPermissionOutcome as SelectedPermissionOutcome,
-        TerminalExitStatus as TerminalExitStatus,
-        TerminalOutputRequest as TerminalOutputRequest,
-        TerminalOutputResponse as TerminalOutputResponse,
-        WaitForTerminalExitRequest as WaitForTerminalExitRequest,
-        WaitForTerminalExitResponse as WaitForTerminalExitResponse,
-        WriteTextFileRequest as WriteTextFileRequest,
-        WriteTextFileResponse as WriteTextFileResponse,
-    )
-    from protocol.v1.config_options import (
-        SessionConfigBoolean as SessionConfigBoolean,
-        SessionConfigOption as SessionConfigOption,
-        SessionConfigOptionCategory as SessionConfigOptionCategory,
-        SessionConfigSelect as SessionConfigSelect,
-        SessionConfigSelectEntry as SessionConfigSelectEntry,
-        SessionConfigSelectGroup as SessionConfigSelectGroup,
-        SessionConfigSelectOption as SessionConfigSelectOption,
-        SessionConfigSelectOptions as SessionConfigSelectOptions,
-        SessionMode as SessionMode,
-        SessionModeState as SessionModeState,
-        SetSessionConfigOptionRequest as SetSessionConfigOptionRequest,
-        SetSessionConfigOptionResponse as SetSessionConfigOptionResponse,
-        SetSessionModeRequest as SetSessionModeRequest,
-        SetSessionModeResponse as SetSessionModeResponse,
-    )
-    from protocol.v1.content import (
-        Annotations as Annotations,
-        AudioContent as AudioContent,
-        BlobResourceContents as BlobResourceContents,
-        ContentBlock as ContentBlock,
-        EmbeddedResource as EmbeddedResource,
-        EmbeddedResourceResource as EmbeddedResourceResource,
-        ImageContent as ImageContent,
-        ResourceLink as ResourceLink,
-        Role as Role,
-        TextContent as TextContent,
-        TextResourceContents as TextResourceContents,
-    )
-    from protocol.v1.elicitation import (
-        BooleanPropertySchema as BooleanPropertySchema,
-        CompleteElicitationNotification as CompleteElicitationNotification,
-        CreateElicitationRequest as CreateElicitationRequest,
-        CreateElicitationResponse as CreateElicitationResponse,
-        ElicitationAcceptAction as ElicitationAcceptAction,
-        ElicitationCancelAction as ElicitationCancelAction,
-        ElicitationContentValue as ElicitationContentValue,
-        ElicitationDeclineAction as ElicitationDeclineAction,
-        ElicitationFormMode as ElicitationFormMode,
-        ElicitationPropertySchema as ElicitationPropertySchema,
-        ElicitationSchema as ElicitationSchema,
-        ElicitationSchemaType as ElicitationSchemaType,
-        ElicitationUrlMode as ElicitationUrlMode,
-        EnumOption as EnumOption,
-        IntegerPropertySchema as IntegerPropertySchema,
-        MultiSelectItems as MultiSelectItems,
-        MultiSelectPropertySchema as MultiSelectPropertySchema,
-        NumberPropertySchema as NumberPropertySchema,
-        OtherElicitationAction as OtherElicitationAction,
-        OtherElicitationMode as OtherElicitationMode,
-        OtherMultiSelectItems as OtherMultiSelectItems,
-        OtherPropertySchema as OtherPropertySchema,
-        StringFormat as StringFormat,
-        StringMultiSelectItems as StringMultiSelectItems,
-        StringPropertySchema as StringPropertySchema,
-        TitledMultiSelectItems as TitledMultiSelectItems,
-    )
-    from protocol.v1.initialization import (
-        AuthenticateRequest as AuthenticateRequest,
-        AuthenticateResponse as AuthenticateResponse,
-        AuthMethod as AuthMethod,
-        AuthMethodAgent as AuthMethodAgent,
-        AuthMethodTerminal as AuthMethodTerminal,
-        Implementation as Implementation,
-        InitializeRequest as InitializeRequest,
-        InitializeResponse as InitializeResponse,
-        LogoutRequest as LogoutRequest,
-        LogoutResponse as LogoutResponse,
-        ProtocolVersion as ProtocolVersion,
-    )
-    from protocol.v1.plans import (
-        Plan as Plan,
-        PlanEntry as PlanEntry,
-        PlanEntryPriority as PlanEntryPriority,
-        PlanEntryStatus as PlanEntryStatus,
-        PlanFile as PlanFile,
-        PlanItems as PlanItems,
-        PlanMarkdown as PlanMarkdown,
-        PlanRemoved as PlanRemoved,
-        PlanUpdate as PlanUpdate,
-        PlanUpdateContent as PlanUpdateContent,
-    )
-    from protocol.v1.sessions import (
-        CancelNotification as CancelNotification,
-        CancelRequestNotification as CancelRequestNotification,
-        CloseSessionRequest as CloseSessionRequest,
-        CloseSessionResponse as CloseSessionResponse,
-        DeleteSessionRequest as DeleteSessionRequest,
-        DeleteSessionResponse as DeleteSessionResponse,
-        EnvVariable as EnvVariable,
-        HttpHeader as HttpHeader,
-        ListSessionsRequest as ListSessionsRequest,
-        ListSessionsResponse as ListSessionsResponse,
-        LoadSessionRequest as LoadSessionRequest,
-        LoadSessionResponse as LoadSessionResponse,
-        McpServer as McpServer,
-        McpServerHttp as McpServerHttp,
-        McpServerSse as McpServerSse,
-        McpServerStdio as McpServerStdio,
-        NewSessionRequest as NewSessionRequest,
-        NewSessionResponse as NewSessionResponse,
-        PromptRequest as PromptRequest,
-        PromptResponse as PromptResponse,
-        ResumeSessionRequest as ResumeSessionRequest,
-        ResumeSessionResponse as ResumeSessionResponse,
-        SessionArchiveFilter as SessionArchiveFilter,
-        SessionInfo as SessionInfo,
-        StopReason as StopReason,
-        SystemPrompt as SystemPrompt,
-        SystemPromptMode as SystemPromptMode,
-        Usage as Usage,
-    )
-    from protocol.v1.subagents import (
-        SessionCancelCapabilities as SessionCancelCapabilities,
-        SessionMessage as SessionMessage,
-        SessionMessageChunk as SessionMessageChunk,
-        StateUpdate as StateUpdate,
-        SubagentSessionCapabilities as SubagentSessionCapabilities,
-        SubagentUpdate as SubagentUpdate,
-    )
-    from protocol.v1.tool_calls import (
-        Content as Content,
-        Diff as Diff,
-        Terminal as Terminal,
-        ToolCall as ToolCall,
-        ToolCallContent as ToolCallContent,
-        ToolCallLocation as ToolCallLocation,
-        ToolCallProgress as ToolCallProgress,
-        ToolCallStatus as ToolCallStatus,
-        ToolCallUpdate as ToolCallUpdate,
-        ToolKind as ToolKind,
-    )
-    from protocol.v1.updates import (
-        AgentMessageChunk as AgentMessageChunk,
-        AgentThoughtChunk as AgentThoughtChunk,
-        AvailableCommand as AvailableCommand,
-        AvailableCommandInput as AvailableCommandInput,
-        AvailableCommandsUpdate as AvailableCommandsUpdate,
-        CompactionStatus as CompactionStatus,
-        CompactionSummaryChunk as CompactionSummaryChunk,
-        CompactionUpdate as CompactionUpdate,
-        ConfigOptionUpdate as ConfigOptionUpdate,
-        ContentChunk as ContentChunk,
-        Cost as Cost,
-        CurrentModeUpdate as CurrentModeUpdate,
-        Notice as Notice,
-        NoticeSeverity as NoticeSeverity,
-        SessionInfoUpdate as SessionInfoUpdate,
-        SessionNotification as SessionNotification,
-        SessionUpdate as SessionUpdate,
-        UnstructuredCommandInput as UnstructuredCommandInput,
-        UsageUpdate as UsageUpdate,
-        UserMessageChunk as UserMessageChunk,
-    )
+    from protocol.shared.types import *
+    from protocol.v1.client_methods import *
+    from protocol.v1.content import *
+    from protocol.v1.elicitation import *
+    from protocol.v1.initialization import *
+    from protocol.v1.sessions import *
+    from protocol.v1.unstable_subagents import *
+    from protocol.v1.updates import *
 else:
     # A start needs few of them; the order is that in which a session does.
-    __getattr__ = late_names(
+    __getattr__ = lazy_imports(
         globals(),
-        __package__,
         (
-            "base",
-            "capabilities",
-            "initialization",
-            "config_options",
-            "sessions",
-            "content",
-            "tool_calls",
-            "plans",
-            "subagents",
-            "updates",
-            "client_methods",
-            "elicitation",
+            "protocol.shared.types",
+            "protocol.v1.initialization",
+            "protocol.v1.content",
+            "protocol.v1.sessions",
+            "protocol.v1.unstable_subagents",
+            "protocol.v1.updates",
+            "protocol.v1.client_methods",
+            "protocol.v1.elicitation",
         ),
     )

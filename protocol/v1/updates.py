@@ -1,51 +1,179 @@
-"""What an agent tells about a session while it works: `session/update`."""
+"""What an agent tells about a session while it works: `session/update`.
+
+`plan_update` and `plan_removed` are only for a client that advertises `plan`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from protocol.codec.marks import Lenient, LenientItems
-from protocol.v1.base import CompactionId, MessageId, SessionId, SessionModeId, UInt64, Wire
-from protocol.v1.config_options import SessionConfigOption
+from protocol.codec.tolerance import Lenient, LenientItems
+from protocol.shared.types import (
+    CompactionId,
+    Cost,
+    MessageId,
+    PlanId,
+    SessionId,
+    SessionModeId,
+    TerminalId,
+    ToolCallId,
+    UInt32,
+    UInt64,
+    Wire,
+)
 from protocol.v1.content import ContentBlock
-from protocol.v1.plans import Plan, PlanRemoved, PlanUpdate
-from protocol.v1.subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
-from protocol.v1.tool_calls import ToolCall, ToolCallProgress
-
-NoticeSeverity: TypeAlias = str  # "info", "warning", "error", or a word that later versions add
-# "in_progress", "completed", "failed", "cancelled", or a word that later versions add.
-CompactionStatus: TypeAlias = str
+from protocol.v1.sessions import SessionConfigOption
+from protocol.v1.unstable_subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
 
 
-class ContentChunk(Wire, frozen=True, kw_only=True):
+class ContentChunk(Wire):
     """A piece of a message; pieces with the same message id belong together."""
 
     content: ContentBlock
     message_id: Lenient[MessageId | None] = None
 
 
-class UserMessageChunk(
-    ContentChunk, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="user_message_chunk"
-):
+class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
     """A piece of what the user said, in a replay."""
 
 
-class AgentMessageChunk(
-    ContentChunk, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="agent_message_chunk"
-):
+class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
     """A piece of what the agent says."""
 
 
-class AgentThoughtChunk(
-    ContentChunk, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="agent_thought_chunk"
-):
+class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
     """A piece of what the agent thinks."""
 
 
-class UnstructuredCommandInput(Wire, frozen=True, kw_only=True):
+ToolKind: TypeAlias = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+ToolCallStatus: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
+
+
+class Content(Wire, tag_field="type", tag="content"):
+    """A content block as part of what a tool call shows."""
+
+    content: ContentBlock
+
+
+class Diff(Wire, tag_field="type", tag="diff"):
+    """A changed file: absolute path, old text (None: the file is new) and new text."""
+
+    path: str
+    new_text: str
+    old_text: Lenient[str | None] = None
+
+
+class Terminal(Wire, tag_field="type", tag="terminal"):
+    """A live terminal of the client's."""
+
+    terminal_id: TerminalId
+
+
+ToolCallContent: TypeAlias = Content | Diff | Terminal
+
+
+class ToolCallLocation(Wire):
+    """A file that a tool call works on: absolute path and line."""
+
+    path: str
+    line: Lenient[UInt32 | None] = None
+
+
+class ToolCall(Wire, tag_field="sessionUpdate", tag="tool_call"):
+    """A new tool call. Without a kind it is `other`, without a status `pending`."""
+
+    tool_call_id: ToolCallId
+    title: str
+    name: Lenient[str | None] = None
+    kind: Lenient[ToolKind | UnsetType] = UNSET
+    status: Lenient[ToolCallStatus | UnsetType] = UNSET
+    content: LenientItems[Sequence[ToolCallContent]] = ()
+    locations: LenientItems[Sequence[ToolCallLocation]] = ()
+    raw_input: Lenient[Any] = None
+    raw_output: Lenient[Any] = None
+
+
+class ToolCallUpdate(Wire):
+    """What changed about a tool call; UNSET is unchanged, a list replaces the one before.
+
+    This is the form inside a permission request; `ToolCallProgress` is the same as an update.
+    """
+
+    tool_call_id: ToolCallId
+    kind: Lenient[ToolKind | UnsetType | None] = UNSET
+    status: Lenient[ToolCallStatus | UnsetType | None] = UNSET
+    title: Lenient[str | UnsetType | None] = UNSET
+    name: Lenient[str | UnsetType | None] = UNSET
+    content: LenientItems[Sequence[ToolCallContent] | UnsetType | None] = UNSET
+    locations: LenientItems[Sequence[ToolCallLocation] | UnsetType | None] = UNSET
+    raw_input: Lenient[Any] = UNSET
+    raw_output: Lenient[Any] = UNSET
+
+
+class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call_update"):
+    """A `ToolCallUpdate` on its way as a session update."""
+
+
+PlanEntryPriority: TypeAlias = Literal["high", "medium", "low"]
+PlanEntryStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+
+
+class PlanEntry(Wire):
+    """One task of a plan."""
+
+    content: str
+    priority: PlanEntryPriority
+    status: PlanEntryStatus
+
+
+class Plan(Wire, tag_field="sessionUpdate", tag="plan"):
+    """The whole plan; it replaces the one before."""
+
+    entries: LenientItems[Sequence[PlanEntry]]
+
+
+class PlanItems(Wire, tag_field="type", tag="items"):
+    """UNSTABLE. A plan that is a list of tasks."""
+
+    plan_id: PlanId
+    entries: LenientItems[Sequence[PlanEntry]]
+
+
+class PlanFile(Wire, tag_field="type", tag="file"):
+    """UNSTABLE. A plan in a file, which the client opens by its address."""
+
+    plan_id: PlanId
+    uri: str
+
+
+class PlanMarkdown(Wire, tag_field="type", tag="markdown"):
+    """UNSTABLE. A plan that is a text in Markdown."""
+
+    plan_id: PlanId
+    content: str
+
+
+PlanUpdateContent: TypeAlias = PlanItems | PlanFile | PlanMarkdown
+
+
+class PlanUpdate(Wire, tag_field="sessionUpdate", tag="plan_update"):
+    """UNSTABLE. A whole plan; it replaces the one of the same id."""
+
+    plan: PlanUpdateContent
+
+
+class PlanRemoved(Wire, tag_field="sessionUpdate", tag="plan_removed"):
+    """UNSTABLE. A plan is no longer there."""
+
+    plan_id: PlanId
+
+
+class UnstructuredCommandInput(Wire):
     """All text behind a command's name is its input; `hint` shows while there is none."""
 
     hint: str
@@ -54,7 +182,7 @@ class UnstructuredCommandInput(Wire, frozen=True, kw_only=True):
 AvailableCommandInput: TypeAlias = UnstructuredCommandInput
 
 
-class AvailableCommand(Wire, frozen=True, kw_only=True):
+class AvailableCommand(Wire):
     """A slash command that the user can type."""
 
     name: str
@@ -62,47 +190,32 @@ class AvailableCommand(Wire, frozen=True, kw_only=True):
     input: Lenient[AvailableCommandInput | None] = None
 
 
-class AvailableCommandsUpdate(
-    Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="available_commands_update"
-):
+class AvailableCommandsUpdate(Wire, tag_field="sessionUpdate", tag="available_commands_update"):
     """All slash commands, as they are now."""
 
     available_commands: LenientItems[Sequence[AvailableCommand]]
 
 
-class CurrentModeUpdate(
-    Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="current_mode_update"
-):
+class CurrentModeUpdate(Wire, tag_field="sessionUpdate", tag="current_mode_update"):
     """The session is in another mode."""
 
     current_mode_id: SessionModeId
 
 
-class ConfigOptionUpdate(
-    Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="config_option_update"
-):
+class ConfigOptionUpdate(Wire, tag_field="sessionUpdate", tag="config_option_update"):
     """All configuration options, as they are now."""
 
     config_options: LenientItems[Sequence[SessionConfigOption]]
 
 
-class SessionInfoUpdate(
-    Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="session_info_update"
-):
+class SessionInfoUpdate(Wire, tag_field="sessionUpdate", tag="session_info_update"):
     """What changed about a session: UNSET is unchanged, None is no longer there."""
 
     title: Lenient[str | UnsetType | None] = UNSET
     updated_at: Lenient[str | UnsetType | None] = UNSET
 
 
-class Cost(Wire, frozen=True, kw_only=True):
-    """An amount in a currency (ISO 4217)."""
-
-    amount: float
-    currency: str
-
-
-class UsageUpdate(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="usage_update"):
+class UsageUpdate(Wire, tag_field="sessionUpdate", tag="usage_update"):
     """Tokens in the context now, tokens that it can hold, and what the session cost so far."""
 
     used: UInt64
@@ -110,7 +223,10 @@ class UsageUpdate(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", ta
     cost: Lenient[Cost | None] = None
 
 
-class Notice(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="notice"):
+NoticeSeverity: TypeAlias = str  # "info", "warning", "error", or a word that later versions add
+
+
+class Notice(Wire, tag_field="sessionUpdate", tag="notice"):
     """Something that the user should know and that is no part of the conversation."""
 
     severity: NoticeSeverity
@@ -118,9 +234,11 @@ class Notice(Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="no
     description: Lenient[str | None] = None
 
 
-class CompactionUpdate(
-    Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="compaction_update"
-):
+# "in_progress", "completed", "failed", "cancelled", or a word that later versions add.
+CompactionStatus: TypeAlias = str
+
+
+class CompactionUpdate(Wire, tag_field="sessionUpdate", tag="compaction_update"):
     """How the compaction of a conversation goes; UNSET is unchanged."""
 
     compaction_id: CompactionId
@@ -129,9 +247,7 @@ class CompactionUpdate(
     error: Lenient[str | UnsetType | None] = UNSET
 
 
-class CompactionSummaryChunk(
-    Wire, frozen=True, kw_only=True, tag_field="sessionUpdate", tag="compaction_summary_chunk"
-):
+class CompactionSummaryChunk(Wire, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
     """A piece of the summary that a compaction makes."""
 
     compaction_id: CompactionId
@@ -162,7 +278,7 @@ SessionUpdate: TypeAlias = (
 )
 
 
-class SessionNotification(Wire, frozen=True, kw_only=True):
+class SessionNotification(Wire):
     """The parameters of `session/update`."""
 
     session_id: SessionId

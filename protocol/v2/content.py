@@ -7,15 +7,14 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
-from protocol.codec.marks import Lenient, LenientItems
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v2.base import MediaType, UInt64, Wire
+from protocol.codec.tolerance import Lenient, LenientItems, OpenUnion, UnknownVariant
+from protocol.shared.types import MediaType, UInt64, Wire
 
 Role: TypeAlias = str  # "assistant", "user", or a word that later versions add
 IconTheme: TypeAlias = str  # "light", "dark", or a word that later versions add
 
 
-class Annotations(Wire, frozen=True, kw_only=True):
+class Annotations(Wire):
     """Hints for showing content: for whom, how important (0 to 1), and from when (ISO 8601)."""
 
     audience: LenientItems[Sequence[Role] | None] = None
@@ -28,20 +27,15 @@ class ContentBlock(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type."""
-        return _CONTENT_BLOCKS.get(string_in(value, "type"), OtherContentBlock)
 
-
-class TextContent(Wire, ContentBlock, frozen=True, kw_only=True, tag_field="type", tag="text"):
+class TextContent(Wire, ContentBlock, tag="text"):
     """Plain text or Markdown."""
 
     text: str
     annotations: Lenient[Annotations | None] = None
 
 
-class ImageContent(Wire, ContentBlock, frozen=True, kw_only=True, tag_field="type", tag="image"):
+class ImageContent(Wire, ContentBlock, tag="image"):
     """A picture: base64 `data` of the media type."""
 
     data: str
@@ -50,7 +44,7 @@ class ImageContent(Wire, ContentBlock, frozen=True, kw_only=True, tag_field="typ
     annotations: Lenient[Annotations | None] = None
 
 
-class AudioContent(Wire, ContentBlock, frozen=True, kw_only=True, tag_field="type", tag="audio"):
+class AudioContent(Wire, ContentBlock, tag="audio"):
     """A sound: base64 `data` of the media type."""
 
     data: str
@@ -58,7 +52,7 @@ class AudioContent(Wire, ContentBlock, frozen=True, kw_only=True, tag_field="typ
     annotations: Lenient[Annotations | None] = None
 
 
-class Icon(Wire, frozen=True, kw_only=True):
+class Icon(Wire):
     """A picture for a resource, the sizes it suits (`48x48`, `any`) and the theme it is for."""
 
     src: str
@@ -67,9 +61,7 @@ class Icon(Wire, frozen=True, kw_only=True):
     theme: Lenient[IconTheme | None] = None
 
 
-class ResourceLink(
-    Wire, ContentBlock, frozen=True, kw_only=True, tag_field="type", tag="resource_link"
-):
+class ResourceLink(Wire, ContentBlock, tag="resource_link"):
     """A resource that the agent can read by itself; `size` in bytes."""
 
     name: str
@@ -95,7 +87,7 @@ class EmbeddedResourceResource(OpenUnion):
         return TextResourceContents
 
 
-class TextResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=True):
+class TextResourceContents(Wire, EmbeddedResourceResource):
     """The text of a resource."""
 
     text: str
@@ -103,7 +95,7 @@ class TextResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=
     mime_type: Lenient[MediaType | None] = None
 
 
-class BlobResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=True):
+class BlobResourceContents(Wire, EmbeddedResourceResource):
     """The bytes of a resource in base64."""
 
     blob: str
@@ -111,9 +103,7 @@ class BlobResourceContents(Wire, EmbeddedResourceResource, frozen=True, kw_only=
     mime_type: Lenient[MediaType | None] = None
 
 
-class EmbeddedResource(
-    Wire, ContentBlock, frozen=True, kw_only=True, tag_field="type", tag="resource"
-):
+class EmbeddedResource(Wire, ContentBlock, tag="resource"):
     """A resource with its body."""
 
     resource: EmbeddedResourceResource
@@ -124,12 +114,3 @@ class OtherContentBlock(UnknownVariant, ContentBlock):
     """Content of a type not known yet."""
 
     __slots__ = ()
-
-
-_CONTENT_BLOCKS: dict[str, type[ContentBlock]] = {
-    "text": TextContent,
-    "image": ImageContent,
-    "audio": AudioContent,
-    "resource_link": ResourceLink,
-    "resource": EmbeddedResource,
-}

@@ -1,43 +1,161 @@
-"""Questions to the user: a form to fill in, or an address to visit.
+"""Questions to the user: forms, a small part of JSON Schema, and addresses to visit.
 
-Modes and actions that are not known yet are kept as they came.
+Modes, actions, kinds of fields and kinds of choices that are not known yet are kept as they came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from protocol.codec.marks import Lenient
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v2.base import ElicitationId, RequestId, SessionId, ToolCallId, Wire
-from protocol.v2.elicitation_schema import ElicitationSchema
+from protocol.codec.tolerance import Lenient, LenientItems, OpenUnion, UnknownVariant, string_in
+from protocol.shared.types import ElicitationId, Int64, SessionId, ToolCallId, UInt32, UInt64, Wire
+from protocol.v2.sessions import RequestId
 
+# "email", "uri", "date", "date-time", or a word that later versions add.
+StringFormat: TypeAlias = str
+ElicitationSchemaType: TypeAlias = Literal["object"]
 # A string, a number, a truth value, an array of strings, or whatever a newer kind of field takes.
 ElicitationContentValue: TypeAlias = Any
+
+
+class EnumOption(Wire):
+    """A choice with a title for people."""
+
+    const: str
+    title: str
+    description: Lenient[str | None] = None
+
+
+Strings = Annotated[Sequence[str], Meta(min_length=1)]
+EnumOptions = Annotated[Sequence[EnumOption], Meta(min_length=1)]
+
+
+class MultiSelectItems(OpenUnion):
+    """The choices of a field that takes several of them."""
+
+    __slots__ = ()
+
+    @classmethod
+    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+        """Titled where it has `anyOf` alone, plain strings where its type says so."""
+        if value.get("type") == "string" and ("enum" in value or "anyOf" not in value):
+            return StringMultiSelectItems
+        if value.get("type", "string") == "string":
+            return TitledMultiSelectItems
+        string_in(value, "type")
+        return OtherMultiSelectItems
+
+
+class StringMultiSelectItems(Wire, MultiSelectItems, tag="string"):
+    """Choices that are their own titles."""
+
+    enum: Strings
+
+
+class TitledMultiSelectItems(Wire, MultiSelectItems):
+    """Choices with titles."""
+
+    any_of: EnumOptions
+
+
+class OtherMultiSelectItems(UnknownVariant, MultiSelectItems):
+    """Choices of a type not known yet."""
+
+    __slots__ = ()
+
+
+class ElicitationPropertySchema(OpenUnion):
+    """A field of a form."""
+
+    __slots__ = ()
+
+
+class _PropertySchema(Wire, ElicitationPropertySchema):
+    title: Lenient[str | None] = None
+    description: Lenient[str | None] = None
+
+
+class StringPropertySchema(_PropertySchema, tag="string"):
+    """A text, or one choice: of `enum`, or of `one_of` where choices have titles."""
+
+    min_length: UInt32 | None = None
+    max_length: UInt32 | None = None
+    pattern: str | None = None
+    format: StringFormat | None = None
+    default: Lenient[str | None] = None
+    enum: Strings | None = None
+    one_of: EnumOptions | None = None
+
+
+class NumberPropertySchema(_PropertySchema, tag="number"):
+    """A number."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Lenient[float | None] = None
+
+
+class IntegerPropertySchema(_PropertySchema, tag="integer"):
+    """A whole number."""
+
+    minimum: Int64 | None = None
+    maximum: Int64 | None = None
+    default: Lenient[Int64 | None] = None
+
+
+class BooleanPropertySchema(_PropertySchema, tag="boolean"):
+    """Yes or no."""
+
+    default: Lenient[bool | None] = None
+
+
+class MultiSelectPropertySchema(_PropertySchema, tag="array"):
+    """Several choices of many."""
+
+    items: MultiSelectItems
+    min_items: UInt64 | None = None
+    max_items: UInt64 | None = None
+    default: LenientItems[Sequence[str] | None] = None
+
+
+class OtherPropertySchema(UnknownVariant, ElicitationPropertySchema):
+    """A field of a type not known yet."""
+
+    __slots__ = ()
+
+
+class ElicitationSchema(Wire):
+    """A form: its fields by name, and the names of those that must be filled in."""
+
+    type: ElicitationSchemaType
+    properties: Mapping[str, ElicitationPropertySchema]
+    title: Lenient[str | None] = None
+    required: Sequence[str] | None = None
+    description: Lenient[str | None] = None
 
 
 class CreateElicitationRequest(OpenUnion):
     """A question: `ElicitationFormMode`, `ElicitationUrlMode` or `OtherElicitationMode`."""
 
     __slots__ = ()
+    discriminator = "mode"
 
     @classmethod
     def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its mode; each has a message, and a session or a request that it belongs to."""
-        match string_in(value, "mode"):
-            case "form":
-                return ElicitationFormMode
-            case "url":
-                return ElicitationUrlMode
-            case _:
-                _check_other(value)
-                return OtherElicitationMode
+        """By its mode; each belongs to a session or a request."""
+        variant = super().variant_of(value)
+        request = value.get("requestId")
+        by_request = isinstance(request, int | str) and not isinstance(request, bool)
+        by_session = isinstance(value.get("sessionId"), str)
+        if variant is OtherElicitationMode and not by_session and not by_request:
+            raise ValueError("sessionId: is required where there is no requestId")
+        return variant
 
 
-class _Elicitation(Wire, CreateElicitationRequest, frozen=True, kw_only=True, tag_field="mode"):
+class _Elicitation(Wire, CreateElicitationRequest):
     message: str
     session_id: SessionId | UnsetType = UNSET
     tool_call_id: Lenient[ToolCallId | None] = None
@@ -48,13 +166,13 @@ class _Elicitation(Wire, CreateElicitationRequest, frozen=True, kw_only=True, ta
             raise ValueError("sessionId: is required where there is no requestId")
 
 
-class ElicitationFormMode(_Elicitation, frozen=True, kw_only=True, tag="form"):
+class ElicitationFormMode(_Elicitation, tag="form"):
     """Ask the user to fill in a form, for a session or for a request that is being answered."""
 
     requested_schema: ElicitationSchema
 
 
-class ElicitationUrlMode(_Elicitation, frozen=True, kw_only=True, tag="url"):
+class ElicitationUrlMode(_Elicitation, tag="url"):
     """Ask the user to visit an address; `elicitation/complete` says when it is done."""
 
     elicitation_id: ElicitationId
@@ -65,52 +183,27 @@ class OtherElicitationMode(UnknownVariant, CreateElicitationRequest):
     """A question in a mode not known yet."""
 
     __slots__ = ()
-
-
-def _check_other(value: dict[str, Any]) -> None:
-    string_in(value, "message")
-    request = value.get("requestId")
-    by_request = isinstance(request, int | str) and not isinstance(request, bool)
-    if not isinstance(value.get("sessionId"), str) and not by_request:
-        raise ValueError("sessionId: is required where there is no requestId")
+    required_strings = ("message",)
 
 
 class CreateElicitationResponse(OpenUnion):
     """What the user did: accepted, declined, dismissed, or something not known yet."""
 
     __slots__ = ()
-
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its action."""
-        match string_in(value, "action"):
-            case "accept":
-                return ElicitationAcceptAction
-            case "decline":
-                return ElicitationDeclineAction
-            case "cancel":
-                return ElicitationCancelAction
-            case _:
-                return OtherElicitationAction
+    discriminator = "action"
 
 
-class ElicitationAcceptAction(
-    Wire, CreateElicitationResponse, frozen=True, kw_only=True, tag_field="action", tag="accept"
-):
+class ElicitationAcceptAction(Wire, CreateElicitationResponse, tag="accept"):
     """The user answered; `content` is the form's values by field."""
 
     content: Mapping[str, ElicitationContentValue] | None = None
 
 
-class ElicitationDeclineAction(
-    Wire, CreateElicitationResponse, frozen=True, kw_only=True, tag_field="action", tag="decline"
-):
+class ElicitationDeclineAction(Wire, CreateElicitationResponse, tag="decline"):
     """The user said no."""
 
 
-class ElicitationCancelAction(
-    Wire, CreateElicitationResponse, frozen=True, kw_only=True, tag_field="action", tag="cancel"
-):
+class ElicitationCancelAction(Wire, CreateElicitationResponse, tag="cancel"):
     """The user went away without an answer."""
 
 
@@ -120,7 +213,7 @@ class OtherElicitationAction(UnknownVariant, CreateElicitationResponse):
     __slots__ = ()
 
 
-class CompleteElicitationNotification(Wire, frozen=True, kw_only=True):
+class CompleteElicitationNotification(Wire):
     """What an address was visited for is done."""
 
     elicitation_id: ElicitationId

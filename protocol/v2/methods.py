@@ -5,94 +5,62 @@ What a session asks of its client comes after its start, and so do the types of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from protocol.jsonrpc.late_method import LateMethod
-from protocol.jsonrpc.method import Method
-from protocol.v2 import (
-    auth,
-    config_options as options,
-    initialization,
-    prompts,
-    session_update,
-    sessions,
-)
+from protocol.jsonrpc.methods import LazyMethod, Method, by_name
+from protocol.v2 import types
 
-if TYPE_CHECKING:
-    from protocol.v2 import (
-        elicitation,
-        permissions,
-    )
-
-INITIALIZE: Final = Method(
-    "initialize", initialization.InitializeRequest, initialization.InitializeResponse
-)
-AUTH_LOGIN: Final = Method("auth/login", auth.LoginAuthRequest, auth.LoginAuthResponse)
-AUTH_LOGOUT: Final = Method("auth/logout", auth.LogoutAuthRequest, auth.LogoutAuthResponse)
-SESSION_NEW: Final = Method("session/new", sessions.NewSessionRequest, sessions.NewSessionResponse)
+INITIALIZE: Final = Method("initialize", types.InitializeRequest, types.InitializeResponse)
+AUTH_LOGIN: Final = Method("auth/login", types.LoginAuthRequest, types.LoginAuthResponse)
+AUTH_LOGOUT: Final = Method("auth/logout", types.LogoutAuthRequest, types.LogoutAuthResponse)
+SESSION_NEW: Final = Method("session/new", types.NewSessionRequest, types.NewSessionResponse)
 SESSION_RESUME: Final = Method(
-    "session/resume", sessions.ResumeSessionRequest, sessions.ResumeSessionResponse
+    "session/resume", types.ResumeSessionRequest, types.ResumeSessionResponse
 )
-SESSION_LIST: Final = Method(
-    "session/list", sessions.ListSessionsRequest, sessions.ListSessionsResponse
-)
+SESSION_LIST: Final = Method("session/list", types.ListSessionsRequest, types.ListSessionsResponse)
 SESSION_DELETE: Final = Method(
-    "session/delete", sessions.DeleteSessionRequest, sessions.DeleteSessionResponse
+    "session/delete", types.DeleteSessionRequest, types.DeleteSessionResponse
 )
 SESSION_CLOSE: Final = Method(
-    "session/close", sessions.CloseSessionRequest, sessions.CloseSessionResponse
+    "session/close", types.CloseSessionRequest, types.CloseSessionResponse
 )
-SESSION_PROMPT: Final = Method("session/prompt", prompts.PromptRequest, prompts.PromptResponse)
+SESSION_PROMPT: Final = Method("session/prompt", types.PromptRequest, types.PromptResponse)
 SESSION_SET_CONFIG_OPTION: Final = Method(
     "session/set_config_option",
-    options.SetSessionConfigOptionRequest,
-    options.SetSessionConfigOptionResponse,
+    types.SetSessionConfigOptionRequest,
+    types.SetSessionConfigOptionResponse,
 )
 TOOL_CALL_CANCEL: Final = Method(
-    "tool_call/cancel", prompts.CancelToolCallRequest, prompts.CancelToolCallResponse
+    "tool_call/cancel", types.CancelToolCallRequest, types.CancelToolCallResponse
 )
 TERMINAL_CANCEL: Final = Method(
-    "terminal/cancel", prompts.CancelTerminalRequest, prompts.CancelTerminalResponse
+    "terminal/cancel", types.CancelTerminalRequest, types.CancelTerminalResponse
 )
-SESSION_CANCEL: Final[Method[prompts.CancelSessionNotification, None]] = Method(
-    "session/cancel", prompts.CancelSessionNotification
+SESSION_CANCEL: Final[Method[types.CancelSessionNotification, None]] = Method(
+    "session/cancel", types.CancelSessionNotification
 )
 
 REQUEST_PERMISSION: Final[
-    Method[permissions.RequestPermissionRequest, permissions.RequestPermissionResponse]
-] = LateMethod(
-    "session/request_permission",
-    "protocol.v2.permissions",
-    "RequestPermissionRequest",
-    "RequestPermissionResponse",
-)
+    Method[types.RequestPermissionRequest, types.RequestPermissionResponse]
+] = LazyMethod("session/request_permission", "protocol.v2.permissions", "RequestPermission")
 ELICITATION_CREATE: Final[
-    Method[elicitation.CreateElicitationRequest, elicitation.CreateElicitationResponse]
-] = LateMethod(
-    "elicitation/create",
+    Method[types.CreateElicitationRequest, types.CreateElicitationResponse]
+] = LazyMethod("elicitation/create", "protocol.v2.elicitation", "CreateElicitation")
+SESSION_UPDATE: Final[Method[types.UpdateSessionNotification, None]] = Method(
+    "session/update", types.UpdateSessionNotification
+)
+ELICITATION_COMPLETE: Final[Method[types.CompleteElicitationNotification, None]] = LazyMethod(
+    "elicitation/complete",
     "protocol.v2.elicitation",
-    "CreateElicitationRequest",
-    "CreateElicitationResponse",
-)
-SESSION_UPDATE: Final[Method[session_update.UpdateSessionNotification, None]] = Method(
-    "session/update", session_update.UpdateSessionNotification
-)
-ELICITATION_COMPLETE: Final[Method[elicitation.CompleteElicitationNotification, None]] = LateMethod(
-    "elicitation/complete", "protocol.v2.elicitation", "CompleteElicitationNotification"
+    notification="CompleteElicitationNotification",
 )
 
-CANCEL_REQUEST: Final[Method[prompts.CancelRequestNotification, None]] = Method(
-    "$/cancel_request", prompts.CancelRequestNotification
+CANCEL_REQUEST: Final[Method[types.CancelRequestNotification, None]] = Method(
+    "$/cancel_request", types.CancelRequestNotification
 )
-
-
-def table(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
-    """A table of methods by their names."""
-    return {method.name: method for method in methods}
-
 
 # What the agent answers.
-AGENT_METHODS: Final = table(
+AGENT_METHODS: Final = by_name(
     INITIALIZE,
     AUTH_LOGIN,
     AUTH_LOGOUT,
@@ -108,11 +76,11 @@ AGENT_METHODS: Final = table(
     SESSION_CANCEL,
 )
 # What the client answers.
-CLIENT_METHODS: Final = table(
+CLIENT_METHODS: Final = by_name(
     REQUEST_PERMISSION,
     ELICITATION_CREATE,
     SESSION_UPDATE,
     ELICITATION_COMPLETE,
 )
 # What either side may send; the connection itself handles it.
-PROTOCOL_METHODS: Final = table(CANCEL_REQUEST)
+PROTOCOL_METHODS: Final = by_name(CANCEL_REQUEST)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from protocol.codec.marks import Lenient
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v2.base import (
+from protocol.codec.tolerance import Lenient, OpenUnion, UnknownVariant
+from protocol.shared.types import (
     AbsolutePath,
     PermissionOptionId,
     SessionId,
@@ -23,7 +22,7 @@ from protocol.v2.tool_calls import ToolCallUpdate
 PermissionOptionKind: TypeAlias = str
 
 
-class PermissionOption(Wire, frozen=True, kw_only=True):
+class PermissionOption(Wire):
     """An answer that the user can give."""
 
     option_id: PermissionOptionId
@@ -36,29 +35,14 @@ class RequestPermissionSubject(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type."""
-        match string_in(value, "type"):
-            case "tool_call":
-                return ToolCallPermissionSubject
-            case "command":
-                return CommandPermissionSubject
-            case _:
-                return OtherPermissionSubject
 
-
-class ToolCallPermissionSubject(
-    Wire, RequestPermissionSubject, frozen=True, kw_only=True, tag_field="type", tag="tool_call"
-):
+class ToolCallPermissionSubject(Wire, RequestPermissionSubject, tag="tool_call"):
     """A tool call."""
 
     tool_call: ToolCallUpdate
 
 
-class CommandPermissionSubject(
-    Wire, RequestPermissionSubject, frozen=True, kw_only=True, tag_field="type", tag="command"
-):
+class CommandPermissionSubject(Wire, RequestPermissionSubject, tag="command"):
     """A command line, the folder it runs in, and the tool call and terminal it belongs to."""
 
     command: str
@@ -73,7 +57,7 @@ class OtherPermissionSubject(UnknownVariant, RequestPermissionSubject):
     __slots__ = ()
 
 
-class RequestPermissionRequest(Wire, frozen=True, kw_only=True):
+class RequestPermissionRequest(Wire):
     """Ask the user: a title, more about it, what it is for, and at least one answer to choose."""
 
     session_id: SessionId
@@ -87,38 +71,14 @@ class RequestPermissionOutcome(OpenUnion):
     """What came of it."""
 
     __slots__ = ()
-
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its name."""
-        match string_in(value, "outcome"):
-            case "selected":
-                return SelectedPermissionOutcome
-            case "cancelled":
-                return CancelledPermissionOutcome
-            case _:
-                return OtherPermissionOutcome
+    discriminator = "outcome"
 
 
-class CancelledPermissionOutcome(
-    Wire,
-    RequestPermissionOutcome,
-    frozen=True,
-    kw_only=True,
-    tag_field="outcome",
-    tag="cancelled",
-):
+class CancelledPermissionOutcome(Wire, RequestPermissionOutcome, tag="cancelled"):
     """It was withdrawn before the user answered."""
 
 
-class SelectedPermissionOutcome(
-    Wire,
-    RequestPermissionOutcome,
-    frozen=True,
-    kw_only=True,
-    tag_field="outcome",
-    tag="selected",
-):
+class SelectedPermissionOutcome(Wire, RequestPermissionOutcome, tag="selected"):
     """The user chose an option."""
 
     option_id: PermissionOptionId
@@ -130,7 +90,7 @@ class OtherPermissionOutcome(UnknownVariant, RequestPermissionOutcome):
     __slots__ = ()
 
 
-class RequestPermissionResponse(Wire, frozen=True, kw_only=True):
+class RequestPermissionResponse(Wire):
     """What the user said."""
 
     outcome: RequestPermissionOutcome

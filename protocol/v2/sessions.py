@@ -1,32 +1,77 @@
-"""Sessions: made, opened again, listed, ended."""
+"""Sessions: their MCP servers, how they are opened and listed, prompts, cancellation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Annotated, TypeAlias
 
-from protocol.codec.marks import Lenient, LenientItems, NullAsDefault
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v2.base import AbsolutePath, SessionId, SessionListCursor, Wire
-from protocol.v2.commands import AvailableCommand
-from protocol.v2.config_options import SessionConfigOption
+from msgspec import Meta
+
+from protocol.codec.tolerance import Lenient, LenientItems, NullAsDefault, OpenUnion, UnknownVariant
+from protocol.shared.types import (
+    AbsolutePath,
+    EnvVariable,
+    HttpHeader,
+    McpServerAcpId,
+    MessageId,
+    SessionArchiveFilter,
+    SessionId,
+    SessionListCursor,
+    SystemPromptMode,
+    TerminalId,
+    ToolCallId,
+    Wire,
+)
 from protocol.v2.content import ContentBlock
-from protocol.v2.mcp_servers import McpServer
+from protocol.v2.options import AvailableCommand, SessionConfigOption
 
-# UNSTABLE: "append", "override", or a word that later versions add.
-SystemPromptMode: TypeAlias = str
-# UNSTABLE: "exclude", "include", "only", or a word that later versions add.
-SessionArchiveFilter: TypeAlias = str
+RequestId: TypeAlias = int | str
 
 
-class SystemPrompt(Wire, frozen=True, kw_only=True):
+class McpServer(OpenUnion):
+    """An MCP server: a program, one behind HTTP, one of the client's own, or one not known yet."""
+
+    __slots__ = ()
+
+
+class McpServerStdio(Wire, McpServer, tag="stdio"):
+    """An MCP server that is a program to start."""
+
+    name: str
+    command: AbsolutePath
+    args: NullAsDefault[Sequence[str]] = ()
+    env: NullAsDefault[Sequence[EnvVariable]] = ()
+
+
+class McpServerHttp(Wire, McpServer, tag="http"):
+    """An MCP server behind streamable HTTP."""
+
+    name: str
+    url: str
+    headers: NullAsDefault[Sequence[HttpHeader]] = ()
+
+
+class McpServerAcp(Wire, McpServer, tag="acp"):
+    """UNSTABLE. An MCP server of the client's, which is reached through `mcp/message`."""
+
+    name: str
+    server_id: McpServerAcpId
+
+
+class OtherMcpServer(UnknownVariant, McpServer):
+    """An MCP server behind a transport not known yet."""
+
+    __slots__ = ()
+
+
+class SystemPrompt(Wire):
     """UNSTABLE. What the client adds to the agent's instructions, or puts in their place."""
 
     mode: SystemPromptMode
     content: Sequence[ContentBlock]
 
 
-class NewSessionRequest(Wire, frozen=True, kw_only=True):
+class NewSessionRequest(Wire):
     """Make a session in an absolute folder."""
 
     cwd: AbsolutePath
@@ -35,7 +80,7 @@ class NewSessionRequest(Wire, frozen=True, kw_only=True):
     system_prompt: SystemPrompt | None = None  # UNSTABLE
 
 
-class NewSessionResponse(Wire, frozen=True, kw_only=True):
+class NewSessionResponse(Wire):
     """The new session, its settings and its commands."""
 
     session_id: SessionId
@@ -48,13 +93,8 @@ class ReplayFrom(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type."""
-        return ReplayFromStart if string_in(value, "type") == "start" else OtherReplayFrom
 
-
-class ReplayFromStart(Wire, ReplayFrom, frozen=True, kw_only=True, tag_field="type", tag="start"):
+class ReplayFromStart(Wire, ReplayFrom, tag="start"):
     """From its beginning."""
 
 
@@ -64,7 +104,7 @@ class OtherReplayFrom(UnknownVariant, ReplayFrom):
     __slots__ = ()
 
 
-class ResumeSessionRequest(Wire, frozen=True, kw_only=True):
+class ResumeSessionRequest(Wire):
     """Open a session again, and replay it where `replay_from` says so."""
 
     session_id: SessionId
@@ -75,14 +115,14 @@ class ResumeSessionRequest(Wire, frozen=True, kw_only=True):
     system_prompt: SystemPrompt | None = None  # UNSTABLE
 
 
-class ResumeSessionResponse(Wire, frozen=True, kw_only=True):
+class ResumeSessionResponse(Wire):
     """The session is open, and was replayed; its settings and its commands."""
 
     config_options: LenientItems[Sequence[SessionConfigOption]] = ()
     available_commands: LenientItems[Sequence[AvailableCommand]] = ()
 
 
-class ListSessionsRequest(Wire, frozen=True, kw_only=True):
+class ListSessionsRequest(Wire):
     """List sessions, of one folder where `cwd` is given, from `cursor` on."""
 
     cwd: AbsolutePath | None = None
@@ -90,7 +130,7 @@ class ListSessionsRequest(Wire, frozen=True, kw_only=True):
     archived: SessionArchiveFilter | None = None  # UNSTABLE
 
 
-class SessionInfo(Wire, frozen=True, kw_only=True):
+class SessionInfo(Wire):
     """A session in a list; `updated_at` in the form of RFC 3339."""
 
     session_id: SessionId
@@ -101,28 +141,55 @@ class SessionInfo(Wire, frozen=True, kw_only=True):
     archived: Lenient[bool | None] = None  # UNSTABLE
 
 
-class ListSessionsResponse(Wire, frozen=True, kw_only=True):
+class ListSessionsResponse(Wire):
     """A page of sessions, and where the next one starts."""
 
     sessions: LenientItems[Sequence[SessionInfo]]
     next_cursor: SessionListCursor | None = None
 
 
-class DeleteSessionRequest(Wire, frozen=True, kw_only=True):
-    """Delete a session for good."""
+class PromptRequest(Wire):
+    """What the user says to the agent: at least one block."""
+
+    session_id: SessionId
+    prompt: Annotated[Sequence[ContentBlock], Meta(min_length=1)]
+
+
+class PromptResponse(Wire):
+    """The prompt is accepted, as the message of this id. A `state_update` tells of its end."""
+
+    message_id: MessageId
+
+
+class CancelSessionNotification(Wire):
+    """Stop what the session is doing in the foreground."""
 
     session_id: SessionId
 
 
-class DeleteSessionResponse(Wire, frozen=True, kw_only=True):
-    """It is deleted."""
-
-
-class CloseSessionRequest(Wire, frozen=True, kw_only=True):
-    """Stop a session and free what it uses."""
+class CancelToolCallRequest(Wire):
+    """Stop one tool call, and nothing else."""
 
     session_id: SessionId
+    tool_call_id: ToolCallId
 
 
-class CloseSessionResponse(Wire, frozen=True, kw_only=True):
-    """It is closed."""
+class CancelToolCallResponse(Wire):
+    """It is being stopped; a `tool_call_update` tells of its end."""
+
+
+class CancelTerminalRequest(Wire):
+    """Stop what runs in one terminal."""
+
+    session_id: SessionId
+    terminal_id: TerminalId
+
+
+class CancelTerminalResponse(Wire):
+    """It is being stopped; a `terminal_update` tells of its end."""
+
+
+class CancelRequestNotification(Wire):
+    """Stop working on a request; either side may send it."""
+
+    request_id: RequestId

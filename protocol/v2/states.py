@@ -1,27 +1,23 @@
-"""What a session is doing, each time the whole of it: running, idle, waiting for the user.
+"""What a session is doing.
 
-A state stands by itself where it is a field (`StateUpdate` and its variants). As a `state_update`
-it is one of the types that `session_states` derives from these.
+A state stands by itself where it is a field (`StateUpdate` and its variants). As an update of a
+session it is one of the types that derive from these (`SessionStateUpdate` and its variants).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import field
 
-from protocol.codec.marks import Lenient
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
+from protocol.codec.tolerance import Lenient, OpenUnion, UnknownVariant, string_in
 from protocol.jsonrpc.messages import Error
-from protocol.v2.base import SessionId, TerminalId, ToolCallId, UInt64, Wire
+from protocol.shared.types import SessionId, StopReason, TerminalId, ToolCallId, Usage, Wire
+from protocol.v2.options import SessionUpdate
 
-# Those that say no more than their name; `error` has a type of its own.
-IdleStopReason: TypeAlias = Literal[
-    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
-]
-StateVariants: TypeAlias = Mapping[tuple[str, Literal["error", "other"] | None], type[OpenUnion]]
-_STOP_REASONS = {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
+IdleStopReason: TypeAlias = StopReason
+_STOP_REASONS = frozenset(get_args(StopReason))
 
 
 class BackgroundWork(OpenUnion):
@@ -29,31 +25,20 @@ class BackgroundWork(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type."""
-        return _BACKGROUND.get(string_in(value, "type"), OtherBackgroundWork)
 
-
-class BackgroundTerminal(
-    Wire, BackgroundWork, frozen=True, kw_only=True, tag_field="type", tag="terminal"
-):
+class BackgroundTerminal(Wire, BackgroundWork, tag="terminal"):
     """A command in a terminal."""
 
     terminal_id: TerminalId
 
 
-class BackgroundToolCall(
-    Wire, BackgroundWork, frozen=True, kw_only=True, tag_field="type", tag="tool_call"
-):
+class BackgroundToolCall(Wire, BackgroundWork, tag="tool_call"):
     """A tool call."""
 
     tool_call_id: ToolCallId
 
 
-class BackgroundSubagent(
-    Wire, BackgroundWork, frozen=True, kw_only=True, tag_field="type", tag="subagent"
-):
+class BackgroundSubagent(Wire, BackgroundWork, tag="subagent"):
     """UNSTABLE. A child session."""
 
     session_id: SessionId
@@ -65,24 +50,6 @@ class OtherBackgroundWork(UnknownVariant, BackgroundWork):
     __slots__ = ()
 
 
-_BACKGROUND: dict[str, type[BackgroundWork]] = {
-    "terminal": BackgroundTerminal,
-    "tool_call": BackgroundToolCall,
-    "subagent": BackgroundSubagent,
-}
-
-
-class Usage(Wire, frozen=True, kw_only=True):
-    """UNSTABLE. Tokens that were used; those with a None are not counted apart."""
-
-    total_tokens: UInt64
-    input_tokens: UInt64
-    output_tokens: UInt64
-    thought_tokens: Lenient[UInt64 | None] = None
-    cached_read_tokens: Lenient[UInt64 | None] = None
-    cached_write_tokens: Lenient[UInt64 | None] = None
-
-
 class StateUpdate(OpenUnion):
     """What a session is doing in the foreground."""
 
@@ -91,10 +58,10 @@ class StateUpdate(OpenUnion):
     @classmethod
     def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By its state, and an idle one by why it stopped."""
-        return state_variant(value, _STATES, OtherStateUpdate)
+        return _state_variant(value, _STATES, OtherStateUpdate)
 
 
-class _State(Wire, StateUpdate, frozen=True, kw_only=True):
+class _State(Wire, StateUpdate):
     # None: the agent does not say what runs in the background; empty: nothing does.
     background: Lenient[Sequence[BackgroundWork] | None] = None
 
@@ -123,25 +90,25 @@ def _error() -> Literal["error"]:
     return "error"
 
 
-class RunningStateUpdate(_State, frozen=True, kw_only=True):
+class RunningStateUpdate(_State):
     """It works."""
 
     state: Literal["running"] = field(default_factory=_running)
 
 
-class RequiresActionStateUpdate(_State, frozen=True, kw_only=True):
+class RequiresActionStateUpdate(_State):
     """It waits for the user."""
 
     state: Literal["requires_action"] = field(default_factory=_requires_action)
 
 
-class UnknownStateUpdate(_State, frozen=True, kw_only=True):
+class UnknownStateUpdate(_State):
     """UNSTABLE. The agent cannot tell what it is doing."""
 
     state: Literal["unknown"] = field(default_factory=_unknown)
 
 
-class IdleStateUpdate(_State, frozen=True, kw_only=True):
+class IdleStateUpdate(_State):
     """It takes the next prompt; why it stopped, where that is said."""
 
     state: Literal["idle"] = field(default_factory=_idle)
@@ -149,7 +116,7 @@ class IdleStateUpdate(_State, frozen=True, kw_only=True):
     usage: Lenient[Usage | None] = None  # UNSTABLE
 
 
-class ErrorIdleStateUpdate(_State, frozen=True, kw_only=True):
+class ErrorIdleStateUpdate(_State):
     """It takes the next prompt, and stopped because something failed: `ErrorStopReason`."""
 
     state: Literal["idle"] = field(default_factory=_idle)
@@ -170,6 +137,53 @@ class OtherStateUpdate(UnknownVariant, StateUpdate):
     __slots__ = ()
 
 
+class SessionStateUpdate(SessionUpdate):
+    """What a session is doing, as an update of it."""
+
+    __slots__ = ()
+    variant_tag = "state_update"
+
+    @classmethod
+    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+        """By its state, and an idle one by why it stopped."""
+        return _state_variant(value, _SESSION_STATES, OtherSessionStateUpdate)
+
+
+class SessionRunningUpdate(SessionStateUpdate, RunningStateUpdate, tag="state_update"):
+    """The session works."""
+
+
+class SessionRequiresActionUpdate(
+    SessionStateUpdate, RequiresActionStateUpdate, tag="state_update"
+):
+    """The session waits for the user."""
+
+
+class SessionUnknownStateUpdate(SessionStateUpdate, UnknownStateUpdate, tag="state_update"):
+    """UNSTABLE. The agent cannot tell what the session is doing."""
+
+
+class SessionIdleUpdate(SessionStateUpdate, IdleStateUpdate, tag="state_update"):
+    """The session takes the next prompt."""
+
+
+class SessionErrorUpdate(SessionStateUpdate, ErrorIdleStateUpdate, tag="state_update"):
+    """The session takes the next prompt, and stopped because something failed."""
+
+
+class OtherSessionIdleUpdate(OtherIdleStateUpdate, SessionStateUpdate):
+    """The session takes the next prompt, and stopped for a reason not known yet."""
+
+    __slots__ = ()
+
+
+class OtherSessionStateUpdate(OtherStateUpdate, SessionStateUpdate):
+    """The session is in a state not known yet."""
+
+    __slots__ = ()
+
+
+StateVariants: TypeAlias = Mapping[tuple[str, Literal["error", "other"] | None], type[OpenUnion]]
 # By state and, of the idle ones, by why they stopped: None where the reason has no type of its own.
 _STATES: StateVariants = {
     ("running", None): RunningStateUpdate,
@@ -179,9 +193,17 @@ _STATES: StateVariants = {
     ("idle", "error"): ErrorIdleStateUpdate,
     ("idle", "other"): OtherIdleStateUpdate,
 }
+_SESSION_STATES: StateVariants = {
+    ("running", None): SessionRunningUpdate,
+    ("requires_action", None): SessionRequiresActionUpdate,
+    ("unknown", None): SessionUnknownStateUpdate,
+    ("idle", None): SessionIdleUpdate,
+    ("idle", "error"): SessionErrorUpdate,
+    ("idle", "other"): OtherSessionIdleUpdate,
+}
 
 
-def state_variant(
+def _state_variant(
     value: dict[str, Any], variants: StateVariants, other: type[OpenUnion]
 ) -> type[OpenUnion]:
     """The variant that a JSON object with a state is meant to be.

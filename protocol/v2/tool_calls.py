@@ -1,4 +1,4 @@
-"""Tool calls as a client shows them."""
+"""Tool calls, the changes to files that they show, and terminals."""
 
 from __future__ import annotations
 
@@ -7,12 +7,83 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from protocol.codec.marks import Lenient, LenientItems, SkipInvalidItems
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v2.base import AbsolutePath, TerminalId, ToolCallId, Upsert, Wire
+from protocol.codec.tolerance import (
+    Lenient,
+    LenientItems,
+    OpenUnion,
+    SkipInvalidItems,
+    UnknownVariant,
+)
+from protocol.shared.types import (
+    AbsolutePath,
+    Int64,
+    MediaType,
+    TerminalId,
+    ToolCallId,
+    Upsert,
+    Wire,
+)
 from protocol.v2.content import ContentBlock
-from protocol.v2.diffs import DiffChange, DiffPatch
-from protocol.v2.session_update import SessionUpdate
+from protocol.v2.options import SessionUpdate
+
+# "text", "binary", "directory", "symlink", or a word that later versions add.
+DiffFileType: TypeAlias = str
+DiffPatchFormat: TypeAlias = str  # "git_patch", or a word that later versions add
+
+
+class DiffChange(OpenUnion):
+    """What happened to a file."""
+
+    __slots__ = ()
+    discriminator = "operation"
+
+
+class _Change(Wire, DiffChange):
+    """`DiffPathChange`: the kind of file is the one after the operation."""
+
+    path: AbsolutePath
+    file_type: Lenient[DiffFileType | None] = None
+    mime_type: Lenient[MediaType | None] = None
+
+
+class _PairChange(_Change):
+    """`DiffPathPairChange`: `path` is the new one."""
+
+    old_path: AbsolutePath
+
+
+class DiffAddChange(_Change, tag="add"):
+    """It is new."""
+
+
+class DiffDeleteChange(_Change, tag="delete"):
+    """It is no longer there."""
+
+
+class DiffModifyChange(_Change, tag="modify"):
+    """It holds something else."""
+
+
+class DiffMoveChange(_PairChange, tag="move"):
+    """It is somewhere else."""
+
+
+class DiffCopyChange(_PairChange, tag="copy"):
+    """It is there a second time."""
+
+
+class OtherDiffChange(UnknownVariant, DiffChange):
+    """Something not known yet happened to it."""
+
+    __slots__ = ()
+
+
+class DiffPatch(Wire):
+    """The text of a patch in a format such as Git's."""
+
+    format: DiffPatchFormat
+    text: str
+
 
 # "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
 # or a word that later versions add.
@@ -27,26 +98,21 @@ class ToolCallContent(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type."""
-        return _CONTENT.get(string_in(value, "type"), OtherToolCallContent)
 
-
-class Content(Wire, ToolCallContent, frozen=True, kw_only=True, tag_field="type", tag="content"):
+class Content(Wire, ToolCallContent, tag="content"):
     """A content block."""
 
     content: ContentBlock
 
 
-class Diff(Wire, ToolCallContent, frozen=True, kw_only=True, tag_field="type", tag="diff"):
+class Diff(Wire, ToolCallContent, tag="diff"):
     """Changes to files, and a patch of some or all of them."""
 
     changes: SkipInvalidItems[Sequence[DiffChange]]
     patch: Lenient[DiffPatch | None] = None
 
 
-class Terminal(Wire, ToolCallContent, frozen=True, kw_only=True, tag_field="type", tag="terminal"):
+class Terminal(Wire, ToolCallContent, tag="terminal"):
     """A terminal, which `terminal_update` and `terminal_output_chunk` tell about."""
 
     terminal_id: TerminalId
@@ -58,31 +124,24 @@ class OtherToolCallContent(UnknownVariant, ToolCallContent):
     __slots__ = ()
 
 
-_CONTENT: dict[str, type[ToolCallContent]] = {
-    "content": Content,
-    "diff": Diff,
-    "terminal": Terminal,
-}
-
-
-class ToolCallLocation(Wire, frozen=True, kw_only=True):
+class ToolCallLocation(Wire):
     """A file that a tool call works on; lines count from 1."""
 
     path: AbsolutePath
     line: Lenient[Annotated[int, Meta(ge=1, le=2**32 - 1)] | None] = None
 
 
-class ToolCallCancelCapabilities(Wire, frozen=True, kw_only=True):
+class ToolCallCancelCapabilities(Wire):
     """The client may send `tool_call/cancel`."""
 
 
-class ToolCallCapabilities(Wire, frozen=True, kw_only=True):
+class ToolCallCapabilities(Wire):
     """What the client may do to a tool call, at this moment."""
 
     cancel: Lenient[ToolCallCancelCapabilities | None] = None
 
 
-class ToolCallUpdate(Upsert, frozen=True, kw_only=True):
+class ToolCallUpdate(Upsert):
     """A tool call, or what changed about it; a list replaces the one before.
 
     This is the form inside a permission request; `ToolCallProgress` is the same as an update.
@@ -100,26 +159,67 @@ class ToolCallUpdate(Upsert, frozen=True, kw_only=True):
     capabilities: Lenient[ToolCallCapabilities | UnsetType | None] = UNSET
 
 
-class ToolCallProgress(
-    ToolCallUpdate,
-    SessionUpdate,
-    frozen=True,
-    kw_only=True,
-    tag_field="sessionUpdate",
-    tag="tool_call_update",
-):
+class ToolCallProgress(ToolCallUpdate, SessionUpdate, tag="tool_call_update"):
     """A `ToolCallUpdate` on its way as a session update."""
 
 
-class ToolCallContentChunk(
-    Wire,
-    SessionUpdate,
-    frozen=True,
-    kw_only=True,
-    tag_field="sessionUpdate",
-    tag="tool_call_content_chunk",
-):
+class ToolCallContentChunk(Wire, SessionUpdate, tag="tool_call_content_chunk"):
     """A part that is appended to what the tool call of this id shows."""
 
     tool_call_id: ToolCallId
     content: ToolCallContent
+
+
+Cells = Annotated[int, Meta(ge=1, le=2**16 - 1)]
+
+
+class TerminalOutput(Wire):
+    """All bytes that a terminal was sent, in base64; they replace those before."""
+
+    data: str
+
+
+class TerminalExitStatus(Wire):
+    """How a command ended: its exit code, or the signal that ended it (`SIGTERM`), if known."""
+
+    exit_code: Lenient[Int64 | None] = None
+    signal: Lenient[str | None] = None
+
+
+class TerminalSize(Wire):
+    """How many cells the terminal has that the command writes to."""
+
+    cols: Cells
+    rows: Cells
+
+
+class TerminalCancelCapabilities(Wire):
+    """The client may send `terminal/cancel`."""
+
+
+class TerminalCapabilities(Wire):
+    """What the client may do to a terminal, at this moment."""
+
+    cancel: Lenient[TerminalCancelCapabilities | None] = None
+
+
+class TerminalUpdate(Upsert, SessionUpdate, tag="terminal_update"):
+    """A terminal, or what changed about it. With an exit status, even an empty one, it ended."""
+
+    terminal_id: TerminalId
+    command: Lenient[str | UnsetType | None] = UNSET
+    cwd: Lenient[AbsolutePath | UnsetType | None] = UNSET
+    output: Lenient[TerminalOutput | UnsetType | None] = UNSET
+    exit_status: Lenient[TerminalExitStatus | UnsetType | None] = UNSET
+    size: Lenient[TerminalSize | UnsetType | None] = UNSET
+    capabilities: Lenient[TerminalCapabilities | UnsetType | None] = UNSET
+
+
+class TerminalOutputChunk(Wire, SessionUpdate, tag="terminal_output_chunk"):
+    """Bytes, in base64, that are appended to what the terminal was sent.
+
+    A character, and an escape sequence, may be split between two chunks.
+    """
+
+    terminal_id: TerminalId
+    data: str

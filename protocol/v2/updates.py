@@ -1,59 +1,168 @@
-"""All kinds of session update, for those who read them."""
+"""What an agent tells about a session: messages, plans, usage, notices and compactions."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
-from protocol.codec.open_union import OpenUnion, string_in
-from protocol.v2 import (
-    commands,
-    compactions,
-    config_options,
-    messages,
-    plans,
-    session_info,
-    subagents,
-    terminals,
-    tool_calls,
+from msgspec import UNSET, Meta, UnsetType
+
+from protocol.codec.tolerance import (
+    Lenient,
+    LenientItems,
+    OpenUnion,
+    SkipInvalidItems,
+    UnknownVariant,
 )
-from protocol.v2.session_states import session_state_variant
-from protocol.v2.session_update import OtherSessionUpdate, SessionUpdate
-
-# But `state_update`, which has several.
-UPDATES: Final[dict[str, type[SessionUpdate]]] = {
-    "user_message_chunk": messages.UserMessageChunk,
-    "user_message": messages.UserMessage,
-    "agent_message_chunk": messages.AgentMessageChunk,
-    "agent_message": messages.AgentMessage,
-    "agent_thought_chunk": messages.AgentThoughtChunk,
-    "agent_thought": messages.AgentThought,
-    "tool_call_content_chunk": tool_calls.ToolCallContentChunk,
-    "tool_call_update": tool_calls.ToolCallProgress,
-    "terminal_update": terminals.TerminalUpdate,
-    "terminal_output_chunk": terminals.TerminalOutputChunk,
-    "plan_update": plans.PlanUpdate,
-    "available_commands_update": commands.AvailableCommandsUpdate,
-    "config_option_update": config_options.ConfigOptionUpdate,
-    "session_info_update": session_info.SessionInfoUpdate,
-    "usage_update": session_info.UsageUpdate,
-    "notice": session_info.Notice,
-    "compaction_update": compactions.CompactionUpdate,
-    "compaction_summary_chunk": compactions.CompactionSummaryChunk,
-    # UNSTABLE from here on.
-    "plan_removed": plans.PlanRemoved,
-    "subagent_update": subagents.SubagentUpdate,
-    "session_message": subagents.SessionMessage,
-    "session_message_chunk": subagents.SessionMessageChunk,
-}
+from protocol.shared.types import CompactionId, Cost, MessageId, PlanId, UInt64, Upsert, Wire
+from protocol.v2.content import ContentBlock
+from protocol.v2.options import SessionUpdate
 
 
-def variant_of(value: dict[str, Any]) -> type[OpenUnion]:
-    """The variant of `SessionUpdate` that a JSON object is meant to be.
+class ContentChunk(Wire):
+    """A piece that is appended to the message of this id."""
 
-    Raises:
-        ValueError: it does not say which.
+    message_id: MessageId
+    content: ContentBlock
+
+
+class UserMessageChunk(ContentChunk, SessionUpdate, tag="user_message_chunk"):
+    """A piece of what the user said."""
+
+
+class AgentMessageChunk(ContentChunk, SessionUpdate, tag="agent_message_chunk"):
+    """A piece of what the agent says."""
+
+
+class AgentThoughtChunk(ContentChunk, SessionUpdate, tag="agent_thought_chunk"):
+    """A piece of what the agent thinks."""
+
+
+class UserMessage(Upsert, SessionUpdate, tag="user_message"):
+    """What the user said; content replaces what there was."""
+
+    message_id: MessageId
+    content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
+
+
+class AgentMessage(Upsert, SessionUpdate, tag="agent_message"):
+    """What the agent says; content replaces what there was."""
+
+    message_id: MessageId
+    content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
+
+
+class AgentThought(Upsert, SessionUpdate, tag="agent_thought"):
+    """What the agent thinks; content replaces what there was."""
+
+    message_id: MessageId
+    content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
+
+
+# "high", "medium", "low", or a word that later versions add.
+PlanEntryPriority: TypeAlias = str
+# "pending", "in_progress", "completed", "cancelled", or a word that later versions add.
+PlanEntryStatus: TypeAlias = str
+
+
+class PlanEntry(Wire):
+    """One task of a plan."""
+
+    content: str
+    priority: PlanEntryPriority
+    status: PlanEntryStatus
+
+
+class PlanUpdateContent(OpenUnion):
+    """A whole plan."""
+
+    __slots__ = ()
+
+
+class PlanItems(Wire, PlanUpdateContent, tag="items"):
+    """A plan that is a list of tasks."""
+
+    plan_id: PlanId
+    entries: SkipInvalidItems[Sequence[PlanEntry]]
+
+
+class PlanFile(Wire, PlanUpdateContent, tag="file"):
+    """UNSTABLE. A plan in a file, which the client opens by its address."""
+
+    plan_id: PlanId
+    uri: str
+
+
+class PlanMarkdown(Wire, PlanUpdateContent, tag="markdown"):
+    """UNSTABLE. A plan that is a text in Markdown."""
+
+    plan_id: PlanId
+    content: str
+
+
+class OtherPlan(UnknownVariant, PlanUpdateContent):
+    """A plan of a type not known yet."""
+
+    __slots__ = ()
+    required_strings = ("planId",)
+
+
+class PlanUpdate(Wire, SessionUpdate, tag="plan_update"):
+    """A plan; it replaces the one of the same id."""
+
+    plan: PlanUpdateContent
+
+
+class PlanRemoved(Wire, SessionUpdate, tag="plan_removed"):
+    """UNSTABLE. A plan is no longer there."""
+
+    plan_id: PlanId
+
+
+class SessionInfoUpdate(Upsert, SessionUpdate, tag="session_info_update"):
+    """What changed about a session; `updated_at` in the form of RFC 3339."""
+
+    title: Lenient[str | UnsetType | None] = UNSET
+    updated_at: Lenient[str | UnsetType | None] = UNSET
+
+
+class UsageUpdate(Wire, SessionUpdate, tag="usage_update"):
+    """Tokens in the context now, tokens that it can hold, and what the session cost so far.
+
+    The cost alone is a patch: UNSET is unchanged, None is cleared.
     """
-    kind = string_in(value, "sessionUpdate")
-    if kind == "state_update":
-        return session_state_variant(value)
-    return UPDATES.get(kind, OtherSessionUpdate)
+
+    used: UInt64
+    size: UInt64
+    cost: Lenient[Cost | UnsetType | None] = UNSET
+
+
+NoticeSeverity: TypeAlias = str  # "info", "warning", "error", or a word that later versions add
+
+
+class Notice(Wire, SessionUpdate, tag="notice"):
+    """Something that the user should know and that is no part of the conversation."""
+
+    severity: NoticeSeverity
+    title: Annotated[str, Meta(min_length=1)]
+    description: Lenient[str | None] = None
+
+
+# "in_progress", "completed", "failed", "cancelled", or a word that later versions add.
+CompactionStatus: TypeAlias = str
+
+
+class CompactionUpdate(Upsert, SessionUpdate, tag="compaction_update"):
+    """How a compaction goes; a summary replaces the one before."""
+
+    compaction_id: CompactionId
+    status: CompactionStatus
+    summary: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
+    error: Lenient[str | UnsetType | None] = UNSET
+
+
+class CompactionSummaryChunk(Wire, SessionUpdate, tag="compaction_summary_chunk"):
+    """A piece that is appended to the summary of a compaction."""
+
+    compaction_id: CompactionId
+    content: ContentBlock

@@ -6,13 +6,14 @@ import ast
 import inspect
 import sys
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import jsonschema_rs
 import msgspec
 
-from protocol.codec.open_union import OpenUnion
+from protocol.codec.tolerance import OpenUnion
 from tests.support import acp_schema
 
 # What JSON-RPC wraps around the messages; protocol.jsonrpc speaks it.
@@ -23,6 +24,8 @@ _ENVELOPES = {
 }
 # Any JSON: whoever defines an extension method gives it a type.
 _EXTENSIONS = {"ExtRequest", "ExtResponse", "ExtNotification"}
+# What all types derive from.
+_BASES = {"Bare", "Upsert", "Wire"}
 
 
 class SchemaTypes:
@@ -183,14 +186,23 @@ class SchemaTypes:
 
 
 def exports(module: ModuleType) -> set[str]:
-    """What a module exports, `X as X`: it may import the types when they are first asked for."""
-    return {
-        name.asname
-        for node in ast.walk(ast.parse(inspect.getsource(module)))
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
-        if name.asname is not None and name.asname == name.name
-    }
+    """What a module exports: what it defines, and all of what it imports with a star or `as`."""
+    found: set[str] = set()
+    body = ast.parse(inspect.getsource(module)).body
+    checking = [node for each in body if isinstance(each, ast.If) for node in each.body]
+    for node in (*body, *checking):
+        if isinstance(node, ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+            found |= {each.id for each in targets if isinstance(each, ast.Name)}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for name in node.names:
+                if name.name == "*":
+                    found |= exports(import_module(node.module))
+                elif name.asname == name.name:
+                    found.add(name.name)
+    return {name for name in found if not name.startswith("_")} - _BASES
 
 
 def says_unstable(kind: type) -> bool:

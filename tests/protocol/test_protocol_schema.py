@@ -10,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from protocol.codec import typed_json
-from protocol.codec.marks import ON_ERROR, ON_NULL, SKIP_ITEMS
-from protocol.codec.open_union import OpenUnion, UnknownVariant
-from protocol.jsonrpc.method import Method
-from protocol.v1 import methods as v1_methods, unstable_methods as v1_unstable
-from protocol.v2 import methods as v2_methods, unstable_methods as v2_unstable
+from protocol.codec.tolerance import ON_ERROR, ON_NULL, SKIP_ITEMS, OpenUnion, UnknownVariant
+from protocol.jsonrpc.methods import Method
+from protocol.v1 import methods as v1_methods, unstable as v1_unstable
+from protocol.v2 import methods as v2_methods, unstable as v2_unstable
 from tests.protocol.schema_types import says_unstable
 from tests.protocol.schema_values import values
 from tests.protocol.type_strategies import instances, variants

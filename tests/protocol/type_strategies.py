@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
-from protocol.codec.open_union import OpenUnion, UnknownVariant
+from protocol.codec.tolerance import OpenUnion, UnknownVariant
 from protocol.v1 import types as v1
 from protocol.v2 import types as v2
 

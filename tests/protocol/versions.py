@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from protocol.v1 import types as v1, unstable_types as v1_unstable
-from protocol.v2 import types as v2, unstable_types as v2_unstable
+from protocol.v1 import types as v1, unstable as v1_unstable
+from protocol.v2 import types as v2, unstable as v2_unstable, unstable_subagents as v2_subagents
 from tests.protocol.schema_types import SchemaTypes
 
 V1 = SchemaTypes(
@@ -48,11 +48,13 @@ V2 = SchemaTypes(
     "v2",
     v2,
     v2_unstable,
+    v2_subagents,
     places={
         "UserMessageChunk": "SessionUpdate",
         "AgentMessageChunk": "SessionUpdate",
         "AgentThoughtChunk": "SessionUpdate",
         "ToolCallProgress": "SessionUpdate",
+        "SessionStateUpdate": "SessionUpdate",
         "SessionRunningUpdate": "SessionUpdate",
         "SessionRequiresActionUpdate": "SessionUpdate",
         "SessionUnknownStateUpdate": "SessionUpdate",

@@ -14,8 +14,8 @@ from acp_agent.errors import AcpAgentError
 from protocol.jsonrpc.call import Call, Handler
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
-from protocol.jsonrpc.method import Method
-from protocol.v1 import methods, types as acp, unstable_methods, unstable_types as unstable
+from protocol.jsonrpc.methods import Method
+from protocol.v1 import methods, types as acp, unstable
 
 VERSION = 1
 FAILURES = (RpcError, ConnectionError, TimeoutError)  # of every request to an agent
@@ -275,12 +275,12 @@ class AgentSessions:
     async def fork(self, session: str, cwd: Path) -> unstable.ForkSessionResponse:
         """Create a copy of a session."""
         request = unstable.ForkSessionRequest(session_id=session, cwd=str(cwd))
-        return await self._request(unstable_methods.SESSION_FORK, request)
+        return await self._request(unstable.SESSION_FORK, request)
 
     async def rename(self, session: str, title: str) -> str:
         """Give a session a title; return the title that the agent stored."""
         request = unstable.SetSessionTitleRequest(session_id=session, title=title)
-        return (await self._request(unstable_methods.SESSION_SET_TITLE, request)).title
+        return (await self._request(unstable.SESSION_SET_TITLE, request)).title
 
     async def delete(self, session: str) -> None:
         """Delete a session permanently."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 
 if TYPE_CHECKING:
     from acp_agent.server.handshake import Answer

@@ -29,7 +29,7 @@ from acp_agent.server.errors import turn_error
 from acp_agent.server.session_tree import OfParent, Place, in_child
 from acp_agent.server.v1.conversion import to_acp
 from acp_agent.session.localize import localize
-from protocol.v1 import types as acp, unstable_types as unstable
+from protocol.v1 import types as acp, unstable_subagents as unstable
 
 if TYPE_CHECKING:
     from acp_agent.server.v1.projection import Projector

@@ -25,7 +25,7 @@ from acp_agent.session.session import Session
 from acp_agent.session.settings import MODE_IDS, MODES
 from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.surface import Surface
 from protocol.v1 import types as acp
 from protocol.v1.methods import AGENT_METHODS
@@ -350,6 +350,6 @@ def surface_for(link: ClientLink) -> Surface:
 
 
 def _unstable_methods() -> Mapping[str, Method[Any, Any]]:
-    from protocol.v1.unstable_methods import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - as above
+    from protocol.v1.unstable import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - as above
 
     return UNSTABLE_AGENT_METHODS

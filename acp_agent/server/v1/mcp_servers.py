@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from acp_agent.extensions.mcp.config import Channel, ChannelServer, ServerConfig
 from acp_agent.server import mcp_servers as parts
-from protocol.v1 import mcp, types as acp
+from protocol.v1 import types as acp
 
 
 def server_configs(servers: Sequence[acp.McpServer], channel: Channel) -> tuple[ServerConfig, ...]:
@@ -38,7 +38,7 @@ def _config(place: str, server: acp.McpServer, channel: Channel) -> ServerConfig
         case acp.McpServerStdio():
             env = [(variable.name, variable.value) for variable in server.env]
             return parts.program(place, server.name, server.command, server.args, env)
-        case mcp.McpServerAcp():
+        case acp.McpServerAcp():
             return ChannelServer(name=server.name, server_id=server.server_id, channel=channel)
         case _:
             raise AssertionError(f"{place}: no such variant")

@@ -12,7 +12,7 @@ from acp_agent.server.link import ClientLink
 from acp_agent.server.operations import Lifecycle, Operations
 from acp_agent.server.v1.handlers import Handlers
 from protocol.jsonrpc.call import Call, Handler, Reply
-from protocol.v1 import unstable_types as acp
+from protocol.v1 import unstable as acp
 
 
 class UnstableHandlers:

@@ -15,7 +15,7 @@ from acp_agent.server.errors import turn_error
 from acp_agent.server.session_tree import OfParent
 from acp_agent.server.v2.conversion import text, to_acp
 from acp_agent.server.v2.projection import Projector
-from protocol.v2 import types as acp, unstable_types as unstable
+from protocol.v2 import types as acp, unstable_subagents as unstable
 
 if TYPE_CHECKING:
     from acp_agent.server.v2.activity import Activity

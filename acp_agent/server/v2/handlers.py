@@ -25,7 +25,7 @@ from acp_agent.server.v2.merging import merge_updates
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import SessionRecord
 from protocol.jsonrpc.call import Call, Handler, Reply
-from protocol.jsonrpc.method import Method
+from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.surface import Surface
 from protocol.v2 import types as acp
 from protocol.v2.methods import AGENT_METHODS
@@ -342,6 +342,6 @@ def surface_for(link: ClientLink) -> Surface:
 
 
 def _unstable_methods() -> Mapping[str, Method[Any, Any]]:
-    from protocol.v2.unstable_methods import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - as above
+    from protocol.v2.unstable import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - as above
 
     return UNSTABLE_AGENT_METHODS

@@ -8,7 +8,7 @@ from pathlib import Path
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.mcp.config import Channel, ChannelServer, ServerConfig
 from acp_agent.server import mcp_servers as parts
-from protocol.v2 import mcp_servers as acp
+from protocol.v2 import types as acp
 
 
 def server_configs(servers: Sequence[acp.McpServer], channel: Channel) -> tuple[ServerConfig, ...]:

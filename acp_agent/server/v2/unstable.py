@@ -14,7 +14,7 @@ from acp_agent.server.v2.handlers import Handlers
 from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call, Handler, Reply
-from protocol.v2 import unstable_types as acp
+from protocol.v2 import unstable as acp
 from protocol.v2.states import (
     IdleStateUpdate,
     RequiresActionStateUpdate,

@@ -1,4 +1,4 @@
-"""Configuration options of a session."""
+"""What a session offers: configuration options and slash commands, and the base of its updates."""
 
 from __future__ import annotations
 
@@ -7,16 +7,50 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
-from protocol.codec.marks import Lenient, LenientItems, SkipInvalidItems
-from protocol.codec.open_union import OpenUnion, UnknownVariant, string_in
-from protocol.v2.base import (
+from protocol.codec.tolerance import (
+    Lenient,
+    LenientItems,
+    OpenUnion,
+    SkipInvalidItems,
+    UnknownVariant,
+)
+from protocol.shared.types import (
     SessionConfigGroupId,
     SessionConfigId,
     SessionConfigValueId,
     SessionId,
     Wire,
 )
-from protocol.v2.session_update import SessionUpdate
+
+
+class SessionUpdate(OpenUnion):
+    """One thing that happened in a session.
+
+    The variants derive from it. An agent only sends them, and imports those that it sends.
+    """
+
+    __slots__ = ()
+    discriminator = "sessionUpdate"
+    variant_modules = (
+        "protocol.v2.updates",
+        "protocol.v2.tool_calls",
+        "protocol.v2.states",
+        "protocol.v2.unstable_subagents",
+    )
+
+
+class OtherSessionUpdate(UnknownVariant, SessionUpdate):
+    """An update of a kind not known yet."""
+
+    __slots__ = ()
+
+
+class UpdateSessionNotification(Wire):
+    """The parameters of `session/update`."""
+
+    session_id: SessionId
+    update: SessionUpdate
+
 
 # "mode", "model", "model_config", "thought_level", or a word that later versions add.
 SessionConfigOptionCategory: TypeAlias = str
@@ -33,7 +67,7 @@ class SessionConfigSelectEntry(OpenUnion):
         return SessionConfigSelectGroup if "groupId" in value else SessionConfigSelectOption
 
 
-class SessionConfigSelectOption(Wire, SessionConfigSelectEntry, frozen=True, kw_only=True):
+class SessionConfigSelectOption(Wire, SessionConfigSelectEntry):
     """One value of an option."""
 
     value: SessionConfigValueId
@@ -41,7 +75,7 @@ class SessionConfigSelectOption(Wire, SessionConfigSelectEntry, frozen=True, kw_
     description: Lenient[str | None] = None
 
 
-class SessionConfigSelectGroup(Wire, SessionConfigSelectEntry, frozen=True, kw_only=True):
+class SessionConfigSelectGroup(Wire, SessionConfigSelectEntry):
     """Values of an option under one heading: at least one, where we are the sender."""
 
     group_id: SessionConfigGroupId
@@ -60,28 +94,15 @@ class SessionConfigOption(OpenUnion):
 
     __slots__ = ()
 
-    @classmethod
-    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
-        """By its type; each has an id and a name."""
-        match string_in(value, "type"):
-            case "select":
-                return SessionConfigSelect
-            case "boolean":
-                return SessionConfigBoolean
-            case _:
-                string_in(value, "configId")
-                string_in(value, "name")
-                return OtherConfigOption
 
-
-class _ConfigOption(Wire, SessionConfigOption, frozen=True, kw_only=True, tag_field="type"):
+class _ConfigOption(Wire, SessionConfigOption):
     config_id: SessionConfigId
     name: str
     description: Lenient[str | None] = None
     category: Lenient[SessionConfigOptionCategory | None] = None
 
 
-class SessionConfigSelect(_ConfigOption, frozen=True, kw_only=True, tag="select"):
+class SessionConfigSelect(_ConfigOption, tag="select"):
     """An option with one value out of several; all are options or all are groups."""
 
     current_value: SessionConfigValueId
@@ -93,7 +114,7 @@ class SessionConfigSelect(_ConfigOption, frozen=True, kw_only=True, tag="select"
             raise ValueError("options: must be all groups or none")
 
 
-class SessionConfigBoolean(_ConfigOption, frozen=True, kw_only=True, tag="boolean"):
+class SessionConfigBoolean(_ConfigOption, tag="boolean"):
     """An option that is on or off."""
 
     current_value: bool
@@ -103,16 +124,10 @@ class OtherConfigOption(UnknownVariant, SessionConfigOption):
     """An option of a type not known yet."""
 
     __slots__ = ()
+    required_strings = ("configId", "name")
 
 
-class ConfigOptionUpdate(
-    Wire,
-    SessionUpdate,
-    frozen=True,
-    kw_only=True,
-    tag_field="sessionUpdate",
-    tag="config_option_update",
-):
+class ConfigOptionUpdate(Wire, SessionUpdate, tag="config_option_update"):
     """All configuration options, as they are now."""
 
     config_options: SkipInvalidItems[Sequence[SessionConfigOption]]
@@ -126,33 +141,24 @@ class SetSessionConfigOptionRequest(OpenUnion):
     @classmethod
     def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
         """By the value's type."""
-        match string_in(value, "type"):
-            case "id":
-                return SetSessionConfigOptionId
-            case "boolean":
-                return SetSessionConfigOptionBoolean
-            case _:
-                string_in(value, "sessionId")
-                string_in(value, "configId")
-                if "value" not in value:
-                    raise ValueError("value: is required")
-                return OtherSetSessionConfigOption
+        variant = super().variant_of(value)
+        if variant is OtherSetSessionConfigOption and "value" not in value:
+            raise ValueError("value: is required")
+        return variant
 
 
-class _SetConfigOption(
-    Wire, SetSessionConfigOptionRequest, frozen=True, kw_only=True, tag_field="type"
-):
+class _SetConfigOption(Wire, SetSessionConfigOptionRequest):
     session_id: SessionId
     config_id: SessionConfigId
 
 
-class SetSessionConfigOptionId(_SetConfigOption, frozen=True, kw_only=True, tag="id"):
+class SetSessionConfigOptionId(_SetConfigOption, tag="id"):
     """Choose the value of this id."""
 
     value: SessionConfigValueId
 
 
-class SetSessionConfigOptionBoolean(_SetConfigOption, frozen=True, kw_only=True, tag="boolean"):
+class SetSessionConfigOptionBoolean(_SetConfigOption, tag="boolean"):
     """Put it on or off."""
 
     value: bool
@@ -162,9 +168,55 @@ class OtherSetSessionConfigOption(UnknownVariant, SetSessionConfigOptionRequest)
     """A value of a type not known yet."""
 
     __slots__ = ()
+    required_strings = ("sessionId", "configId")
 
 
-class SetSessionConfigOptionResponse(Wire, frozen=True, kw_only=True):
+class SetSessionConfigOptionResponse(Wire):
     """All options of the session, as they are now."""
 
     config_options: SkipInvalidItems[Sequence[SessionConfigOption]]
+
+
+class AvailableCommandInput(OpenUnion):
+    """What a command takes."""
+
+    __slots__ = ()
+
+
+class TextCommandInput(Wire, AvailableCommandInput, tag="text"):
+    """All text behind the command's name is its input; `hint` shows while there is none."""
+
+    hint: str
+
+
+class OtherCommandInput(UnknownVariant, AvailableCommandInput):
+    """Input of a type not known yet."""
+
+    __slots__ = ()
+
+
+class AvailableCommand(OpenUnion):
+    """Something that the user can call by its name."""
+
+    __slots__ = ()
+
+
+class Command(Wire, AvailableCommand, tag="command"):
+    """A slash command, named without its slash; without an input it takes none."""
+
+    name: str
+    description: str
+    input: Lenient[AvailableCommandInput | None] = None
+
+
+class OtherCommand(UnknownVariant, AvailableCommand):
+    """A command of a type not known yet."""
+
+    __slots__ = ()
+    required_strings = ("name", "description")
+
+
+class AvailableCommandsUpdate(Wire, SessionUpdate, tag="available_commands_update"):
+    """All commands, as they are now."""
+
+    available_commands: SkipInvalidItems[Sequence[AvailableCommand]]

@@ -1,4 +1,4 @@
-"""UNSTABLE: child sessions that work for a session, and messages between sessions."""
+"""UNSTABLE: child sessions, and messages between sessions."""
 
 from __future__ import annotations
 
@@ -6,31 +6,24 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
-from protocol.codec.marks import Lenient, LenientItems
-from protocol.v2.base import AbsolutePath, MessageId, SessionId, Upsert, Wire
+from protocol.codec.tolerance import Lenient, LenientItems
+from protocol.shared.types import AbsolutePath, MessageId, SessionId, Upsert, Wire
 from protocol.v2.content import ContentBlock
-from protocol.v2.session_update import SessionUpdate
+from protocol.v2.options import SessionUpdate
 from protocol.v2.states import StateUpdate
 
 
-class SessionCancelCapabilities(Wire, frozen=True, kw_only=True):
+class SessionCancelCapabilities(Wire):
     """The client may cancel the child's work."""
 
 
-class SubagentSessionCapabilities(Wire, frozen=True, kw_only=True):
+class SubagentSessionCapabilities(Wire):
     """What the client may do to a child."""
 
     cancel: Lenient[SessionCancelCapabilities | None] = None
 
 
-class SubagentUpdate(
-    Upsert,
-    SessionUpdate,
-    frozen=True,
-    kw_only=True,
-    tag_field="sessionUpdate",
-    tag="subagent_update",
-):
+class SubagentUpdate(Upsert, SessionUpdate, tag="subagent_update"):
     """A child of the session, or what changed about it."""
 
     session_id: SessionId
@@ -42,14 +35,7 @@ class SubagentUpdate(
     additional_directories: Sequence[AbsolutePath] | UnsetType | None = UNSET
 
 
-class SessionMessage(
-    Upsert,
-    SessionUpdate,
-    frozen=True,
-    kw_only=True,
-    tag_field="sessionUpdate",
-    tag="session_message",
-):
+class SessionMessage(Upsert, SessionUpdate, tag="session_message"):
     """A message between sessions, or what changed about it; content replaces what there was."""
 
     message_id: MessageId
@@ -60,14 +46,7 @@ class SessionMessage(
     content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
 
 
-class SessionMessageChunk(
-    Wire,
-    SessionUpdate,
-    frozen=True,
-    kw_only=True,
-    tag_field="sessionUpdate",
-    tag="session_message_chunk",
-):
+class SessionMessageChunk(Wire, SessionUpdate, tag="session_message_chunk"):
     """A piece that is appended to a message between sessions."""
 
     message_id: MessageId

@@ -1,0 +1,159 @@
+"""How types say what a receiver tolerates: marks on fields, and unions that are left open.
+
+The marks stand for the extension keywords of the protocol's schema. `msgspec` decodes closed unions
+by itself. For an open one a field names a plain base class, the variants derive from it, and
+`decode_hook` asks the base class which variant a value is.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from protocol.codec.explain import explain
+
+T = TypeVar("T")
+
+ON_ERROR = "default-on-error"
+ON_NULL = "default-on-null"
+SKIP_ITEMS = "skip-invalid-items"
+
+# An invalid value counts as not given (`x-deserialize-default-on-error`).
+Lenient = Annotated[T, Meta(extra={ON_ERROR: True})]
+# Invalid items are left out; a value that is no list counts as not given
+# (`x-deserialize-skip-invalid-items` with `x-deserialize-default-on-error`).
+LenientItems = Annotated[T, Meta(extra={ON_ERROR: True, SKIP_ITEMS: True})]
+# Invalid items are left out; a value that is no list is refused
+# (`x-deserialize-skip-invalid-items` alone).
+SkipInvalidItems = Annotated[T, Meta(extra={SKIP_ITEMS: True})]
+# Null counts as not given (`x-deserialize-default-on-null`).
+NullAsDefault = Annotated[T, Meta(extra={ON_NULL: True})]
+
+
+class OpenUnion:
+    """The base of a union's variants.
+
+    A variant is a struct with a tag, an open union with a `variant_tag`, or, for all other values,
+    the one `UnknownVariant`. Structs whose names begin with an underscore are only bases of
+    variants. A union whose variants are not told apart by a tag overrides `variant_of`.
+
+    Attributes:
+        discriminator: The JSON field that holds the tag.
+        variant_tag: The tag of a union that is a variant of another one.
+        variant_modules: Modules with further variants, imported when a value is first decoded.
+    """
+
+    __slots__ = ()
+    discriminator: ClassVar[str] = "type"
+    variant_tag: ClassVar[str]
+    variant_modules: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def variant_of(cls, value: dict[str, Any]) -> type[OpenUnion]:
+        """Return the variant that the JSON object `value` is meant to be.
+
+        Raises:
+            ValueError: It is none; the message says what is wrong in one line.
+        """
+        variants = cls._variants()
+        tag = string_in(value, cls.discriminator)
+        variant = variants.get(tag) or variants.get(None)
+        if variant is None:
+            known = ", ".join(sorted(filter(None, variants)))
+            raise ValueError(f"{cls.discriminator}: expected one of {known}")
+        if issubclass(variant, UnknownVariant):
+            for name in variant.required_strings:
+                string_in(value, name)
+        elif not issubclass(variant, Struct):
+            return variant.variant_of(value)
+        return variant
+
+    @classmethod
+    @cache
+    def _variants(cls) -> dict[str | None, type[OpenUnion]]:
+        """The variants by tag; the one for unknown tags by None."""
+        for module in cls.variant_modules:
+            import_module(module)
+        found: dict[str | None, type[OpenUnion]] = {}
+        classes = cls.__subclasses__()
+        while classes:
+            each = classes.pop()
+            if issubclass(each, UnknownVariant):
+                found[None] = each
+            elif "variant_tag" in vars(each):
+                found[each.variant_tag] = each
+                continue
+            elif issubclass(each, Struct) and not each.__name__.startswith("_"):
+                found[str(each.__struct_config__.tag)] = each
+            classes += each.__subclasses__()
+        return found
+
+
+class UnknownVariant:
+    """A variant that this program does not know; it is sent on exactly as it came.
+
+    Attributes:
+        required_strings: The fields that every variant has, and whose values are strings.
+        fields: The whole JSON object.
+    """
+
+    __slots__ = ("fields",)
+    required_strings: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.fields)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.fields!r})"
+
+
+def string_in(value: dict[str, Any], name: str) -> str:
+    """Return the string in the field `name` of a JSON object.
+
+    Raises:
+        ValueError: The field is missing or holds something else.
+    """
+    found = value.get(name)
+    if name not in value:
+        raise ValueError(f"{name}: is required")
+    if not isinstance(found, str):
+        raise ValueError(f"{name}: expected string")  # noqa: TRY004 - msgspec wants a ValueError
+    return found
+
+
+def decode_hook(expected: type, value: object) -> object:
+    """Decode what `msgspec` cannot by itself; for the `dec_hook` of a decoder.
+
+    Raises:
+        ValueError: The value fits no variant.
+        NotImplementedError: `expected` is no open union, which is a mistake in a type.
+    """
+    if not issubclass(expected, OpenUnion):
+        raise NotImplementedError(f"no way to decode {expected.__name__}")
+    if not isinstance(value, dict):
+        raise ValueError("expected object")  # noqa: TRY004 - msgspec passes on a ValueError
+    variant = expected.variant_of(value)
+    if issubclass(variant, UnknownVariant):
+        return variant(value)
+    try:
+        return msgspec.convert(value, variant, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        # The hook's caller knows the way to this value, and the inner error the way from here.
+        raise ValueError(str(explain(error))) from None
+
+
+def encode_hook(value: object) -> object:
+    """Encode what `msgspec` cannot by itself; for the `enc_hook` of an encoder."""
+    if isinstance(value, UnknownVariant):
+        return value.fields
+    raise NotImplementedError(f"no way to encode {type(value).__name__}")

@@ -1,0 +1,1 @@
+"""What versions 1 and 2 of the Agent Client Protocol share: types and unstable methods."""
