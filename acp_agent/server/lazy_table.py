@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-# What both versions answer beyond their stable methods, in the types of each (`unstable_methods`).
+# What both versions answer beyond their stable methods, in the types of each (`unstable`).
 UNSTABLE_METHODS: Final = frozenset(
     {
         "session/fork",
