@@ -23,7 +23,7 @@ from acp_agent.agent.endings import (
     refused_by,
 )
 from acp_agent.agent.labels import label
-from acp_agent.agent.resources import Asking, Tools, TurnResources
+from acp_agent.agent.resources import PermissionRequest, Tools, TurnResources
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
@@ -135,7 +135,7 @@ class CallPermissions:
             PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
         )
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
-        asking = Asking(
+        asking = PermissionRequest(
             call=call.call,
             title=clean_words(_title(turn.tools, call, prepared), turn.journal.secrets),
             kind=tool.kind,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prom
     from acp_agent.workspace.workspace import Workspace
 
 
-class Asking(Struct, frozen=True, kw_only=True):
+class PermissionRequest(Struct, frozen=True, kw_only=True):
     """A tool call about which the user is asked, as the question shows it.
 
     `command` is the command line that it would run in the folder `cwd`; None where it runs none.
@@ -162,7 +162,7 @@ class User(Protocol):
         """Return once that the user asked for a compaction: what matters to them, or ""."""
         ...
 
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
         """Let the user decide."""
         ...
 

@@ -15,7 +15,7 @@ from acp_agent.server.handshake import ClientProfile
 from protocol.jsonrpc.connection import Connection
 
 if TYPE_CHECKING:
-    from acp_agent.agent.resources import Asking
+    from acp_agent.agent.resources import PermissionRequest
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask, Choice, Decision
     from acp_agent.server.link import ClientLink
@@ -150,7 +150,9 @@ class ClientEditor(ABC):
         del session
         return None
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
+    ) -> Decision:
         """Let the user decide about a call; waits as long as the turn lives.
 
         An answer that names no button of ours counts as a refusal. Raises as `users_answer` does.
@@ -168,7 +170,7 @@ class ClientEditor(ABC):
 
     @abstractmethod
     async def _chosen_option(
-        self, session: SessionId, asking: Asking, ask: Ask
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """Return the id of the button that was pressed, and the `_meta` of the answer.
 

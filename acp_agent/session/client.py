@@ -19,7 +19,7 @@ from acp_agent.events import AnyEvent
 from acp_agent.ids import CallId, SessionId
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
-    from acp_agent.agent.resources import Asking
+    from acp_agent.agent.resources import PermissionRequest
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask, Decision
     from acp_agent.session.commands.command import Command
@@ -53,7 +53,9 @@ class Client(Protocol):
         """Show events that are in the journal; waits while the client reads too slowly."""
         ...
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
+    ) -> Decision:
         """Let the user decide about a call.
 
         Raises:
@@ -180,7 +182,9 @@ class AttachedClient:
         if self._client is not None:
             await self._client.show(session, events)
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
+    ) -> Decision:
         """Let the user decide about a call."""
         from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts only
 

@@ -10,7 +10,7 @@ import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
 from acp_agent.agent.endings import CANCELLED
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -145,7 +145,7 @@ async def test_at_the_moment_in_which_the_calls_are_shown(
 async def test_a_failure_while_the_turn_is_stopped_is_no_error_to_the_user(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    async def break_when_stopped(asking: Asking, ask: Ask) -> str | None:
+    async def break_when_stopped(asking: PermissionRequest, ask: Ask) -> str | None:
         try:
             return await never_answers(asking, ask)
         except asyncio.CancelledError:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from acp_agent.agent.endings import NOT_BEGUN
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.content import TextBlock
 from acp_agent.errors import WorkspaceError
 from acp_agent.events import NoticeShown, PermissionAsked, ToolEnded, ToolKind, ToolStarted
@@ -139,7 +139,7 @@ async def test_questions_come_in_the_order_of_the_calls_and_one_at_a_time(
     names = [f"f{number}" for number in range(4)]
     open_questions = most = 0
 
-    async def slowly(asking: Asking, ask: Ask) -> str | None:
+    async def slowly(asking: PermissionRequest, ask: Ask) -> str | None:
         nonlocal open_questions, most
         open_questions += 1
         most = max(most, open_questions)

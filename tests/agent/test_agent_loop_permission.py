@@ -8,7 +8,7 @@ import json
 import pytest
 
 from acp_agent.agent.endings import DISMISSED, REJECTED, Refusal
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.content import text_part
 from acp_agent.events import (
     AgentText,
@@ -117,7 +117,7 @@ async def test_a_mode_chosen_while_a_question_is_open_holds_for_the_next_call(
 ) -> None:
     answered = asyncio.Event()
 
-    async def wait(asking: Asking, ask: Ask) -> str:
+    async def wait(asking: PermissionRequest, ask: Ask) -> str:
         await answered.wait()
         return "allow_once"
 
@@ -155,7 +155,7 @@ async def test_what_the_user_says_while_a_question_is_put_in_words_is_answered(
     write, ask = make("one"), Call("ask_user", {"question": "Tabs or spaces?"})
     answered = asyncio.Event()
 
-    async def wait(asking: Asking, to_ask: Ask) -> str:
+    async def wait(asking: PermissionRequest, to_ask: Ask) -> str:
         await answered.wait()
         return "allow_once"
 

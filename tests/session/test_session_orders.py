@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError, SessionBusyError, SessionNotFoundError
 from acp_agent.events import AnyEvent, Usage, UserMessage
@@ -102,7 +102,7 @@ class Scene:
         self.acting: list[asyncio.Task[None]] = []
         self.known_as(desk.session)
 
-    async def _decide(self, asking: Asking, ask: Ask) -> str | None:
+    async def _decide(self, asking: PermissionRequest, ask: Ask) -> str | None:
         for _ in range(self.draw.randrange(8)):
             await asyncio.sleep(0)
         return self.draw.choice(["allow_once", "allow_always", "reject_once", None])

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.config.paths import Paths, find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.content import ContentBlock, JsonObject, TextBlock
@@ -57,7 +57,7 @@ thought_levels = []
 """
 
 EventT = TypeVar("EventT")
-Decide = Callable[[Asking, Ask], Awaitable[str | None]]
+Decide = Callable[[PermissionRequest, Ask], Awaitable[str | None]]
 
 
 class RecordingEditor:
@@ -70,7 +70,7 @@ class RecordingEditor:
 
     def __init__(self) -> None:
         self.shown: list[AnyEvent] = []
-        self.asked: list[Asking] = []
+        self.asked: list[PermissionRequest] = []
         self.questions: list[Question] = []
         self.decide: Decide = _allow
         self.answer: Answer | None = None
@@ -109,7 +109,9 @@ class RecordingEditor:
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         self.commands = tuple(commands)
 
-    async def ask_permission(self, session: SessionId, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
+    ) -> Decision:
         async with self._news:
             self.asked.append(asking)
             self._news.notify_all()
@@ -147,7 +149,7 @@ class RecordingEditor:
 def presses(kind: str | None) -> Decide:
     """A user who always presses the button of this kind; None dismisses the question."""
 
-    async def decide(asking: Asking, ask: Ask) -> str | None:
+    async def decide(asking: PermissionRequest, ask: Ask) -> str | None:
         return kind
 
     return decide
@@ -156,7 +158,7 @@ def presses(kind: str | None) -> Decide:
 _allow = presses("allow_once")
 
 
-async def never_answers(asking: Asking, ask: Ask) -> str | None:
+async def never_answers(asking: PermissionRequest, ask: Ask) -> str | None:
     """A user who is away."""
     await asyncio.Event().wait()
     return None

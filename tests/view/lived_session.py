@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.config.localization import Language, translator_for
 from acp_agent.content import TextBlock
 from acp_agent.errors import ModelError
@@ -130,7 +130,7 @@ class _Life:
         await self._desk.say("/compact what was wrong with the prices")
         await self._take_back()
 
-    async def _decide(self, asking: Asking, ask: Ask) -> str:
+    async def _decide(self, asking: PermissionRequest, ask: Ask) -> str:
         await asyncio.sleep(self._pace)
         return self._wish
 

@@ -25,7 +25,7 @@ from protocol.v1 import types as acp
 from protocol.v1.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
-    from acp_agent.agent.resources import Asking
+    from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
@@ -206,7 +206,7 @@ class Editor(ClientEditor):
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
     async def _chosen_option(
-        self, session: SessionId, asking: Asking, ask: Ask
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
         from acp_agent.server.session_tree import in_child  # noqa: PLC0415 - for prompts only

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from acp_agent.agent.resources import Asking
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
@@ -20,7 +20,7 @@ from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
-    from acp_agent.agent.resources import Asking
+    from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
@@ -132,7 +132,7 @@ class Editor(ClientEditor):
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
     async def _chosen_option(
-        self, session: SessionId, asking: Asking, ask: Ask
+        self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
         place = self._place(session, asking.call)
@@ -218,7 +218,7 @@ def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand
 
 
 def permission_request(
-    session: SessionId, asking: Asking, ask: Ask, translate: Translator = ENGLISH
+    session: SessionId, asking: PermissionRequest, ask: Ask, translate: Translator = ENGLISH
 ) -> acp.RequestPermissionRequest:
     """The question with its buttons. A warning is part of the question, and not of the call."""
     from acp_agent.session.localize import localized_title  # noqa: PLC0415 - for prompts
@@ -235,18 +235,20 @@ def permission_request(
     )
 
 
-def permission_subject(asking: Asking) -> acp.RequestPermissionSubject:
+def permission_subject(asking: PermissionRequest) -> acp.RequestPermissionSubject:
     """What the question is about: a command line, or else the call, which the client knows."""
     if asking.command is not None and asking.cwd is not None:
         return command_subject(asking, asking.command, asking.cwd)
     return tool_call_subject(asking)
 
 
-def command_subject(asking: Asking, command: str, cwd: str) -> acp.CommandPermissionSubject:
+def command_subject(
+    asking: PermissionRequest, command: str, cwd: str
+) -> acp.CommandPermissionSubject:
     """A command line. Its terminal has the id of its call, but is not there before it runs."""
     return acp.CommandPermissionSubject(command=command, cwd=cwd, tool_call_id=asking.call)
 
 
-def tool_call_subject(asking: Asking) -> acp.ToolCallPermissionSubject:
+def tool_call_subject(asking: PermissionRequest) -> acp.ToolCallPermissionSubject:
     """A call. All that it shows was told by updates before the question, and stays as it is."""
     return acp.ToolCallPermissionSubject(tool_call=acp.ToolCallUpdate(tool_call_id=asking.call))

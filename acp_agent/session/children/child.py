@@ -15,7 +15,7 @@ from acp_agent.agent.context import Context
 from acp_agent.agent.count import next_request
 from acp_agent.agent.loop_guard import LoopGuard
 from acp_agent.agent.open_calls import OpenCalls
-from acp_agent.agent.resources import Asking, TurnResources
+from acp_agent.agent.resources import PermissionRequest, TurnResources
 from acp_agent.content import text_part
 from acp_agent.events import (
     Activity,
@@ -261,7 +261,7 @@ class ChildUser(SessionUser):
         self._child = child
         self._open = 0  # questions
 
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
         """Let the user decide about a call of the child's."""
         async with self._waiting():
             return await super().ask_permission(asking, ask)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from acp_agent.agent.count import next_request
 from acp_agent.agent.open_calls import OpenCalls
-from acp_agent.agent.resources import Asking, Journal, Limits, Models, Tools
+from acp_agent.agent.resources import Journal, Limits, Models, PermissionRequest, Tools
 from acp_agent.agent.tokens import request_tokens, text_tokens
 from acp_agent.config.localization import Translator
 from acp_agent.events import NoticeShown, Usage
@@ -118,7 +118,7 @@ class SessionUser:
         """The permission mode as it is now."""
         return self._core.settings.mode
 
-    async def ask_permission(self, asking: Asking, ask: Ask) -> Decision:
+    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
         """Let the user decide about a call."""
         return await self._core.client.ask_permission(self._core.id, asking, ask)
 
