@@ -19,12 +19,7 @@ _END_MARKS = {"completed": ("✔", "+"), "failed": ("✘", "!")}
 
 
 class CallLines:
-    """Makes the lines of tool calls.
-
-    Args:
-        renderer: makes lines.
-        cwd: paths are shown relative to it.
-    """
+    """Makes the lines of tool calls. Paths are shown relative to `cwd`."""
 
     def __init__(self, renderer: Renderer, cwd: Path) -> None:
         self._renderer = renderer

@@ -48,14 +48,7 @@ class ChatCommand(Struct, frozen=True):
 
 
 class Commands:
-    """Finds and runs the chat's commands.
-
-    Args:
-        conversation: what they act on.
-        frontend: where they answer.
-        shell: the user's shell.
-        leave: ends the chat.
-    """
+    """Finds and runs the chat's commands."""
 
     def __init__(
         self,

@@ -8,21 +8,12 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from acp_agent.cli.chat.foreground import CommandResult
-from acp_agent.cli.chat.session_state import ShownCall
+from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.screen import Style
 from protocol.v1 import types as acp
 
 # A turn; part of the one that runs; after it; after the agent has started.
 PromptStatus = Literal["sent", "steered", "queued", "early"]
-
-
-class Item(Struct, frozen=True, kw_only=True):
-    """An item of a list to pick from; `name` is shown, `current` marks the present value."""
-
-    value: str
-    name: str
-    description: str = ""
-    current: bool = False
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -87,7 +78,9 @@ class Frontend(Protocol):
     ) -> Answer | None:
         """Ask whether a call may run; None where the user does not answer."""
 
-    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
+    async def pick(
+        self, title: str, choices: Sequence[Choice], description: str = ""
+    ) -> str | None:
         """Let the user pick one of several; None where nothing is picked."""
 
     async def enter_text(self, field: Field) -> str | None:

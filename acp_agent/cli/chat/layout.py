@@ -227,8 +227,8 @@ def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
     `waiting` is the number of prompts that wait.
     """
     facts: list[tuple[int, str]] = []  # importance and text
-    if state.mode:
-        facts.append((9, one_line(state.mode, 20)))
+    if state.mode is not None:
+        facts.append((9, one_line(state.mode.name, 20)))
     if waiting:
         facts.append((8, translate("{count} queued", count=waiting)))
     facts += _plan_facts(state)

@@ -14,10 +14,10 @@ from acp_agent.cli.chat.call_lines import details
 from acp_agent.cli.chat.commands import Commands
 from acp_agent.cli.chat.conversation import QUIT_SECONDS, ChatError, ChatOptions, Conversation
 from acp_agent.cli.chat.foreground import Foreground
-from acp_agent.cli.chat.frontend import Answer, Field, Item, PromptStatus
+from acp_agent.cli.chat.frontend import Answer, Field, PromptStatus
 from acp_agent.cli.chat.history import PromptHistory
 from acp_agent.cli.chat.questions import DETAILS, letters, refusal_of
-from acp_agent.cli.chat.session_state import ShownCall
+from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.chat.standard_streams import LineInput, stop_on_write_error
 from acp_agent.cli.chat.turns import status_text
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT, UserShell
@@ -35,11 +35,6 @@ class LineChat:
 
     Where the input is no terminal, each line is a prompt that waits for the previous one, what
     needs permission is refused, and the chat ends with its input.
-
-    Args:
-        options: how the conversation starts.
-        history: keeps what is typed.
-        out: where it is shown.
     """
 
     def __init__(self, options: ChatOptions, history: PromptHistory, out: TextIO) -> None:
@@ -316,22 +311,24 @@ class LineQuestions:
             self._say(translate("Refused: no answer"), "warning")
             return refused
 
-    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
+    async def pick(
+        self, title: str, choices: Sequence[Choice], description: str = ""
+    ) -> str | None:
         """Let the user pick by number; an empty line leaves."""
         if not self._interactive:
             return None
         async with self._asking:
             self._clear_answers()
             self._say(f"? {one_line(title)} {one_line(description)}".rstrip(), "warning")
-            for number, item in enumerate(items, 1):
+            for number, item in enumerate(choices, 1):
                 mark = " *" if item.current else ""
                 self._say(f"  {number}) {one_line(item.name)}{mark}  {one_line(item.description)}")
             for _ in range(_ATTEMPTS):
                 typed = await self._next_line(translate("  number: "))
                 if not typed:
                     return None
-                if typed.isdecimal() and 1 <= int(typed) <= len(items):
-                    return items[int(typed) - 1].value
+                if typed.isdecimal() and 1 <= int(typed) <= len(choices):
+                    return choices[int(typed) - 1].value
             return None
 
     async def enter_text(self, field: Field) -> str | None:

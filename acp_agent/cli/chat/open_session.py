@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from acp_agent.cli.chat.agent import FAILURES, Agent
-from acp_agent.cli.chat.frontend import Frontend, Item
-from acp_agent.cli.chat.session_state import Calls, SessionSettings, SessionState
+from acp_agent.cli.chat.frontend import Frontend
+from acp_agent.cli.chat.session_state import Calls, Choice, SessionSettings, SessionState
 from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
@@ -164,8 +164,7 @@ async def log_in(agent: Agent, frontend: Frontend) -> bool:
         if isinstance(method, acp.AuthMethodAgent | acp.AuthMethodTerminal)
     }
     items = [
-        Item(value=method.id, name=method.name, description=method.description or "")
-        for method in methods.values()
+        Choice(method.id, method.name, method.description or "") for method in methods.values()
     ]
     while True:
         picked = await frontend.pick(translate("How do you want to log in?"), items)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from acp_agent.cli.chat.call_lines import CallLines, kind_name
-from acp_agent.cli.chat.frontend import Field, Item
+from acp_agent.cli.chat.frontend import Field
 from acp_agent.cli.chat.rendering import Renderer
-from acp_agent.cli.chat.session_state import ShownCall
+from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import one_line
 from protocol.v1 import types as acp
@@ -103,19 +103,19 @@ class PermissionQuestion:
 class ListQuestion:
     """One of several; the answer is its value. Typing filters the list."""
 
-    def __init__(self, title: str, items: Sequence[Item], description: str) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], description: str) -> None:
         self.title = title
         self.description = description
-        self.items = items
+        self.choices = choices
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.index = next((i for i, item in enumerate(items) if item.current), 0)
+        self.index = next((i for i, item in enumerate(choices) if item.current), 0)
 
-    def matching(self, typed: str) -> list[Item]:
+    def matching(self, typed: str) -> list[Choice]:
         """The items that contain every word that was typed."""
         wanted = typed.lower().split()
         return [
             item
-            for item in self.items
+            for item in self.choices
             if all(word in f"{item.name} {item.value}".lower() for word in wanted)
         ]
 
@@ -124,7 +124,7 @@ class ListQuestion:
         count = len(self.matching(typed))
         self.index = (self.index + by) % count if count else 0
 
-    def selected(self, typed: str) -> Item | None:
+    def selected(self, typed: str) -> Choice | None:
         """The item under the cursor."""
         found = self.matching(typed)
         return found[min(self.index, len(found) - 1)] if found else None

@@ -16,8 +16,8 @@ from datetime import date, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from acp_agent.cli.chat.frontend import Field, Frontend, Item
-from acp_agent.cli.chat.session_state import Calls, ShownCall
+from acp_agent.cli.chat.frontend import Field, Frontend
+from acp_agent.cli.chat.session_state import Calls, Choice, ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.permission_answers import response
 from protocol.jsonrpc.call import Call
@@ -162,9 +162,9 @@ async def _visit(
     """Send the user to a page; the browser opens only when the user says so."""
     openable = page.url.lower().startswith(("http://", "https://")) and _has_browser()
     items = [
-        *([Item(value="open", name=translate("Open it in the browser"))] if openable else []),
-        Item(value="self", name=translate("I open it myself")),
-        Item(value="no", name=translate("Do not open it")),
+        *([Choice("open", translate("Open it in the browser"))] if openable else []),
+        Choice("self", translate("I open it myself")),
+        Choice("no", translate("Do not open it")),
     ]
     frontend.say(f"? {page.message}\n  {page.url}", "warning")
     picked = await frontend.pick(translate("Open this page?"), items, page.url)
@@ -199,16 +199,19 @@ async def _value(
     match field:
         case acp.BooleanPropertySchema():
             items = [
-                Item(value="yes", name=translate("Yes"), current=field.default is True),
-                Item(value="no", name=translate("No"), current=field.default is False),
+                Choice("yes", translate("Yes"), current=field.default is True),
+                Choice("no", translate("No"), current=field.default is False),
             ]
             picked = await _pick(frontend, name, field, items, required=required)
             return picked if picked is None or picked == "" else picked == "yes"
         case acp.StringPropertySchema(one_of=[*titled]):
-            items = [_item(option, field.default) for option in titled]
+            items = [
+                Choice(one.const, one.title, one.description or "", one.const == field.default)
+                for one in titled
+            ]
             return await _pick(frontend, name, field, items, required=required)
         case acp.StringPropertySchema(enum=[*values]):
-            items = [Item(value=v, name=v, current=v == field.default) for v in values]
+            items = [Choice(v, v, current=v == field.default) for v in values]
             return await _pick(frontend, name, field, items, required=required)
         case acp.StringPropertySchema():
             return await _enter(
@@ -228,12 +231,12 @@ async def _pick(
     frontend: Frontend,
     name: str,
     field: acp.StringPropertySchema | acp.BooleanPropertySchema,
-    items: Sequence[Item],
+    choices: Sequence[Choice],
     *,
     required: bool,
 ) -> str | None:
-    none = [] if required else [Item(value="", name=translate("(leave empty)"))]
-    return await frontend.pick(field.title or name, [*items, *none], field.description or "")
+    none = [] if required else [Choice("", translate("(leave empty)"))]
+    return await frontend.pick(field.title or name, [*choices, *none], field.description or "")
 
 
 async def _enter(
@@ -283,12 +286,10 @@ async def _pick_several(
     complaint = ""
     while True:
         items = [
-            Item(value=value, name=f"[{'x' if value in chosen else ' '}] {title}")
+            Choice(value, f"[{'x' if value in chosen else ' '}] {title}")
             for value, title in options.items()
         ]
-        done = Item(
-            value="", name=translate("Done ({count} chosen)", count=len(chosen)), current=True
-        )
+        done = Choice("", translate("Done ({count} chosen)", count=len(chosen)), current=True)
         picked = await frontend.pick(
             field.title or name, [*items, done], complaint or field.description or ""
         )
@@ -301,15 +302,6 @@ async def _pick_several(
             return chosen
         else:
             complaint = translate("choose from {least} to {most} of them", least=least, most=most)
-
-
-def _item(option: acp.EnumOption, default: str | None) -> Item:
-    return Item(
-        value=option.const,
-        name=option.title,
-        description=option.description or "",
-        current=option.const == default,
-    )
 
 
 def _text(text: str, field: acp.StringPropertySchema) -> str:

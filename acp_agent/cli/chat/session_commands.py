@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from acp_agent.cli.chat.conversation import Conversation
-from acp_agent.cli.chat.frontend import Field, Frontend, Item
+from acp_agent.cli.chat.frontend import Field, Frontend
 from acp_agent.cli.chat.session_state import Choice, choices
 from acp_agent.cli.localization import translate
 from protocol.v1 import types as acp
 
 
 class SessionCommands:
-    """Each method is a command; it takes what follows the command's name.
-
-    Args:
-        conversation: whose sessions.
-        frontend: where they answer.
-    """
+    """Each method is a command; it takes what follows the command's name."""
 
     def __init__(self, conversation: Conversation, frontend: Frontend) -> None:
         self._conversation = conversation
@@ -75,7 +70,7 @@ class SessionCommands:
         name, _, value = argument.partition(" ")
         if not name:
             items = [
-                Item(value=option.id, name=option.name, description=option.description or "")
+                Choice(option.id, option.name, option.description or "")
                 for option in self._conversation.state.options
             ]
             if not items:
@@ -87,8 +82,8 @@ class SessionCommands:
 
     async def _confirm_delete(self, session: str, current: str) -> bool:
         items = [
-            Item(value="no", name=translate("Keep it"), current=True),
-            Item(value="yes", name=translate("Delete it permanently")),
+            Choice("no", translate("Keep it"), current=True),
+            Choice("yes", translate("Delete it permanently")),
         ]
         which = translate("the open session") if session == current else session
         title = translate("Delete this session? ({which})", which=which)
@@ -97,11 +92,11 @@ class SessionCommands:
     async def _pick(self) -> str | None:
         current = self._conversation.state.id
         items = [
-            Item(
-                value=one.session_id,
-                name=one.title or translate("(untitled)"),
-                description=(one.updated_at or "")[:16].replace("T", " "),
-                current=one.session_id == current,
+            Choice(
+                one.session_id,
+                one.title or translate("(untitled)"),
+                (one.updated_at or "")[:16].replace("T", " "),
+                one.session_id == current,
             )
             for one in await self._conversation.earlier_sessions()
         ]
@@ -114,28 +109,28 @@ class SessionCommands:
         state = self._conversation.state
         option = state.option(name)
         if isinstance(option, acp.SessionConfigBoolean):
-            title, current = option.name, "on" if option.current_value else "off"
-            offered = [
-                Choice(value=v, name=n)
-                for v, n in (("on", translate("on")), ("off", translate("off")))
-            ]
-        elif isinstance(option, acp.SessionConfigSelect):
-            title, current, offered = option.name, option.current_value, list(choices(option))
+            await self._switch(option, value)
+            return
+        if isinstance(option, acp.SessionConfigSelect):
+            title, offered = option.name, list(choices(option))
         elif name == "mode" and state.modes is not None:
-            title, current, offered = translate("Mode"), state.mode_id, state.mode_choices()
+            title, offered = translate("Mode"), state.mode_choices()
         else:
             self._frontend.say(translate("This agent has no option {name}.", name=name), "warning")
             return
-        items = [
-            Item(value=c.value, name=c.name, description=c.description, current=c.value == current)
-            for c in offered
+        picked = value or await self._frontend.pick(title, offered)
+        if picked:
+            # The agent judges a value that it does not list, such as another model.
+            other = Choice(picked, picked)
+            choice = next((one for one in offered if picked in {one.value, one.name}), other)
+            await self._conversation.set_option(name, choice.value)
+            self._frontend.say(f"{title}: {choice.name}", "good")
+
+    async def _switch(self, option: acp.SessionConfigBoolean, value: str) -> None:
+        offered = [
+            Choice("on", translate("on"), current=option.current_value),
+            Choice("off", translate("off"), current=not option.current_value),
         ]
-        picked = value or await self._frontend.pick(title, items)
-        if not picked:
-            return
-        # The agent judges a value that it does not list, such as another model.
-        item = next((one for one in items if picked in {one.value, one.name}), None)
-        picked = item.value if item else picked
-        is_switch = isinstance(option, acp.SessionConfigBoolean)
-        await self._conversation.set_option(name, picked == "on" if is_switch else picked)
-        self._frontend.say(f"{title}: {item.name if item else picked}", "good")
+        picked = value or await self._frontend.pick(option.name, offered)
+        if picked in {"on", "off"}:
+            await self._conversation.set_option(option.id, picked == "on")

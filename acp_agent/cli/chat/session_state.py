@@ -20,12 +20,13 @@ _DIFFS = 50  # files of a call that are kept
 PLAN_MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 
-class Choice(Struct, frozen=True, kw_only=True):
-    """A value of an option."""
+class Choice(Struct, frozen=True):
+    """A value of an option, or anything else to pick; `current` marks the present one."""
 
     value: str
     name: str
     description: str = ""
+    current: bool = False
 
 
 class SessionSettings(Protocol):
@@ -110,50 +111,38 @@ class SessionState:
         if self.modes is None:
             return []
         return [
-            Choice(value=mode.id, name=mode.name, description=mode.description or "")
-            for mode in self.modes.available_modes
+            Choice(one.id, one.name, one.description or "", one.id == self.modes.current_mode_id)
+            for one in self.modes.available_modes
         ]
 
     @property
-    def mode_id(self) -> str:
-        """The mode's id, where there are modes."""
-        option = self.option("mode")
-        if isinstance(option, acp.SessionConfigSelect):
-            return option.current_value
-        return "" if self.modes is None else self.modes.current_mode_id
-
-    @property
-    def mode(self) -> str:
-        """The mode's name, where there are modes."""
-        current = self.mode_id
-        named = (choice.name for choice in self.mode_choices() if choice.value == current)
-        return next(named, current)
+    def mode(self) -> Choice | None:
+        """The current mode; None where there are no modes."""
+        return next((choice for choice in self.mode_choices() if choice.current), None)
 
     @property
     def model(self) -> str:
-        """The name of the model, where the agent says."""
+        """The name of the model; empty where the agent does not report it."""
         option = self.option("model")
         if not isinstance(option, acp.SessionConfigSelect):
             return ""
-        named = (one.name for one in choices(option) if one.value == option.current_value)
-        return next(named, option.current_value)
+        current = (choice.name for choice in choices(option) if choice.current)
+        return next(current, option.current_value)
 
 
 def choices(option: acp.SessionConfigSelect) -> Iterator[Choice]:
-    """The values of an option, those of groups with the group's name in front."""
+    """The values of an option; those in a group begin with its name."""
     for entry in option.options:
         match entry:
             case acp.SessionConfigSelectGroup():
-                for value in entry.options:
-                    yield _choice(value, f"{entry.name}: ")
+                values, group = entry.options, f"{entry.name}: "
             case acp.SessionConfigSelectOption():
-                yield _choice(entry, "")
-
-
-def _choice(value: acp.SessionConfigSelectOption, group: str) -> Choice:
-    return Choice(
-        value=value.value, name=f"{group}{value.name}", description=value.description or ""
-    )
+                values, group = [entry], ""
+            case _:
+                continue
+        for one in values:
+            is_current = one.value == option.current_value
+            yield Choice(one.value, f"{group}{one.name}", one.description or "", is_current)
 
 
 class ShownCall:

@@ -50,13 +50,7 @@ _PASTE = 2_000_000  # characters of a paste that are inserted
 
 
 class TerminalChat:
-    """A conversation in a terminal; `run` it.
-
-    Args:
-        options: how the conversation starts.
-        history: what was typed before.
-        out: the terminal.
-    """
+    """A conversation in a terminal; `run` it."""
 
     def __init__(self, options: ChatOptions, history: PromptHistory, out: TextIO) -> None:
         colours, monochrome = terminal_colours(out)
@@ -238,9 +232,8 @@ class TerminalChat:
         modes = self._conversation.state.mode_choices()
         if not modes:
             return
-        at = self._next_mode.value if self._next_mode else self._conversation.state.mode_id
-        ids = [mode.value for mode in modes]
-        self._next_mode = modes[(ids.index(at) + 1) % len(modes) if at in ids else 0]
+        at = self._next_mode or self._conversation.state.mode
+        self._next_mode = modes[(modes.index(at) + 1) % len(modes) if at in modes else 0]
         if self._mode_timer is not None:
             self._mode_timer.cancel()
         self._mode_timer = asyncio.get_running_loop().call_later(_MODE_SECONDS, self._enter_mode)
@@ -248,7 +241,7 @@ class TerminalChat:
 
     def _enter_mode(self) -> None:
         mode, self._next_mode = self._next_mode, None
-        if mode is not None and mode.value != self._conversation.state.mode_id:
+        if mode is not None and not mode.current:
             self._conversation.run(lambda: self._conversation.set_option("mode", mode.value))
         self._redraw()
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from acp_agent.cli.chat.foreground import Foreground
-from acp_agent.cli.chat.frontend import Answer, Field, Item, PromptStatus
+from acp_agent.cli.chat.frontend import Answer, Field, PromptStatus
 from acp_agent.cli.chat.questions import (
     INSTEAD,
     ListQuestion,
@@ -15,7 +15,7 @@ from acp_agent.cli.chat.questions import (
     TextQuestion,
     refusal_of,
 )
-from acp_agent.cli.chat.session_state import ShownCall
+from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.chat.turns import status_text, stop_reason
 from acp_agent.cli.localization import translate
@@ -26,15 +26,8 @@ from protocol.v1 import types as acp
 class TerminalFrontend:
     """Implements `Frontend` with a transcript, questions, and programs in the terminal.
 
-    Args:
-        transcript: what is on the screen.
-        questions: what the user is asked.
-        foreground: runs programs.
-        redraw: requests a new frame.
-
     Attributes:
         turn_started_at: when the turn that runs started; None while none runs.
-        interactive: there is a user to ask.
     """
 
     def __init__(
@@ -98,9 +91,11 @@ class TerminalFrontend:
             letter = await self._questions.ask(question, first=True)
         return None if letter is None else Answer(question.options[letter])
 
-    async def pick(self, title: str, items: Sequence[Item], description: str = "") -> str | None:
+    async def pick(
+        self, title: str, choices: Sequence[Choice], description: str = ""
+    ) -> str | None:
         """Let the user pick one of several."""
-        return await self._questions.ask(ListQuestion(title, items, description))
+        return await self._questions.ask(ListQuestion(title, choices, description))
 
     async def enter_text(self, field: Field) -> str | None:
         """Let the user enter a text."""
