@@ -35,7 +35,7 @@ from acp_agent.events import (
     ToolStarted,
 )
 from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.tools.base import EVERYTHING, NOTHING, AnyTool, Outcome, Prepared, limit_result
 from acp_agent.tools.file_changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
@@ -218,7 +218,7 @@ class CallRunner:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise asyncio.CancelledError from error
-        limited = limit_reached(error)
+        limited = explain_descriptor_limit(error)
         if isinstance(error, AcpAgentError) or limited is not None:
             shown = error.shown if isinstance(error, AcpAgentError) else ""
             await self._fail(call, limited or str(error), shown=limited or shown)

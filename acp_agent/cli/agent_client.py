@@ -13,8 +13,8 @@ from msgspec import UNSET, Struct
 
 from acp_agent import __version__
 from acp_agent.platform import posix
-from acp_agent.platform.death_watch import DeathWatch
 from acp_agent.platform.programs import own_process
+from acp_agent.platform.watchdog import Watchdog
 from protocol.jsonrpc.call import Call, Handler
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.outbox import Trace
@@ -42,7 +42,7 @@ class AgentChild:
         self,
         process: subprocess.Popen[bytes],
         handlers: Mapping[str, Handler],
-        watch: DeathWatch,
+        watch: Watchdog,
         trace: Trace | None = None,
     ) -> None:
         assert process.stdin is not None
@@ -97,10 +97,10 @@ class AgentChild:
             start_new_session=True,  # Ctrl-C is for us: the turn ends in order, not the process
         )
         # Should we be killed, it has time to end by itself when its input ends.
-        watch = DeathWatch("", patience=int(EXIT_SECONDS))
+        watch = Watchdog("", grace_seconds=int(EXIT_SECONDS))
         child = cls(process, handlers, watch, trace)
         await watch.start()
-        watch.begins(process.pid)
+        watch.add_group(process.pid)
         return child
 
     async def initialize(

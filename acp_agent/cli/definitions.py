@@ -16,7 +16,7 @@ from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found, Problem, find_definitions
-from acp_agent.extensions.definitions.locations import Places, places
+from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 
 Kind = Literal["skills", "agents"]
@@ -105,15 +105,19 @@ def _how_to_add(kind: Kind) -> str:
     )
 
 
-def places_of(cwd: Path) -> Places:
+def places_of(cwd: Path) -> DefinitionFolders:
     """Where a session in a folder would look."""
     user = find_paths(os.environ).config_file.parent
-    return places(cwd.expanduser().absolute(), user=user, home=Path.home())
+    return find_folders(cwd.expanduser().absolute(), user=user, home=Path.home())
 
 
-def only(kind: Kind, places: Places) -> Places:
+def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
     """The places of skills, or those of agents."""
-    return Places(places.skills, ()) if kind == "skills" else Places((), places.agents)
+    return (
+        DefinitionFolders(places.skills, ())
+        if kind == "skills"
+        else DefinitionFolders((), places.agents)
+    )
 
 
 def problem_line(problem: Problem) -> str:

@@ -20,13 +20,13 @@ from acp_agent.config.certificates import certificate_problem
 from acp_agent.config.load import list_problems
 from acp_agent.config.paths import Paths
 from acp_agent.errors import AcpAgentError
-from acp_agent.platform import open_files
-from acp_agent.platform.posix import is_private, own_only
+from acp_agent.platform import descriptor_limit
+from acp_agent.platform.posix import is_private, make_private
 from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.integrity_check import Checked
-    from acp_agent.session.store.last_write import Lost
+    from acp_agent.session.store.integrity_check import CheckResult
+    from acp_agent.session.store.last_write import LostWrite
 
 PROGRAM_SECONDS = 5.0
 
@@ -136,7 +136,7 @@ async def check_store(paths: Paths) -> list[Finding]:
     return [Finding("ok", translate("{file} is intact ({size} MB)", file=file, size=size))]
 
 
-def _damaged_sessions(checked: Checked) -> list[Finding]:
+def _damaged_sessions(checked: CheckResult) -> list[Finding]:
     """The sessions in a sound file of whose events some cannot be read."""
     found = []
     for one in checked.damaged:
@@ -162,7 +162,7 @@ def _damaged_sessions(checked: Checked) -> list[Finding]:
     return found
 
 
-def _lost_write(lost: Lost) -> Finding:
+def _lost_write(lost: LostWrite) -> Finding:
     """A write that the journal does not have any more."""
     session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
     when = f"{at:%Y-%m-%d %H:%M}"
@@ -196,7 +196,7 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
         if is_private(file):
             return [Finding("ok", translate("{file} is readable only by you", file=file))]
         if close:
-            own_only(file)
+            make_private(file)
             remedy = translate(
                 "It is now readable only by you. Replace its keys if others use this machine"
             )
@@ -223,10 +223,10 @@ def _permissions(file: Path) -> list[Finding]:
 
 def _surroundings() -> list[Finding]:
     """What the system and the environment lay down for every file and connection."""
-    open_files.raise_limit()  # as the agent does
-    limit = open_files.limit()
+    descriptor_limit.raise_descriptor_limit()  # as the agent does
+    limit = descriptor_limit.descriptor_limit()
     found = []
-    if limit is not None and limit < open_files.SCARCE:
+    if limit is not None and limit < descriptor_limit.SCARCE:
         what = translate("only {count} files can be open at once", count=limit)
         remedy = translate("Raise the limit of open files (ulimit -n)")
         found.append(Finding("broken", what, remedy))

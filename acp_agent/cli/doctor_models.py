@@ -13,15 +13,15 @@ import msgspec
 from acp_agent.cli.definitions import places_of, problem_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.config.load import load_config, placed, read_text
+from acp_agent.config.load import load_config, locate_errors, read_text
 from acp_agent.config.paths import Paths
 from acp_agent.config.problems import Key, Problem
 from acp_agent.config.secrets import Secrets
-from acp_agent.config.toml_errors import lines_of
+from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
-from acp_agent.extensions.definitions.locations import any_there
+from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.extensions import with_known_providers
 
@@ -42,7 +42,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
     secrets = Secrets(paths.secrets_file, environ)
     try:
         config = _usable_config(paths, environ)
-        with placed(paths.config_file):
+        with locate_errors(paths.config_file):
             loaded = load_providers(config, secrets, environ)
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
         origins = {p.id: secrets.origin(p.id, p.key_env) for p in providers}
@@ -97,7 +97,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     secrets = Secrets(paths.secrets_file, environ)
     config = _usable_config(paths, environ)
     try:
-        with placed(paths.config_file):
+        with locate_errors(paths.config_file):
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
         if offline and not config.model and not any(p.key for p in providers.values()):
             return [Finding("info", translate("not checked: it depends on a local server"))]
@@ -172,7 +172,7 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
                 wrong.append((path, str(error), "missing"))
     finally:
         await models.aclose()
-    places = lines_of(read_text(paths.config_file), [path for path, _, _ in wrong])
+    places = find_lines(read_text(paths.config_file), [path for path, _, _ in wrong])
     findings = []
     for (path, why, state), line in zip(wrong, places, strict=True):
         where = str(paths.config_file) if line is None else f"{paths.config_file}:{line}"
@@ -203,7 +203,7 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     Without any there is nothing to say.
     """
     places = places_of(cwd)
-    if not any_there(places):
+    if not any_folder_exists(places):
         return []
     try:
         config = load_config(paths.config_file, environ)
@@ -230,7 +230,7 @@ async def _definition_models(
 
     findings = []
     try:
-        with placed(paths.config_file):
+        with locate_errors(paths.config_file):
             models = Models(config, Secrets(paths.secrets_file, environ), environ)
     except AcpAgentError as error:
         return [Finding("broken", translate_rendered(str(error)))]

@@ -16,7 +16,7 @@ from acp_agent.cli.parser import Parser, number, seconds
 from acp_agent.cli.server_process import run_server
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
-from acp_agent.platform.open_files import raise_limit
+from acp_agent.platform.descriptor_limit import raise_descriptor_limit
 from acp_agent.server.listen import Listening, serve_listen
 from acp_agent.server.remote.address import Address, parse_address
 from acp_agent.server.remote.endpoint import PATH
@@ -36,7 +36,7 @@ def listen(argv: list[str]) -> int:
 
 
 def _listen(options: argparse.Namespace) -> NoReturn:
-    raise_limit()
+    raise_descriptor_limit()
     posix.forbid_inspection()  # the token is in the environment, or will be in memory
     environ = dict(os.environ)
     given = environ.pop(TOKEN_VARIABLE, None)  # no command of the agent's may see it

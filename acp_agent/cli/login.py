@@ -11,7 +11,7 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
-from acp_agent.config.load import placed
+from acp_agent.config.load import locate_errors
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets, check_key
 from acp_agent.errors import AuthRequiredError, InvalidInputError
@@ -47,7 +47,7 @@ def run(argv: list[str]) -> int:
 
 def _login(name: str | None, *, from_stdin: bool, keyring: bool, check: bool) -> int:
     setup = load_user_config()
-    with placed(setup.paths.config_file):
+    with locate_errors(setup.paths.config_file):
         loaded = load_providers(setup.config, setup.secrets, setup.environ)
     providers = {name: provider for name, provider in loaded.items() if provider.api != "demo"}
     terminal = sys.stdin is not None and sys.stdin.isatty()

@@ -10,7 +10,7 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
-from acp_agent.config.load import placed
+from acp_agent.config.load import locate_errors
 from acp_agent.errors import AcpAgentError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import Catalog
@@ -84,7 +84,7 @@ def unlisted(providers: dict[str, Provider]) -> list[Provider]:
 
 async def _list(*, every: bool, as_json: bool) -> int:
     setup = load_user_config()
-    with placed(setup.paths.config_file):
+    with locate_errors(setup.paths.config_file):
         providers = load_providers(setup.config, setup.secrets, setup.environ)
         models = Models(setup.config, setup.secrets, setup.environ)
     try:

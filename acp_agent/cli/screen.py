@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from acp_agent.cli.agent_client import Asked
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import lines_of, unmasked, visible
-from acp_agent.config.amounts import decimal
+from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import join_sentences
 from acp_agent.platform.programs import find_program
 from protocol.v1 import types as acp
@@ -136,7 +136,7 @@ class Screen:
             used, size = f"{usage.used:,}", f"{usage.size:,}"
             parts.append(translate("context: {used} of {size} tokens", used=used, size=size))
             if usage.cost is not None:
-                cost = f"{decimal(usage.cost.amount)} {usage.cost.currency}"
+                cost = f"{format_decimal(usage.cost.amount)} {usage.cost.currency}"
                 parts.append(translate("cost: {cost}", cost=cost))
         self._line(" | ".join(parts), "dim")
         if session is not None:

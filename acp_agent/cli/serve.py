@@ -61,10 +61,10 @@ def serve(argv: list[str]) -> int:
         if opening.ended and not opening.unread.strip():
             return 0
     # Before a command or a server of anybody's can run, and after the answer.
-    from acp_agent.platform.open_files import raise_limit  # noqa: PLC0415 - after the first answer
+    from acp_agent.platform.descriptor_limit import raise_descriptor_limit  # noqa: PLC0415 - after the first answer
     from acp_agent.platform.posix import forbid_inspection  # noqa: PLC0415 - likewise
 
-    raise_limit()
+    raise_descriptor_limit()
     forbid_inspection()
     from functools import partial  # noqa: PLC0415 - after the first answer
 

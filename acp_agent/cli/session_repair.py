@@ -29,8 +29,8 @@ from acp_agent.session.store.database import (
     is_of_another_program,
     open_database,
 )
-from acp_agent.session.store.database_recovery import Rescued, rescue
-from acp_agent.session.store.last_write import accept_loss
+from acp_agent.session.store.database_recovery import RecoveredSessions, recover_sessions
+from acp_agent.session.store.last_write import forget_lost_writes
 from acp_agent.session.store.lease import any_held
 from acp_agent.session.store.sqlite_errors import store_error
 from acp_agent.session.store.store import Store
@@ -87,7 +87,7 @@ def repair(options: argparse.Namespace) -> int:
             asyncio.run(Store.open(file))  # says what it is
         aside = _put_aside(file)
         fresh.rename(file)
-        accept_loss(file)
+        forget_lost_writes(file)
     finally:
         for end in ("", *_BESIDE):
             fresh.with_name(fresh.name + end).unlink(missing_ok=True)
@@ -107,7 +107,7 @@ async def _accept_loss(file: Path) -> bool:
     finally:
         await store.close()
     if lost:
-        accept_loss(file)
+        forget_lost_writes(file)
     return lost
 
 
@@ -141,7 +141,7 @@ async def _is_sound(file: Path) -> bool:
         raise InvalidInputError(f"cannot read {file} ({why})", field="file") from None
 
 
-def _taken_out(damaged: Path, into: Path) -> Rescued:
+def _taken_out(damaged: Path, into: Path) -> RecoveredSessions:
     """What was taken out of one file into another, which is made where it is not there.
 
     Raises:
@@ -150,7 +150,7 @@ def _taken_out(damaged: Path, into: Path) -> Rescued:
     """
     database = open_database(into)
     try:
-        return rescue(damaged, database.connection)
+        return recover_sessions(damaged, database.connection)
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise InvalidInputError(f"cannot read {damaged} ({why})", field="file") from None
@@ -185,7 +185,7 @@ def _put_aside(file: Path) -> Path:
     return aside
 
 
-def _tell(rescued: Rescued, file: Path) -> None:
+def _tell(rescued: RecoveredSessions, file: Path) -> None:
     say(
         translate(
             "Recovered {sessions} sessions with {events} events from {file}.",

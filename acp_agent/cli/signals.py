@@ -17,7 +17,7 @@ def ending_signals(leave: Callable[[int], None]) -> Iterator[None]:
     Without it such a signal would end the program before it could end what it started.
     """
     loop = asyncio.get_running_loop()
-    numbers = posix.ending_signals()
+    numbers = posix.shutdown_signals()
     for number in numbers:
         loop.add_signal_handler(number, leave, 128 + number)
     try:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from acp_agent.cli.logs import Background
 from acp_agent.errors import ConfigError
-from acp_agent.platform.posix import own_only
+from acp_agent.platform.posix import make_private
 
 FILE_LIMIT = 64 * 1024 * 1024
 WAITING_LIMIT = 64 * 1024 * 1024
@@ -56,7 +56,7 @@ class Trace:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             self._file = os.fdopen(descriptor, "ab")
-            own_only(path)
+            make_private(path)
             self._room = limit_bytes - self._file.tell()
         except OSError as error:
             reason = error.strerror or type(error).__name__

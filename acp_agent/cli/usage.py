@@ -18,7 +18,7 @@ from acp_agent.cli.localization import translate
 from acp_agent.cli.output import filled_left, guarded, on_terminal, say, say_json, say_table, width
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import UserConfig, load_user_config
-from acp_agent.config.amounts import decimal
+from acp_agent.config.amounts import format_decimal
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.catalog import Catalog
@@ -238,7 +238,7 @@ def _cells(total: Total) -> list[str]:
 def _money(total: Total, sign: str = "") -> str:
     if total.unpriced and not total.cost:
         return "?"
-    return f"{sign}{decimal(total.cost)}{' +?' if total.unpriced else ''}"
+    return f"{sign}{format_decimal(total.cost)}{' +?' if total.unpriced else ''}"
 
 
 def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:

@@ -21,7 +21,7 @@ _AMOUNT = re.compile(
 _SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
-def read_amount(text: str) -> tuple[Literal["tokens", "cost"], Decimal] | None:
+def parse_amount(text: str) -> tuple[Literal["tokens", "cost"], Decimal] | None:
     """Return an amount as people write it, such as "$2" or "500k", with its unit; else None."""
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
@@ -37,12 +37,12 @@ def read_amount(text: str) -> tuple[Literal["tokens", "cost"], Decimal] | None:
     return "tokens", number
 
 
-def dollars(amount: float) -> str:
+def format_dollars(amount: float) -> str:
     """An amount with its sign: cents from one dollar on, below it the digits that count."""
-    return f"${decimal(amount, 2 if amount >= 1 or not amount else _USUAL)}"
+    return f"${format_decimal(amount, 2 if amount >= 1 or not amount else _USUAL)}"
 
 
-def decimal(amount: float, least: int = _USUAL) -> str:
+def format_decimal(amount: float, least: int = _USUAL) -> str:
     """An amount with at least so many digits behind the point, and two of them that say something.
 
     What is not finite, as nothing that was spent can be, is written as Python writes it.

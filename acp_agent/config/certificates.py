@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.errors import ConfigError
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 
 FILE_VARIABLE = "SSL_CERT_FILE"
 FOLDER_VARIABLE = "SSL_CERT_DIR"
@@ -33,7 +33,7 @@ def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
             )
         except OSError as error:
             return (
-                f"{FILE_VARIABLE} names {path}, which cannot be read ({reason(error)}); "
+                f"{FILE_VARIABLE} names {path}, which cannot be read ({describe_os_error(error)}); "
                 "correct the variable or unset it"
             )
         return None
@@ -46,7 +46,7 @@ def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
     return None
 
 
-def trust_for(url: str) -> ssl.SSLContext | bool:
+def tls_verification(url: str) -> ssl.SSLContext | bool:
     """Return what an HTTP client for one address is to take as `verify`.
 
     Over http:// no certificate is needed, so those that cannot be read are no obstacle there.
@@ -58,10 +58,10 @@ def trust_for(url: str) -> ssl.SSLContext | bool:
     if problem is None:
         return True
     if url.lower().startswith("http://"):
-        return no_trust()
+        return empty_tls_context()
     raise ConfigError(problem)
 
 
-def no_trust() -> ssl.SSLContext:
+def empty_tls_context() -> ssl.SSLContext:
     """Return a context that trusts no certificate at all."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

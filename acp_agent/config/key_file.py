@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_agent.errors import ConfigError
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import (
     is_private,
+    make_private,
     make_private_folder,
-    own_only,
     try_lock,
     write_private,
 )
@@ -58,7 +58,7 @@ def read_stored_keys(path: Path) -> StoredKeys:
         if path.is_dir():
             raise ConfigError(f"{path} is not a file; move it away")
         if not is_private(path):
-            own_only(path)
+            make_private(path)
             _log.warning(
                 "%s could be read by other users; now only you can. Replace its keys if "
                 "someone else uses this machine",
@@ -79,7 +79,7 @@ def read_stored_keys(path: Path) -> StoredKeys:
 
 
 @contextmanager
-def changing_stored_keys(path: Path) -> Iterator[StoredKeys]:
+def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
     """Give what `path` holds to be changed, and write it; one process at a time.
 
     The lock is on a file beside it, since writing replaces the file. Blocks for up to
@@ -114,4 +114,4 @@ def changing_stored_keys(path: Path) -> Iterator[StoredKeys]:
 
 
 def _reason(error: OSError) -> str:
-    return reason(error)
+    return describe_os_error(error)

@@ -12,7 +12,7 @@ import msgspec
 
 from acp_agent.config.types import VARIABLES, Config
 from acp_agent.errors import ConfigError
-from acp_agent.platform import open_files
+from acp_agent.platform import descriptor_limit
 
 SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
 
@@ -38,7 +38,7 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
 
 
 @contextmanager
-def placed(path: Path) -> Iterator[None]:
+def locate_errors(path: Path) -> Iterator[None]:
     """Name the file and the line of what is found wrong with what was read from `path`.
 
     Raises:
@@ -49,9 +49,9 @@ def placed(path: Path) -> Iterator[None]:
     except ConfigError as error:
         if not error.key:
             raise
-        from acp_agent.config.toml_errors import lines_of  # noqa: PLC0415 - only for an error
+        from acp_agent.config.toml_errors import find_lines  # noqa: PLC0415 - only for an error
 
-        (line,) = lines_of(read_text(path), [error.key])
+        (line,) = find_lines(read_text(path), [error.key])
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: {error}") from None
 
@@ -92,7 +92,7 @@ def read_text(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
-        reason = open_files.reason(error)
+        reason = descriptor_limit.describe_os_error(error)
         raise ConfigError(f"cannot read {path} ({reason}); check who may read it") from None
     line = 1
     if b"\0" not in raw[:2]:  # UTF-16 without a mark, which can be UTF-8 by chance
@@ -114,9 +114,9 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return _with_amounts(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        from acp_agent.config.toml_errors import syntax_error  # noqa: PLC0415 - only for an error
+        from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - only for an error
 
-        line, reason = syntax_error(text, error)
+        line, reason = explain_syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: not TOML: {reason}; mend the line") from None
 
@@ -128,10 +128,10 @@ def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
     """
     budget = table.get("budget")
     if isinstance(budget, dict) and any(isinstance(value, str) for value in budget.values()):
-        from acp_agent.config.amounts import read_amount  # noqa: PLC0415 - few write text
+        from acp_agent.config.amounts import parse_amount  # noqa: PLC0415 - few write text
 
         for key, value in budget.items():
-            unit, number = (isinstance(value, str) and read_amount(value)) or ("", 0)
+            unit, number = (isinstance(value, str) and parse_amount(value)) or ("", 0)
             if unit and key.endswith(f"_{unit}"):
                 budget[key] = int(number) if unit == "tokens" else float(number)
     return table

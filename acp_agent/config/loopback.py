@@ -21,7 +21,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def past_proxies(url: str) -> Mapping[str, None]:
+def no_proxy_mounts(url: str) -> Mapping[str, None]:
     """The `mounts` of an HTTP client for one address: none of its requests there meets a proxy.
 
     Empty, so that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say it, where the address is not

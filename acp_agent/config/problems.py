@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 import msgspec
 from msgspec import Meta, Struct
 
-from acp_agent.config.toml_errors import lines_of
+from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import VARIABLES, Config
 
 MOST = 20  # mistakes of a file that are told one by one
@@ -24,7 +24,7 @@ def config_problems(
     found = list(find_problems(table, Config))
     said = []
     told = found[:MOST]
-    for problem, line in zip(told, lines_of(text, [each.path for each in told]), strict=True):
+    for problem, line in zip(told, find_lines(text, [each.path for each in told]), strict=True):
         where = str(path) if line is None else f"{path}:{line}"
         said.append(f"{where}: {problem.key}: {problem.text}")
     if len(found) > MOST:

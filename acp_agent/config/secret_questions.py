@@ -14,7 +14,7 @@ from importlib.resources import files as package_files
 _LONGEST = 20_000  # characters of a text that are looked at
 
 
-def asks_for_a_secret(*texts: str) -> bool:
+def asks_for_secret(*texts: str) -> bool:
     """Whether one of the texts, a question or the label of a field, asks for a secret's value."""
     patterns = _patterns()
     return any(pattern.search(text[:_LONGEST]) for text in texts for pattern in patterns)

@@ -10,7 +10,7 @@ from typing import Literal, NoReturn, final
 
 from msgspec import Struct
 
-from acp_agent.config.key_file import StoredKeys, changing_stored_keys, read_stored_keys
+from acp_agent.config.key_file import StoredKeys, edit_stored_keys, read_stored_keys
 from acp_agent.errors import ConfigError, InvalidInputError
 
 
@@ -150,7 +150,7 @@ class Secrets:
             from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
 
             write_key(provider, key)
-        with changing_stored_keys(self._path) as stored:
+        with edit_stored_keys(self._path) as stored:
             moved_here = provider in stored.keyring and not keyring
             stored.forget(provider)
             if keyring:
@@ -179,7 +179,7 @@ class Secrets:
             from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
 
             remove_key(provider)
-        with changing_stored_keys(self._path) as stored:
+        with edit_stored_keys(self._path) as stored:
             stored.forget(provider)
         self.refresh()
         return True

@@ -19,7 +19,7 @@ _NAMES = re.compile(r"'([^']*)'")
 _CURLY = re.compile("[\u2018\u2019\u201c\u201d]")
 
 
-def syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
+def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
     """The line, counted from 1 where it is known, and the reason, of what keeps a text from TOML.
 
     Args:
@@ -74,7 +74,7 @@ _MARK = "a4b1e0c7-line-of-this-value-9d52"
 Key: TypeAlias = str | int
 
 
-def lines_of(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
+def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
     """The lines, counted from 1, of the values that `paths` lead to.
 
     Where a path ends early, as for a key that is missing, it is the line of the table that the key

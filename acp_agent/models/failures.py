@@ -22,7 +22,7 @@ from acp_agent.models.provider_errors import (
 )
 from acp_agent.models.providers import Provider, credentials_in
 from acp_agent.models.stream_events import BadStreamError
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.workspace.scrub import scrub
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
@@ -103,7 +103,7 @@ def from_exception(provider: Provider, error: Exception, *, model: str, begun: b
     """
     import httpx2  # noqa: PLC0415 - loaded with the SDK, never before
 
-    limited = limit_reached(error)
+    limited = explain_descriptor_limit(error)
     if limited is not None:  # to ask again, or somebody else, takes descriptors as well
         message = f"{provider.name} cannot be asked: {limited}."
         return Failed(kind="bad_request", message=message)

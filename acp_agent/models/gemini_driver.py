@@ -12,8 +12,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from acp_agent.config.certificates import trust_for
-from acp_agent.config.loopback import past_proxies
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.ids import CallId
 from acp_agent.models.base import (
@@ -64,8 +64,8 @@ class GeminiDriver:
             headers=headers,
             timeout=httpx2.Timeout(None, connect=15.0, pool=15.0),  # the rest is `retrying`'s
             follow_redirects=False,
-            mounts=past_proxies(provider.base_url),
-            verify=trust_for(provider.base_url),
+            mounts=no_proxy_mounts(provider.base_url),
+            verify=tls_verification(provider.base_url),
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:

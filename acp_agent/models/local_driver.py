@@ -23,7 +23,7 @@ from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.providers import Dialect, Provider
 from acp_agent.models.sdk import openai_client
 from acp_agent.platform import posix
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 
 
 class LocalDriver:
@@ -148,7 +148,7 @@ class LocalProcess:
                 env=environ,
             )
         except OSError as error:
-            raise _failed(f"cannot be started: {reason(error)}") from None
+            raise _failed(f"cannot be started: {describe_os_error(error)}") from None
         started = cls(process, "")
         try:
             async with asyncio.timeout(limit):

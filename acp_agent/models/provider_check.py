@@ -7,11 +7,11 @@ from typing import Literal
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from acp_agent.config.certificates import trust_for
-from acp_agent.config.loopback import past_proxies
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.errors import ConfigError
 from acp_agent.models.providers import Provider
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 BODY_LIMIT = 8 * 1024 * 1024  # lists of models are long: some gateways offer hundreds
 ANTHROPIC_VERSION = "2023-06-01"  # https://docs.anthropic.com/en/api/versioning
@@ -61,7 +61,7 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
     import httpx2  # noqa: PLC0415 - heavy
 
     try:
-        trust = trust_for(provider.base_url)
+        trust = tls_verification(provider.base_url)
     except ConfigError as error:
         return Answer(verdict="unreachable", detail=f"cannot be reached: {error}")
     deadline = time.monotonic() + timeout
@@ -70,7 +70,7 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
             httpx2.Client(
                 timeout=timeout,
                 follow_redirects=False,
-                mounts=past_proxies(provider.base_url),
+                mounts=no_proxy_mounts(provider.base_url),
                 verify=trust,
             ) as client,
             client.stream("GET", _address(provider), headers=_headers(provider, key)) as response,
@@ -84,7 +84,7 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
     except httpx2.TimeoutException:
         return Answer(verdict="unreachable", detail=f"no answer within {timeout:g} s")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        limited = limit_reached(error)
+        limited = explain_descriptor_limit(error)
         if limited is not None:
             return Answer(verdict="unreachable", detail=f"cannot be reached: {limited}")
         # Not the error's own words: a header that cannot be sent is quoted in them.

@@ -25,8 +25,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, cast
 
-from acp_agent.config.certificates import trust_for
-from acp_agent.config.loopback import past_proxies
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.models.exchange import RAW_RESPONSE
 from acp_agent.models.providers import Provider, spelled
 
@@ -69,7 +69,7 @@ def http_client(
     Raises:
         ConfigError: a variable names certificates that cannot be used.
     """
-    direct, trust = past_proxies(base_url), trust_for(base_url)
+    direct, trust = no_proxy_mounts(base_url), tls_verification(base_url)
     if not direct and trust is True:
         return None
     (openai_client if package == "openai" else anthropic_client)()  # the short import comes first

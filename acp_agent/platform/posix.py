@@ -30,7 +30,7 @@ def forbid_inspection() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def ending_signals() -> Sequence[signal.Signals]:
+def shutdown_signals() -> Sequence[signal.Signals]:
     """The signals that ask this process to end, without Ctrl-C.
 
     A SIGHUP that is ignored from the start, as `nohup` does it, stays ignored.
@@ -51,7 +51,7 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
-def own_only(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Let nobody but the owner read, write or (a folder) enter `path`."""
     path.chmod(0o700 if path.is_dir() else 0o600)
 

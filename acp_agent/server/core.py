@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from acp_agent.config.load import load_config, placed
+from acp_agent.config.load import load_config, locate_errors
 from acp_agent.config.localization import Translator, translator_for
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
@@ -211,7 +211,7 @@ def _configured(
     paths: Paths, secrets: Secrets, environ: Mapping[str, str]
 ) -> tuple[Config, Models]:
     config = load_config(paths.config_file, environ)
-    with placed(paths.config_file):
+    with locate_errors(paths.config_file):
         return config, Models(config, secrets, environ)
 
 

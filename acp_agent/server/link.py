@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from acp_agent.errors import AcpAgentError
 from acp_agent.ids import SessionId
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.errors import to_rpc_error
@@ -83,7 +83,7 @@ class ClientLink:
     def map_error(self, error: Exception) -> RpcError | None:
         """The error response for an exception of ours, or a limit of the system's; else None."""
         if not isinstance(error, AcpAgentError):
-            limited = limit_reached(error)
+            limited = explain_descriptor_limit(error)
             if limited is None:
                 return None
             error = AcpAgentError(f"the system refuses this: {limited}")

@@ -225,5 +225,5 @@ def _affinity(path: str, *, secure: bool) -> str:
 def _on_signals(end: Callable[[], object]) -> None:
     """Let SIGTERM, SIGHUP and SIGINT end the serving."""
     loop = asyncio.get_running_loop()
-    for number in (*posix.ending_signals(), signal.SIGINT):
+    for number in (*posix.shutdown_signals(), signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))

@@ -82,5 +82,5 @@ def _on_signals(end: Callable[[], None]) -> None:
         _log.info("ended by a signal")
         end()
 
-    for number in (*posix.ending_signals(), signal.SIGINT):
+    for number in (*posix.shutdown_signals(), signal.SIGINT):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(came))

@@ -13,13 +13,13 @@ from acp_agent.config.localization import Translator
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.locations import any_there
+from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import BackgroundTasks, SessionCore
 
 if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.definitions.discovery import Found, Problem
-    from acp_agent.extensions.definitions.locations import Places
+    from acp_agent.extensions.definitions.locations import DefinitionFolders
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.models.base import ModelInfo
@@ -115,13 +115,13 @@ class Definitions:
         self._loading = asyncio.Lock()
 
     @property
-    def _places(self) -> Places:
+    def _places(self) -> DefinitionFolders:
         return self._core.services.places(self._core.cwd)
 
     @property
     def there(self) -> bool:
         """Whether there is any folder for them; looks at the disk."""
-        return self._found is not None or any_there(self._places)
+        return self._found is not None or any_folder_exists(self._places)
 
     @property
     def found(self) -> bool:

@@ -16,7 +16,7 @@ from acp_agent.session.store.event_codec import (
     known_events,
     merge_adjacent,
     readable_events,
-    repaired,
+    replace_surrogates,
 )
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.store import Store
@@ -218,7 +218,7 @@ def _repaired(event: AnyEvent) -> AnyEvent:
 
 def _repaired_value(value: Any) -> Any:  # JSON, of any kind
     if isinstance(value, str):
-        return repaired(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
         return {_repaired_value(key): _repaired_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -15,12 +15,12 @@ from msgspec import Struct, field
 from acp_agent.config.localization import Translator, choose_language, translator_for
 from acp_agent.config.types import Config
 from acp_agent.events import Usage
-from acp_agent.extensions.definitions.locations import Places, places
+from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
 from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
 from acp_agent.permissions.access import Gate
-from acp_agent.platform.death_watch import DeathWatch
+from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.account import Account
 from acp_agent.session.store.store import Store
 
@@ -173,8 +173,8 @@ class KnowsSecrets(Protocol):
         ...
 
 
-def _server_watch() -> DeathWatch:
-    return DeathWatch(f"{MARK}={os.urandom(16).hex()}.")
+def _server_watch() -> Watchdog:
+    return Watchdog(f"{MARK}={os.urandom(16).hex()}.")
 
 
 class Services(Struct, frozen=True, kw_only=True):
@@ -200,7 +200,7 @@ class Services(Struct, frozen=True, kw_only=True):
     turn_limit: ConcurrencyLimit
     call_limit: ConcurrencyLimit
     pending_requests: PendingRequests = field(default_factory=PendingRequests)
-    watch: DeathWatch = field(default_factory=_server_watch)
+    watch: Watchdog = field(default_factory=_server_watch)
 
     @property
     def home(self) -> Path:
@@ -208,9 +208,9 @@ class Services(Struct, frozen=True, kw_only=True):
         named = self.environ.get("HOME")
         return Path(named) if named else Path.home()
 
-    def places(self, cwd: Path) -> Places:
+    def places(self, cwd: Path) -> DefinitionFolders:
         """Where the skills and agents of a session in `cwd` are looked for."""
-        return places(cwd, user=self.user_folder, home=self.home)
+        return find_folders(cwd, user=self.user_folder, home=self.home)
 
     @property
     def translate(self) -> Translator:

@@ -137,12 +137,10 @@ class AskUserTool(Tool[AskUserParams]):
         Raises:
             ToolError: the user would have to type a secret.
         """
-        from acp_agent.config.secret_questions import (  # noqa: PLC0415 - its patterns take time
-            asks_for_a_secret,
-        )
+        from acp_agent.config.secret_questions import asks_for_secret  # noqa: PLC0415 - its patterns take time
 
         asked = (params, *params.further)
-        if asks_for_a_secret(*(text for one in asked for text in one.texts())):
+        if asks_for_secret(*(text for one in asked for text in one.texts())):
             raise ToolError(_NO_SECRETS, advice=_NO_SECRETS_ADVICE)
         first, *further = (one.as_question() for one in asked)
         question = structs.replace(first, further=tuple(further))

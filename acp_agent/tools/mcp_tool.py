@@ -185,7 +185,7 @@ async def call_server(
     name = server.config.name
     client = server.client
     try:
-        async with client.patience.limit(seconds):
+        async with client.timeouts.limit(seconds):
             return await request()
     except TimeoutError:
         raise ToolError(

@@ -23,7 +23,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
 
-from acp_agent.config.amounts import decimal
+from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import Language
 from acp_agent.view import plot as plotting
 from acp_agent.view.page import Page, every_step
@@ -240,7 +240,7 @@ class PageWords:
 
     def money(self, dollars: float, unpriced: int = 0) -> str:
         """US dollars; `+?` where the price of some requests is not known."""
-        known = f"${decimal(dollars, 2 if dollars >= 1 else 4)}"
+        known = f"${format_decimal(dollars, 2 if dollars >= 1 else 4)}"
         if not unpriced:
             return known
         return f"{known} +?" if dollars else "?"

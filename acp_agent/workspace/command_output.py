@@ -19,7 +19,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 
 HEAD_LIMIT = 16_000  # characters kept from the beginning for the model
 TAIL_LIMIT = 32_000  # and from the end: with the tool's own words below 50 KB
@@ -187,7 +187,7 @@ class CommandOutput:
                 self._written += count
                 view = view[count:]
         except OSError as error:
-            self.trouble = f"the rest could not be kept: {reason(error)}"
+            self.trouble = f"the rest could not be kept: {describe_os_error(error)}"
             self._ended = True
         else:
             if len(data) > room:

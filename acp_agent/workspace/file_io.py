@@ -19,8 +19,8 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.errors import MissingFileError, WorkspaceError
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.platform.nofollow import open_last, opened_folder
-from acp_agent.platform.open_files import limit_reached
 
 _FULL = "{shown} cannot be {doing}: the disk or the quota is full; free some space and try again"
 _DENIED = "{shown} cannot be {doing}: permission denied"
@@ -60,7 +60,7 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
         return moved(shown)
     message = _MESSAGES.get(number)
     if message is None:
-        why = limit_reached(error) or os.strerror(number).lower()
+        why = explain_descriptor_limit(error) or os.strerror(number).lower()
         return WorkspaceError(f"{shown} cannot be {doing}: {why}")
     advice = _ADVICE.get(number, "")
     return WorkspaceError(message.format(shown=shown, doing=doing), advice=advice)

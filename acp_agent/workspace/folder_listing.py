@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.platform.nofollow import listed_folder, open_last
-from acp_agent.platform.open_files import limit_reached
 from acp_agent.workspace.search import list_files
 
 _HIDDEN = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -62,7 +62,7 @@ def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderLis
         with listed_folder(folder) as descriptor:
             walk.visit(descriptor, "", 0)
     except OSError as error:
-        reason = limit_reached(error) or (error.strerror or "unknown error").lower()
+        reason = explain_descriptor_limit(error) or (error.strerror or "unknown error").lower()
         raise WorkspaceError(f"{folder} cannot be listed: {reason}") from error
     entries = tuple(walk.entries[:limit])
     return FolderListing(entries=entries, ignored=walk.ignored, more=len(walk.entries) > limit)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.extensions.definitions.locations import repository_of
+from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
     read_own,
@@ -37,7 +37,7 @@ def read_instructions(cwd: Path, user_file: Path) -> Instructions:
     Each is headed by its path. A project's file may be a link within the project; above it, a file
     counts where it lies in that folder. A file that cannot be read is left out and logged.
     """
-    top = repository_of(cwd) or cwd
+    top = find_repository(cwd) or cwd
     inside, above = trusted_owners(top, cwd), trusted_owners()
     found: list[str] = []
     refused: list[tuple[Path, str]] = []

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from acp_agent.config.certificates import certificate_problem, no_trust
+from acp_agent.config.certificates import certificate_problem, empty_tls_context
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.threads import in_daemon_thread
 
@@ -91,5 +91,5 @@ class GuardedNetwork:
         tls = self._tls
         if tls is None:
             self._problem = certificate_problem()
-            tls = httpx2.create_ssl_context() if self._problem is None else no_trust()
+            tls = httpx2.create_ssl_context() if self._problem is None else empty_tls_context()
         return PageReader(resolve=self._resolve, allow=self._allow, tls=tls)

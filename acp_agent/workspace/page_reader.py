@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from acp_agent.config.loopback import is_loopback
 from acp_agent.errors import WorkspaceError
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.workspace.worker_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
@@ -180,7 +180,7 @@ class PageReader:
         try:
             found = [str(literal)] if literal else await self._resolve(host, port)
         except OSError as error:
-            reason = limit_reached(error) or error.strerror or "no name server answers"
+            reason = explain_descriptor_limit(error) or error.strerror or "no name server answers"
             raise WorkspaceError(f"the name {host} cannot be resolved: {reason}") from None
         for address in found:
             self._check_public(host, address, port)
@@ -276,7 +276,7 @@ def _shown(url: str) -> str:
 
 def _reason(error: httpx2.HTTPError) -> str:
     """What went wrong, in one line."""
-    limited = limit_reached(error)
+    limited = explain_descriptor_limit(error)
     if limited is not None:
         return limited
     cause: BaseException | None = error

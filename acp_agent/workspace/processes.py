@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
-from acp_agent.platform.death_watch import DeathWatch
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.watchdog import Watchdog
 from acp_agent.workspace.child_process import (
     LINGER,
     MARK,
@@ -107,7 +107,7 @@ class LocalProcesses:
         self._reading = self._environ | added_variables(self._environ, only_reads=True)
         self._shell = posix.find_shell(environ.get("PATH"))
         self._mark = uuid.uuid4().hex + "."
-        self._watch = DeathWatch(f"{MARK}={self._mark}")
+        self._watch = Watchdog(f"{MARK}={self._mark}")
         self._started = 0
         self._running: set[StartedCommand] = set()
         self._reaping: set[asyncio.Task[None]] = set()
@@ -202,7 +202,7 @@ class LocalProcesses:
             raise _cannot_start(command, cwd, error) from None
         if self._closed.is_set():
             posix.end_group(started.group, at_once=True)
-        self._watch.begins(started.group)
+        self._watch.add_group(started.group)
         self._running.add(started)
         return started
 
@@ -248,7 +248,7 @@ class LocalProcesses:
         if not ended:
             await wait_at_most(started.reader.exited.wait(), REAP_LIMIT)
             await started.end_strays()
-        self._watch.ends(started.group)
+        self._watch.remove_group(started.group)
         started.transport.close()
         if output.path is not None:
             await asyncio.to_thread(output.close)
@@ -316,4 +316,4 @@ def _cannot_start(command: str, cwd: Path, error: OSError) -> WorkspaceError:
         )
     if not cwd.is_dir():
         return WorkspaceError(f"the folder {cwd} does not exist any more: choose another one")
-    return WorkspaceError(f"the command could not be started: {reason(error)}")
+    return WorkspaceError(f"the command could not be started: {describe_os_error(error)}")

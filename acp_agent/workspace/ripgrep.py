@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.child_process import start_process
@@ -148,7 +148,9 @@ async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.P
             raise WorkspaceError(
                 "the search is not possible: the pattern is too long", advice="shorten it"
             ) from error
-        raise WorkspaceError(f"ripgrep cannot be started in {folder}: {reason(error)}") from error
+        raise WorkspaceError(
+            f"ripgrep cannot be started in {folder}: {describe_os_error(error)}"
+        ) from error
 
 
 def _without_endless(folder: Path) -> Sequence[str]:

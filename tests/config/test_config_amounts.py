@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.config.amounts import decimal, dollars
+from acp_agent.config.amounts import format_decimal, format_dollars
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from acp_agent.config.amounts import decimal, dollars
     ],
 )
 def test_small_amounts_show_the_digits_that_count(amount: float, shown: str) -> None:
-    assert dollars(amount) == shown
+    assert format_dollars(amount) == shown
 
 
 @given(st.floats(min_value=0, allow_infinity=False), st.sampled_from([2, 4, 6]))
 def test_no_amount_is_shown_as_zero_that_is_not(amount: float, least: int) -> None:
-    assert (float(decimal(amount, least).replace(",", "")) == 0) == (amount == 0)
-    assert (float(dollars(amount)[1:].replace(",", "")) == 0) == (amount == 0)
+    assert (float(format_decimal(amount, least).replace(",", "")) == 0) == (amount == 0)
+    assert (float(format_dollars(amount)[1:].replace(",", "")) == 0) == (amount == 0)

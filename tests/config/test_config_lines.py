@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.config.toml_errors import Key, lines_of, syntax_error_line
+from acp_agent.config.toml_errors import Key, find_lines, syntax_error_line
 
 
 def line_of(text: str, path: Sequence[Key]) -> int | None:
-    return lines_of(text, [path])[0]
+    return find_lines(text, [path])[0]
 
 
 TEXT = """# a comment with limits.max_retries = 9
@@ -77,7 +77,7 @@ def test_a_value_is_found_on_its_line(path: tuple[Key, ...], line: int | None) -
 
 def test_many_values_are_found_at_once_on_the_same_lines() -> None:
     paths = [path for path, _ in PLACES]
-    assert lines_of(TEXT, paths) == [line for _, line in PLACES]
+    assert find_lines(TEXT, paths) == [line for _, line in PLACES]
 
 
 def test_line_ends_of_other_systems_count_the_same() -> None:

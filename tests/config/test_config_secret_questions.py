@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from acp_agent.config.secret_questions import asks_for_a_secret
+from acp_agent.config.secret_questions import asks_for_secret
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from acp_agent.config.secret_questions import asks_for_a_secret
     ],
 )
 def test_a_question_for_the_value_of_a_secret_is_found(question: str) -> None:
-    assert asks_for_a_secret("Which colour?", question)
+    assert asks_for_secret("Which colour?", question)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_a_question_for_the_value_of_a_secret_is_found(question: str) -> None:
     ],
 )
 def test_talking_about_secrets_is_not_asking_for_one(question: str) -> None:
-    assert not asks_for_a_secret(question)
+    assert not asks_for_secret(question)
 
 
 def test_a_question_made_to_take_long_does_not() -> None:
-    asks_for_a_secret("")  # the patterns are read
+    asks_for_secret("")  # the patterns are read
     begun = time.process_time()
     for text in ("enter ", "what is your ", "a ", "password ", "请输入"):
-        asks_for_a_secret(text * 10_000)
+        asks_for_secret(text * 10_000)
     assert time.process_time() - begun < 2

@@ -153,7 +153,7 @@ def test_a_lock_that_is_never_given_back_ends_the_wait(
 ) -> None:
     monkeypatch.setattr(key_file, "LOCK_SECONDS", 0.1)
     with (
-        key_file.changing_stored_keys(path),
+        key_file.edit_stored_keys(path),
         pytest.raises(ConfigError, match="another process holds"),
     ):
         Secrets(path, {}).set("openai", KEY)

@@ -6,14 +6,14 @@ import re
 
 from hypothesis import given, strategies as st
 
-from acp_agent.extensions.mcp.names import command_names, labels, tool_names
+from acp_agent.extensions.mcp.names import command_names, server_labels, tool_names
 
 WORDS = st.text(max_size=90)
 
 
 @given(st.lists(WORDS, max_size=8))
 def test_labels_are_short_plain_and_all_different(names: list[str]) -> None:
-    given_labels = labels(names)
+    given_labels = server_labels(names)
     assert len(set(given_labels)) == len(names)
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,30}", label) for label in given_labels)
 
@@ -35,7 +35,12 @@ def test_the_order_in_which_tools_come_does_not_change_their_names(
 
 
 def test_a_plain_name_stays_as_it_is() -> None:
-    assert labels(["memo", "memo", "My Server", ""]) == ["memo", "memo-2", "My_Server", "server"]
+    assert server_labels(["memo", "memo", "My Server", ""]) == [
+        "memo",
+        "memo-2",
+        "My_Server",
+        "server",
+    ]
     assert tool_names([("memo", "get_item"), ("memo", "put")]) == [
         "mcp__memo__get_item",
         "mcp__memo__put",

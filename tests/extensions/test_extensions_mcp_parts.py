@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from acp_agent.extensions.mcp.client import Patience
+from acp_agent.extensions.mcp.client import CallTimeouts
 from acp_agent.extensions.mcp.config import (
     MARK,
     HttpServer,
@@ -16,7 +16,7 @@ from acp_agent.extensions.mcp.config import (
     identity,
     server_environ,
 )
-from acp_agent.extensions.mcp.errors import reason_of
+from acp_agent.extensions.mcp.errors import describe_error
 from acp_agent.extensions.mcp.stdio_transport import LongLine, read_lines
 
 
@@ -81,17 +81,17 @@ def test_what_a_server_is_called_is_no_part_of_which_it_is() -> None:
 def test_the_reason_is_one_line_without_secrets() -> None:
     inner = ValueError("the key\nsesame is\x1b[31m wrong " + "x" * 900)
     group = ExceptionGroup("several", [ExceptionGroup("inner", [inner])])
-    reason = reason_of(group, lambda text: text.replace("sesame", "[secret]"))
+    reason = describe_error(group, lambda text: text.replace("sesame", "[secret]"))
     assert reason.startswith("the key [secret] is [31m wrong xxx")
     assert len(reason) == 300
 
 
 async def test_no_time_passes_while_the_user_is_being_asked() -> None:
-    patience = Patience()
+    patience = CallTimeouts()
     answered = asyncio.Event()
 
     async def ask() -> None:
-        with patience.asking():
+        with patience.paused():
             await answered.wait()
 
     asking = asyncio.create_task(ask())

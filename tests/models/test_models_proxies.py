@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from acp_agent.config.loopback import past_proxies
+from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.models.anthropic_driver import AnthropicDriver
 from acp_agent.models.gemini_driver import GeminiDriver
 from acp_agent.models.openai_driver import OpenAIDriver
@@ -95,5 +95,5 @@ async def test_an_http_client_takes_the_word_on_proxies(
     proxied(DEAD)
     async with ModelServer() as server:
         url = server.openai_url.replace("127.0.0.1", host)
-        async with httpx2.AsyncClient(mounts=past_proxies(url)) as client:
+        async with httpx2.AsyncClient(mounts=no_proxy_mounts(url)) as client:
             assert (await client.get(f"{url}/models")).status_code == 200

@@ -40,7 +40,7 @@ from acp_agent.ids import (
     new_turn_id,
 )
 from acp_agent.session.store.database import open_database
-from acp_agent.session.store.database_recovery import rescue
+from acp_agent.session.store.database_recovery import recover_sessions
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.store import Store
 from tests.reliability.damaged_journals import bodies, damage, real_journal, whole_sessions
@@ -142,7 +142,7 @@ async def test_random_damage_breaks_nothing_and_loses_no_session_that_is_whole(
         except StoreDamagedError as error:
             assert_one_line(str(error), seed)
             database = open_database(path.with_name("fresh.db"))
-            rescue(path, database.connection)
+            recover_sessions(path, database.connection)
             database.connection.close()
             path, found = path.with_name("fresh.db"), set(whole)
             rescued += 1

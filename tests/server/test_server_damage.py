@@ -25,7 +25,7 @@ from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.v1.projection import Projector
 from acp_agent.server.v2.replay import replay
-from acp_agent.session.store.damaged_events import broken
+from acp_agent.session.store.damaged_events import damaged_event
 from acp_agent.session.store.event_codec import encode_event, known_events
 from acp_agent.session.store.records import StoredEvent
 from protocol.v1 import types as acp
@@ -49,7 +49,7 @@ def lost(*seqs: int) -> list[AnyEvent]:
     """The events as they are known where some cannot be read."""
     return known_events(
         [
-            broken(seq, 0, b"{") if seq in seqs else StoredEvent(seq, 0, event)
+            damaged_event(seq, 0, b"{") if seq in seqs else StoredEvent(seq, 0, event)
             for seq, event in enumerate(EVENTS, 1)
         ]
     )

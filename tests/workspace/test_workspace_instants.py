@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.platform.death_watch import DeathWatch
+from acp_agent.platform.watchdog import Watchdog
 from acp_agent.workspace import files as files_module
 from acp_agent.workspace.file_io import replace_file
 from acp_agent.workspace.files import WorkspaceFiles
@@ -35,7 +35,7 @@ class Starts:
 async def test_commands_are_watched_though_the_first_one_was_stopped_as_the_watch_began(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    starts, watch = Starts(monkeypatch), DeathWatch("ACP_AGENT_COMMAND=test")
+    starts, watch = Starts(monkeypatch), Watchdog("ACP_AGENT_COMMAND=test")
     first = asyncio.create_task(watch.start())
     await starts.begun.wait()
     first.cancel()
@@ -50,7 +50,7 @@ async def test_commands_are_watched_though_the_first_one_was_stopped_as_the_watc
 async def test_a_watch_that_is_closed_as_it_begins_leaves_no_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    starts, watch = Starts(monkeypatch), DeathWatch("ACP_AGENT_COMMAND=test")
+    starts, watch = Starts(monkeypatch), Watchdog("ACP_AGENT_COMMAND=test")
     starting = asyncio.create_task(watch.start())
     await starts.begun.wait()
     closing = asyncio.create_task(watch.aclose())

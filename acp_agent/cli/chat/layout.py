@@ -40,7 +40,7 @@ from acp_agent.cli.chat.session_state import SessionState
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import inert, one_line
-from acp_agent.config.amounts import decimal
+from acp_agent.config.amounts import format_decimal
 
 _PROMPT_ROWS = 8
 _MENU_ROWS = 6
@@ -238,7 +238,9 @@ def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
             share = f"{min(usage.used / usage.size, 9.99):.0%}"
             facts.append((7, translate("context {share}", share=share)))
         if usage.cost is not None:
-            facts.append((6, f"{decimal(usage.cost.amount, 2)} {one_line(usage.cost.currency, 5)}"))
+            facts.append(
+                (6, f"{format_decimal(usage.cost.amount, 2)} {one_line(usage.cost.currency, 5)}")
+            )
     if state.model:
         facts.append((4, one_line(state.model, 40)))
     if state.title:

@@ -17,7 +17,7 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.models import Choice, chosen_model
 from acp_agent.cli.output import complain, say
 from acp_agent.cli.user_config import load_user_config
-from acp_agent.config.load import placed
+from acp_agent.config.load import locate_errors
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from acp_agent.models.providers import load_providers
 from acp_agent.models.registry import Models
@@ -151,7 +151,7 @@ async def _model_in(environ: Mapping[str, str]) -> Choice:
         ConfigError: the agent's own configuration cannot be used.
     """
     user = load_user_config(environ)
-    with placed(user.paths.config_file):
+    with locate_errors(user.paths.config_file):
         providers = await asyncio.to_thread(load_providers, user.config, user.secrets, environ)
         models = Models(user.config, user.secrets, environ)
     try:

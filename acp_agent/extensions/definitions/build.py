@@ -20,11 +20,11 @@ from acp_agent.extensions.definitions.fields import (
     Input,
     RunFields,
     SkillFields,
-    our_tools,
-    part_of_a_tool,
+    normalize_tools,
+    restricted_tool,
 )
 from acp_agent.extensions.definitions.locations import Source
-from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill, Uses
+from acp_agent.extensions.definitions.types import SMALL, AgentSpec, RunSettings, Skill
 
 INHERIT = "inherit"  # stands for the session's model
 
@@ -114,34 +114,36 @@ def _filled(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
     return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)
 
 
-def remarks(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:
+def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:
     """What of a file cannot be done as it says, though it can be used."""
     if config.model is None and fields.model is not None and _unknown(fields.model):
         yield ConfigError(
             f"model: {printable_line(fields.model, 80)} is not known here, so the session's model "
             "is used; write provider/name, small or inherit"
         )
-    for tool in our_tools(fields.tools or ()):
-        if part_of_a_tool(tool) is not None:
+    for tool in normalize_tools(fields.tools or ()):
+        if restricted_tool(tool) is not None:
             yield ConfigError(
                 f"tools: {printable_line(tool, 80)} is a part of a tool, so it is left out; name "
                 "the tool alone"
             )
-    for tool in our_tools(fields.disallowed_tools or ()):
-        if part_of_a_tool(tool) is not None:
+    for tool in normalize_tools(fields.disallowed_tools or ()):
+        if restricted_tool(tool) is not None:
             yield ConfigError(
                 f"disallowed-tools: {printable_line(tool, 80)} is a part of a tool, so all of the "
                 "tool is refused; name the tool alone"
             )
 
 
-def _uses(fields: RunFields, config: DefinitionConfig) -> Uses:
+def _uses(fields: RunFields, config: DefinitionConfig) -> RunSettings:
     tools = None
     if fields.tools is not None:
-        tools = tuple(one for one in our_tools(fields.tools) if part_of_a_tool(one) is None)
+        tools = tuple(one for one in normalize_tools(fields.tools) if restricted_tool(one) is None)
     # What of a tool is refused cannot be told apart here, so the whole tool is.
-    without = tuple(part_of_a_tool(one) or one for one in our_tools(fields.disallowed_tools or ()))
-    return Uses(
+    without = tuple(
+        restricted_tool(one) or one for one in normalize_tools(fields.disallowed_tools or ())
+    )
+    return RunSettings(
         model=_model(fields.model) if config.model is None else config.model,
         thought_level=config.thought_level or fields.thought_level,
         temperature=fields.temperature if config.temperature is None else config.temperature,
@@ -172,7 +174,7 @@ LONGEST = 10  # agents that extend each other, one after the other
 AgentFile = DefinitionFile[AgentFields]
 
 
-class Family:
+class AgentInheritance:
     """The agents that there are, those that others hide among them.
 
     Args:

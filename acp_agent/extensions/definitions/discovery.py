@@ -13,17 +13,22 @@ from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.build import (
+    AgentInheritance,
     DefinitionFile,
-    Family,
     build_agent,
     build_skill,
-    remarks,
+    find_warnings,
 )
-from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check, unused
+from acp_agent.extensions.definitions.fields import (
+    AgentFields,
+    SkillFields,
+    parse_fields,
+    unused_fields,
+)
 from acp_agent.extensions.definitions.front_matter import read_front_matter
-from acp_agent.extensions.definitions.locations import Places, Source, project_of
+from acp_agent.extensions.definitions.locations import DefinitionFolders, Source, project_folder
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
     NOT_REGULAR,
     RefusedFileError,
@@ -56,7 +61,7 @@ class Found(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
 
 
-def find_definitions(places: Places, config: Config) -> Found:
+def find_definitions(places: DefinitionFolders, config: Config) -> Found:
     """The skills and agents of a session: of each name the most specific one, but the user's own.
 
     What the user's configuration says of one goes before its file. A broken file is left out and
@@ -73,7 +78,7 @@ def find_definitions(places: Places, config: Config) -> Found:
 
 
 def _find_skills(
-    places: Places, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+    places: DefinitionFolders, config: Mapping[str, DefinitionConfig], problems: list[Problem]
 ) -> list[Skill]:
     found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
     for place, source in places.skills:
@@ -91,7 +96,7 @@ def _find_skills(
 
 
 def _find_agents(
-    places: Places, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+    places: DefinitionFolders, config: Mapping[str, DefinitionConfig], problems: list[Problem]
 ) -> list[AgentSpec]:
     files: list[DefinitionFile[AgentFields]] = []
     for place, source in places.agents:
@@ -108,7 +113,7 @@ def _find_agents(
                 problems.append(_problem(file.path, _taken(users[name])))
             else:
                 files.append(file)
-    family = Family(files)
+    family = AgentInheritance(files)
     found: list[AgentSpec] = []
     for several in family.named():
         for file in several:
@@ -124,13 +129,13 @@ def _find_agents(
     return found
 
 
-def _project(places: Places, place: Path, source: Source) -> Project | None:
+def _project(places: DefinitionFolders, place: Path, source: Source) -> Project | None:
     """The project that a place is a part of; None for the user's own."""
     if source == "user":
         return None
     every = (*places.skills, *places.agents)
-    folders = {project_of(one) for one, whose in every if whose == "project"}
-    return Project(project_of(place), trusted_owners(*folders))
+    folders = {project_folder(one) for one, whose in every if whose == "project"}
+    return Project(project_folder(place), trusted_owners(*folders))
 
 
 def _read(
@@ -147,11 +152,11 @@ def _read(
     for path in paths:
         try:
             front_matter, text = read_front_matter(read_file(path, project))
-            checked = check(front_matter, fields)
+            checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             problems.append(_problem(path, error))
         else:
-            if names := unused(front_matter, fields):
+            if names := unused_fields(front_matter, fields):
                 problems.append(_problem(path, _unused(names), left_out=False))
             if kind == "skills" and checked.name != path.parent.name:
                 problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
@@ -190,7 +195,8 @@ def _wanted(
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
         problems += [
-            _problem(file.path, remark, left_out=False) for remark in remarks(file.fields, own)
+            _problem(file.path, remark, left_out=False)
+            for remark in find_warnings(file.fields, own)
         ]
     return own.enabled
 
@@ -279,4 +285,4 @@ def _there(path: Path) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    return reason(error)
+    return describe_os_error(error)

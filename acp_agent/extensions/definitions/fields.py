@@ -1,6 +1,6 @@
 """The front matter of skills and agents as types. The published JSON Schemas are made from them.
 
-Fields that are not here are other programs': `unused` names them.
+Fields that are not here are other programs': `unused_fields` names them.
 """
 
 from __future__ import annotations
@@ -199,28 +199,28 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 
 
-def check(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fields:
+def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fields:
     """The front matter as one of the types; a field without a value counts as not given.
 
     Raises:
         ConfigError: a field is missing or wrong; the message names the first.
     """
-    given = our_fields({name: one for name, one in front_matter.items() if one is not None})
+    given = normalize_fields({name: one for name, one in front_matter.items() if one is not None})
     if "tools" in front_matter and "tools" not in given:
         # Nobody can tell whether all or none are meant.
         raise ConfigError("tools: there is nothing behind it; write [] for none, or take it out")
     # As the author spelled those that have two names.
-    spelled = {FIELDS[name]: name for name in front_matter if name in FIELDS}
+    spelled = {FIELD_ALIASES[name]: name for name in front_matter if name in FIELD_ALIASES}
     try:
         return msgspec.convert(given, kind, strict=True)
     except msgspec.ValidationError:
         raise _first_mistake(given, kind, spelled) from None
 
 
-def unused(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
+def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
     """The fields of a front matter that say nothing here."""
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
-    return sorted(name for name in front_matter if FIELDS.get(name, name) not in known)
+    return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known)
 
 
 def _first_mistake(
@@ -261,7 +261,7 @@ def _found(value: object) -> str:
 
 
 # Fields by which others mean one of ours.
-FIELDS: Mapping[str, str] = {
+FIELD_ALIASES: Mapping[str, str] = {
     "effort": "thought-level",
     "disallowedTools": "disallowed-tools",
     "exclude_tools": "disallowed-tools",
@@ -271,7 +271,7 @@ FIELDS: Mapping[str, str] = {
 }
 
 # Tools by which others mean one of ours.
-TOOLS: Mapping[str, str] = {
+TOOL_ALIASES: Mapping[str, str] = {
     "Agent": "task",
     "AskUserQuestion": "ask_user",
     "Bash": "shell",
@@ -292,20 +292,22 @@ TOOLS: Mapping[str, str] = {
 _COMMA = re.compile(r",(?![^(]*\))")  # not between brackets: Bash(git add, git commit)
 
 
-def our_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
+def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
     """A front matter in which others' fields have the names of ours, which go first."""
-    meant = {FIELDS.get(name, name): value for name, value in front_matter.items()}
-    return meant | {name: value for name, value in front_matter.items() if name not in FIELDS}
+    meant = {FIELD_ALIASES.get(name, name): value for name, value in front_matter.items()}
+    return meant | {
+        name: value for name, value in front_matter.items() if name not in FIELD_ALIASES
+    }
 
 
-def our_tools(names: str | Sequence[str]) -> list[str]:
+def normalize_tools(names: str | Sequence[str]) -> list[str]:
     """Tools as a list, by the names that they have here; a text has commas between them."""
     several = _COMMA.split(names) if isinstance(names, str) else names
     named = (name.strip() for name in several)
-    return [TOOLS.get(name, name) for name in named if name]
+    return [TOOL_ALIASES.get(name, name) for name in named if name]
 
 
-def part_of_a_tool(name: str) -> str | None:
+def restricted_tool(name: str) -> str | None:
     """The tool of which others allow or refuse a part so: `Bash(git *)`. None for a whole tool."""
     tool, bracket, _ = name.partition("(")
-    return TOOLS.get(tool.strip(), tool.strip()) if bracket else None
+    return TOOL_ALIASES.get(tool.strip(), tool.strip()) if bracket else None

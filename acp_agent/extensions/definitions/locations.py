@@ -15,7 +15,7 @@ from msgspec import Struct
 Source = Literal["user", "project"]
 
 
-class Places(Struct, frozen=True):
+class DefinitionFolders(Struct, frozen=True):
     """Folders and whose they are, from the most general to the most specific: later ones win.
 
     Attributes:
@@ -27,7 +27,7 @@ class Places(Struct, frozen=True):
     agents: tuple[tuple[Path, Source], ...]
 
 
-def places(cwd: Path, *, user: Path, home: Path) -> Places:
+def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
     """The folders that a session looks into.
 
     Args:
@@ -35,19 +35,19 @@ def places(cwd: Path, *, user: Path, home: Path) -> Places:
         user: the folder of the user's configuration file.
         home: the user's home folder, whose `.agents` is for every program.
     """
-    root = repository_of(cwd)
+    root = find_repository(cwd)
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     hidden = [folder / name for folder in projects for name in (".agents", ".acp-agent")]
-    return Places(_of("skills", user, home, hidden), _of("agents", user, home, hidden))
+    return DefinitionFolders(_of("skills", user, home, hidden), _of("agents", user, home, hidden))
 
 
-def any_there(places: Places) -> bool:
+def any_folder_exists(places: DefinitionFolders) -> bool:
     """Whether there is anything to look into. Blocks for a few looks at the disk."""
     # Path would raise where a folder may not be looked into.
     return any(os.path.isdir(folder) for folder, _ in (*places.skills, *places.agents))  # noqa: PTH112
 
 
-def readable(places: Places) -> list[Path]:
+def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
     """The folders of skills whose other files may be read, without links.
 
     A project's that leads out of the project by a link is none: else a project could let the agent
@@ -55,7 +55,7 @@ def readable(places: Places) -> list[Path]:
     """
     found = []
     for place, source in places.skills:
-        project = os.path.realpath(project_of(place))
+        project = os.path.realpath(project_folder(place))
         for folder in (str(place), *_linked(place)):
             real = Path(os.path.realpath(folder))
             if real.is_dir() and (source == "user" or real.is_relative_to(project)):
@@ -72,7 +72,7 @@ def _linked(place: Path) -> list[str]:
         return []
 
 
-def project_of(place: Path) -> Path:
+def project_folder(place: Path) -> Path:
     """The folder that has a project's place: a place is `.agents/skills` or the like in it."""
     return place.parent.parent
 
@@ -87,7 +87,7 @@ def _of(kind: str, user: Path, home: Path, hidden: list[Path]) -> tuple[tuple[Pa
     )
 
 
-def repository_of(cwd: Path) -> Path | None:
+def find_repository(cwd: Path) -> Path | None:
     """The top of the repository that a folder is in."""
     for folder in (cwd, *cwd.parents):
         if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above

@@ -12,7 +12,12 @@ from collections.abc import Mapping
 import msgspec
 
 from acp_agent.config.publish import schema_text, write_files
-from acp_agent.extensions.definitions.fields import FIELDS, AgentFields, RunFields, SkillFields
+from acp_agent.extensions.definitions.fields import (
+    FIELD_ALIASES,
+    AgentFields,
+    RunFields,
+    SkillFields,
+)
 
 # By the names of the files.
 PUBLISHED: Mapping[str, tuple[str, type[RunFields]]] = {
@@ -30,7 +35,7 @@ def definition_schema(name: str) -> str:
     # No field has a null of its own: one that nothing stands behind counts as not given, but for
     # `tools`, of which nobody could tell whether all or none are meant.
     properties["tools"]["anyOf"].remove({"type": "null"})
-    for theirs, ours in FIELDS.items():
+    for theirs, ours in FIELD_ALIASES.items():
         if ours not in properties:  # another kind's
             continue
         properties[theirs] = {**properties[ours], "description": f"Another name of {ours}."}

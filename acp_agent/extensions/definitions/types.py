@@ -13,7 +13,7 @@ from acp_agent.extensions.definitions.locations import Source
 SMALL = "small"  # stands for the session's small model
 
 
-class Uses(Struct, frozen=True, kw_only=True):
+class RunSettings(Struct, frozen=True, kw_only=True):
     """What a skill or an agent wants to be run with; None stands for what the session has.
 
     Attributes:
@@ -36,10 +36,10 @@ class Uses(Struct, frozen=True, kw_only=True):
     max_requests: int | None = None
     within: tuple[str, ...] | None = None
 
-    def over(self, other: Uses) -> Uses:
+    def over(self, other: RunSettings) -> RunSettings:
         """These wishes, and those of `other` for the rest; what either refuses is refused."""
         requests = [one.max_requests for one in (self, other) if one.max_requests is not None]
-        return Uses(
+        return RunSettings(
             model=other.model if self.model is None else self.model,
             thought_level=other.thought_level if self.thought_level is None else self.thought_level,
             temperature=other.temperature if self.temperature is None else self.temperature,
@@ -83,7 +83,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     path: Path
     source: Source
     hint: str | None = None
-    uses: Uses = Uses()
+    uses: RunSettings = RunSettings()
     by_model: bool = True
     by_user: bool = True
     apart: bool = False
@@ -107,4 +107,4 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     prompt: str
     path: Path
     source: Source
-    uses: Uses = Uses()
+    uses: RunSettings = RunSettings()

@@ -28,12 +28,12 @@ from acp_agent.elicitation import Page
 from acp_agent.extensions.mcp.acp_transport import acp_transport
 from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramServer, ServerConfig
 from acp_agent.extensions.mcp.elicitation import Asker, answered
-from acp_agent.extensions.mcp.errors import reason_of
-from acp_agent.extensions.mcp.http_transport import HttpTrouble, http_transport
-from acp_agent.extensions.mcp.listing import Offer, list_offer
-from acp_agent.extensions.mcp.sanitizer import Mender, watched
-from acp_agent.extensions.mcp.stdio_transport import Program, program_transport
-from acp_agent.platform.death_watch import DeathWatch
+from acp_agent.extensions.mcp.errors import describe_error
+from acp_agent.extensions.mcp.http_transport import HttpStatus, http_transport
+from acp_agent.extensions.mcp.listing import ServerCatalog, list_catalog
+from acp_agent.extensions.mcp.sanitizer import Sanitizer, sanitized_transport
+from acp_agent.extensions.mcp.stdio_transport import ServerProcess, stdio_transport
+from acp_agent.platform.watchdog import Watchdog
 
 T = TypeVar("T")
 
@@ -57,22 +57,22 @@ class McpClient:
         self._asker = asker
         self._trace = trace
         self._client: Client | None = None
-        self._program: Program | None = None
-        self._trouble = HttpTrouble()
-        self._mender = Mender()
-        self.patience = Patience()
+        self._program: ServerProcess | None = None
+        self._http_status = HttpStatus()
+        self._sanitizer = Sanitizer()
+        self.timeouts = CallTimeouts()
         self._busy = 0  # requests of ours that the server is answering
         self.ended = asyncio.Event()
         self.changed = asyncio.Event()  # the server said that its lists are others now
 
     # -- asking ----------------------------------------------------------------------------
 
-    async def list_offer(self) -> Offer:
+    async def list_offer(self) -> ServerCatalog:
         """Everything the server has, as far as the bounds let it in."""
         self.changed.clear()
-        self._mender.tools.clear()
-        offer = await list_offer(self._connected)
-        return msgspec.structs.replace(offer, unusable=tuple(self._mender.tools))
+        self._sanitizer.tools.clear()
+        offer = await list_catalog(self._connected)
+        return msgspec.structs.replace(offer, unusable=tuple(self._sanitizer.tools))
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT
@@ -85,17 +85,22 @@ class McpClient:
         """
         return await self._ask(
             self._connected.call_tool(
-                self._mender.own(name), arguments, progress_callback=on_progress, meta=self._meta()
+                self._sanitizer.original(name),
+                arguments,
+                progress_callback=on_progress,
+                meta=self._meta(),
             )
         )
 
     async def get_prompt(self, name: str, arguments: dict[str, str]) -> types.GetPromptResult:
         """Fetch a prompt. Raises as `call_tool` does."""
-        return await self._ask(self._connected.get_prompt(self._mender.own(name), arguments))
+        return await self._ask(
+            self._connected.get_prompt(self._sanitizer.original(name), arguments)
+        )
 
     async def read_resource(self, uri: str) -> types.ReadResourceResult:
         """Read a resource. Raises as `call_tool` does."""
-        own = self._mender.own(uri)
+        own = self._sanitizer.original(uri)
         return await self._ask(self._connected.read_resource(own, meta=self._meta()))
 
     def _meta(self) -> types.RequestParamsMeta | None:
@@ -117,7 +122,7 @@ class McpClient:
             task.add_done_callback(_retrieved)
             raise
         except MCPError as error:
-            if self._trouble.unknown_session and error.code != types.METHOD_NOT_FOUND:
+            if self._http_status.unknown_session and error.code != types.METHOD_NOT_FOUND:
                 self.ended.set()
             raise
         finally:
@@ -134,7 +139,7 @@ class McpClient:
         """Why the connection ended, as far as is known."""
         if self._program is not None:
             return self._program.ending()
-        return self._trouble.ending() or "the connection ended"
+        return self._http_status.ending() or "the connection ended"
 
     def why(self, error: Exception, clean: Callable[[str], str]) -> str:
         """What went wrong, in one line without secrets."""
@@ -143,7 +148,7 @@ class McpClient:
         closed = isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
         if closed and self._program is not None:
             return self._program.ending()
-        return self._trouble.ending() or reason_of(error, clean)
+        return self._http_status.ending() or describe_error(error, clean)
 
     @asynccontextmanager
     async def connected(
@@ -152,10 +157,10 @@ class McpClient:
         label: str,
         cwd: Path,
         environ: Mapping[str, str],
-        watch: DeathWatch,
+        watch: Watchdog,
         clean: Callable[[str], str],
     ) -> AsyncIterator[None]:
-        """Be connected; see `program_transport` for the arguments.
+        """Be connected; see `stdio_transport` for the arguments.
 
         Every server there is knows the handshake; some end when anything else comes first. A
         server that says it does not know it is asked the newer way. The carrier of MCP over ACP has
@@ -166,7 +171,7 @@ class McpClient:
         def transport() -> AbstractAsyncContextManager[TransportStreams]:
             match self._config:
                 case ProgramServer():
-                    return program_transport(
+                    return stdio_transport(
                         self._config,
                         label=label,
                         cwd=cwd,
@@ -176,7 +181,7 @@ class McpClient:
                         on_start=self._started,
                     )
                 case HttpServer():
-                    return http_transport(self._config, self._trouble)
+                    return http_transport(self._config, self._http_status)
                 case ChannelServer():
                     return acp_transport(self._config)
 
@@ -202,7 +207,7 @@ class McpClient:
         self, transport: AbstractAsyncContextManager[TransportStreams], *, newer: bool
     ) -> Client:
         return Client(
-            watched(transport, self.ended, self._mender),
+            sanitized_transport(transport, self.ended, self._sanitizer),
             mode="auto" if newer else "legacy",
             client_info=types.Implementation(name="acp-agent", version=__version__),
             elicitation_callback=self._elicited,
@@ -210,7 +215,7 @@ class McpClient:
             cache=None,
         )
 
-    def _started(self, program: Program) -> None:
+    def _started(self, program: ServerProcess) -> None:
         self._program = program
 
     # -- what the server says by itself ----------------------------------------------------
@@ -256,7 +261,7 @@ class McpClient:
         if not self._busy:
             # Nobody asked this server for anything: the user must not be asked out of the blue.
             return types.ElicitResult(action="decline")
-        with self.patience.asking():
+        with self.timeouts.paused():
             return await answered(params, self._asker)
 
     async def visit(self, error: MCPError) -> bool:
@@ -289,7 +294,7 @@ def _quieten() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-class Patience:
+class CallTimeouts:
     """The limits of one connection's calls."""
 
     def __init__(self) -> None:
@@ -307,7 +312,7 @@ class Patience:
                 del self._limits[limit]
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """The user is being asked: no time passes, and afterwards every call has its own anew."""
         self._asking += 1
         self._set(None)

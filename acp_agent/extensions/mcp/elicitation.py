@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 
-from acp_agent.config.secret_questions import asks_for_a_secret as question_asks
+from acp_agent.config.secret_questions import asks_for_secret as question_asks
 from acp_agent.elicitation import Form, Page, Response
 
 _FIELDS = 30  # of a form

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acp_agent.content import printable_line
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 LONGEST_LINE = 300  # characters
 
 
-def reason_of(error: BaseException, clean: Callable[[str], str]) -> str:
+def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
     """One line that says what went wrong, without secrets.
 
     Args:
@@ -19,7 +19,7 @@ def reason_of(error: BaseException, clean: Callable[[str], str]) -> str:
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    limited = limit_reached(error)
+    limited = explain_descriptor_limit(error)
     if limited is not None:
         text = limited
     elif isinstance(error, FileNotFoundError):

@@ -14,8 +14,8 @@ from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from acp_agent.config.certificates import trust_for
-from acp_agent.config.loopback import past_proxies
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.extensions.mcp.config import HttpServer
 
 BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has a limit of its own
 
 
-class HttpTrouble:
+class HttpStatus:
     """What the server last refused with, for the user: the package keeps the status to itself."""
 
     def __init__(self) -> None:
@@ -50,17 +50,15 @@ class HttpTrouble:
 
 
 @asynccontextmanager
-async def http_transport(
-    server: HttpServer, trouble: HttpTrouble
-) -> AsyncIterator[TransportStreams]:
+async def http_transport(server: HttpServer, status: HttpStatus) -> AsyncIterator[TransportStreams]:
     """Reach a server over HTTP. Redirects are followed only within its own origin.
 
     Args:
         server: where it is.
-        trouble: is told the status of every response.
+        status: is told the status of every response.
     """
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS)
-    trust = await asyncio.to_thread(trust_for, server.url)
+    trust = await asyncio.to_thread(tls_verification, server.url)
 
     def client(
         headers: dict[str, str] | None = None,
@@ -71,7 +69,7 @@ async def http_transport(
             headers=headers,
             timeout=timeout,
             auth=auth,
-            mounts=past_proxies(server.url),
+            mounts=no_proxy_mounts(server.url),
             verify=trust,
             event_hooks={"response": [bounded]},
         )
@@ -79,7 +77,7 @@ async def http_transport(
     async def bounded(response: httpx2.Response) -> None:
         # Of streamable HTTP, the stream for what the server says by itself is often refused.
         if server.sse or response.request.method == "POST":
-            trouble.seen(response.status_code)
+            status.seen(response.status_code)
         kind = response.headers.get("content-type", "").lower()
         if not kind.startswith("text/event-stream") and isinstance(
             response.stream, httpx2.AsyncByteStream

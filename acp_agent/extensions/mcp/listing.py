@@ -15,7 +15,7 @@ from acp_agent.extensions.mcp.sanitizer import LONGEST
 _PAGES = 50  # of one list
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class ServerCatalog(Struct, frozen=True, kw_only=True):
     """A server's lists.
 
     `unusable` are the names of tools of the wrong shape, `cut` those of lists of which not
@@ -39,7 +39,7 @@ PageT = TypeVar("PageT", bound=_Page)
 T = TypeVar("T")
 
 
-async def list_offer(client: Client) -> Offer:
+async def list_catalog(client: Client) -> ServerCatalog:
     """Ask for each list that the server says it has.
 
     Raises:
@@ -80,7 +80,7 @@ async def list_offer(client: Client) -> Offer:
         except MCPError as error:
             if error.code != types.METHOD_NOT_FOUND:  # many servers have none
                 raise
-    return Offer(
+    return ServerCatalog(
         tools=tuple(tools),
         prompts=tuple(prompts),
         resources=tuple(resources),

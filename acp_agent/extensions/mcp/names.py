@@ -15,7 +15,7 @@ _TAKEN = "skill"  # its prompts would be called as skills are: /skill:name
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
-def labels(names: Sequence[str]) -> list[str]:
+def server_labels(names: Sequence[str]) -> list[str]:
     """A short name for each server, in their order, all different, made of letters that fit."""
     given: list[str] = []
     for name in names:

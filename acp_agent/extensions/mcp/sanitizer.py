@@ -44,21 +44,21 @@ def is_list(message: SessionMessage) -> bool:
     )
 
 
-class Mender:
+class Sanitizer:
     """Mends what one server sends. `tools` are the names of those that were taken out."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []
         self._names: dict[str, str] = {}
 
-    def own(self, name: str) -> str:
+    def original(self, name: str) -> str:
         """A name or an address as the server wrote it."""
         return self._names.get(name, name)
 
-    def mend(self, message: SessionMessage) -> SessionMessage:
+    def sanitize(self, message: SessionMessage) -> SessionMessage:
         """`message` with nothing hidden in its texts, and without what is wrong in a list."""
         if is_list(message):
-            message = self._mend_list(message)
+            message = self._filter_list(message)
         sent = message.message
         shown: types.JSONRPCMessage = sent
         match sent:
@@ -76,7 +76,7 @@ class Mender:
                 shown = sent.model_copy(update={"params": escaped_values(sent.params)})
         return SessionMessage(shown, message.metadata)
 
-    def _mend_list(self, message: SessionMessage) -> SessionMessage:
+    def _filter_list(self, message: SessionMessage) -> SessionMessage:
         response = message.message
         if not isinstance(response, types.JSONRPCResponse):
             return message
@@ -148,15 +148,17 @@ def _nests(value: object, levels: int) -> bool:
 
 
 @asynccontextmanager
-async def watched(
-    transport: AbstractAsyncContextManager[TransportStreams], ended: asyncio.Event, mender: Mender
+async def sanitized_transport(
+    transport: AbstractAsyncContextManager[TransportStreams],
+    ended: asyncio.Event,
+    sanitizer: Sanitizer,
 ) -> AsyncIterator[TransportStreams]:
     """`transport`, which sets `ended` when nothing more will come from the server.
 
     The package tells those who wait for an answer, and nobody else. What comes is mended.
     """
     async with transport as (incoming, outgoing):
-        yield _Watched(incoming, ended, mender), outgoing
+        yield _Watched(incoming, ended, sanitizer), outgoing
 
 
 class _Watched:
@@ -166,9 +168,9 @@ class _Watched:
         self,
         stream: ReadStream[SessionMessage | Exception],
         ended: asyncio.Event,
-        mender: Mender,
+        sanitizer: Sanitizer,
     ) -> None:
-        self._mender = mender
+        self._sanitizer = sanitizer
         self._stream = stream
         self._ended = ended
 
@@ -188,8 +190,8 @@ class _Watched:
             return item
         # In a thread: a list or a result may be long, and this reads everything that it sends.
         if isinstance(item.message, JSONRPCResponse):
-            return await asyncio.to_thread(self._mender.mend, item)
-        return self._mender.mend(item)
+            return await asyncio.to_thread(self._sanitizer.sanitize, item)
+        return self._sanitizer.sanitize(item)
 
     async def aclose(self) -> None:
         """Close this side."""

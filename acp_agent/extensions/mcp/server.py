@@ -15,12 +15,12 @@ from msgspec import Struct
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.config import ServerConfig
-from acp_agent.platform.death_watch import DeathWatch
+from acp_agent.platform.watchdog import Watchdog
 
 if TYPE_CHECKING:  # these bring the `mcp` package
     from acp_agent.extensions.mcp.client import McpClient
     from acp_agent.extensions.mcp.elicitation import Asker
-    from acp_agent.extensions.mcp.listing import Offer
+    from acp_agent.extensions.mcp.listing import ServerCatalog
 
 RESTARTS = 3  # in a row, before a server that dies is given up
 _STEADY_SECONDS = 60.0  # a server that lived so long dies anew, not again
@@ -49,7 +49,7 @@ class Owner(Protocol):
         ...
 
 
-class Setting(Struct, frozen=True, kw_only=True):
+class ServerSettings(Struct, frozen=True, kw_only=True):
     """Where and how servers are started; `clean` takes secrets out.
 
     `connect` is how long a server may take, `rest` what it gets before it is started again the
@@ -58,7 +58,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 
     cwd: Path
     environ: Mapping[str, str]
-    watch: DeathWatch
+    watch: Watchdog
     connect: float
     rest: float
     clean: Callable[[str], str]
@@ -71,11 +71,17 @@ class McpServer:
     """
 
     def __init__(
-        self, config: ServerConfig, label: str, *, setting: Setting, owner: Owner, asker: Asker
+        self,
+        config: ServerConfig,
+        label: str,
+        *,
+        setting: ServerSettings,
+        owner: Owner,
+        asker: Asker,
     ) -> None:
         self.config = config
         self.label = label
-        self.offer: Offer | None = None
+        self.offer: ServerCatalog | None = None
         self._setting = setting
         self._owner = owner
         self._asker = asker

@@ -36,7 +36,7 @@ from acp_agent.content import printable_line
 from acp_agent.extensions.mcp.config import MARK, ProgramServer, server_environ
 from acp_agent.extensions.mcp.errors import LONGEST_LINE
 from acp_agent.platform import posix
-from acp_agent.platform.death_watch import DeathWatch
+from acp_agent.platform.watchdog import Watchdog
 
 MESSAGE_LIMIT = 16_000_000  # bytes of one message
 _IN_A_THREAD = 500_000  # bytes from which on a message is decoded in a thread
@@ -55,7 +55,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]*")')
 _log = logging.getLogger(__name__)
 
 
-class Program:
+class ServerProcess:
     """A server's program while it runs, and how it ended."""
 
     def __init__(self, process: asyncio.subprocess.Process, label: str, mark: str) -> None:
@@ -179,15 +179,15 @@ class Program:
 
 
 @asynccontextmanager
-async def program_transport(
+async def stdio_transport(
     server: ProgramServer,
     *,
     label: str,
     cwd: Path,
     environ: Mapping[str, str],
-    watch: DeathWatch,
+    watch: Watchdog,
     clean: Callable[[str], str],
-    on_start: Callable[[Program], None],
+    on_start: Callable[[ServerProcess], None],
 ) -> AsyncIterator[TransportStreams]:
     """Start a server's program, in a process group of its own, and end it on leaving.
 
@@ -207,8 +207,8 @@ async def program_transport(
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
     await watch.start()
     process = await _start(server, cwd, server_environ(environ, server.env, mark))
-    watch.begins(process.pid)
-    program = Program(process, label, mark)
+    watch.add_group(process.pid)
+    program = ServerProcess(process, label, mark)
     on_start(program)
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](_QUEUE)
@@ -229,7 +229,7 @@ async def program_transport(
             program.end_at_once()
             raise
         finally:
-            watch.ends(process.pid)
+            watch.remove_group(process.pid)
 
 
 def _decode(line: bytes) -> JSONRPCMessage:
@@ -245,7 +245,7 @@ def _decode(line: bytes) -> JSONRPCMessage:
         return jsonrpc_message_adapter.validate_python(value, by_name=False)
 
 
-async def _wind_up(program: Program, pumps: list[asyncio.Task[None]]) -> None:
+async def _wind_up(program: ServerProcess, pumps: list[asyncio.Task[None]]) -> None:
     await program.end()
     for pump in pumps:
         pump.cancel()

@@ -22,7 +22,7 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.extensions.definitions.types import Uses
+from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.running import RunningChildren
@@ -106,7 +106,7 @@ class Delegation:
                 f"only the user may choose the skill {name}",
                 shown=f"only you may choose the skill {name}, with /skill:{name}",
             )
-        if not skill.apart and skill.uses == Uses():
+        if not skill.apart and skill.uses == RunSettings():
             return Outcome(text=self._core.clean(skill_text(skill)))
         prompt, uses = None, skill.uses
         if skill.apart and skill.agent is not None:
@@ -138,7 +138,7 @@ class _Run:
         self._progress = progress
         self._child = new_session_id()
 
-    async def work(self, prompt: str | None, task: str, uses: Uses) -> Outcome:
+    async def work(self, prompt: str | None, task: str, uses: RunSettings) -> Outcome:
         """Run the agent until it is done with the task.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.config.amounts import dollars, read_amount
+from acp_agent.config.amounts import format_dollars, parse_amount
 from acp_agent.config.localization import Translator
 from acp_agent.events import ConfigChanged
 from acp_agent.session.core import SessionCore
@@ -52,7 +52,7 @@ def _changes(amount: str) -> dict[Unit, str] | None:
     """Return what an amount changes, by the unit; None where it is none."""
     if amount.lower() in {NONE, "off"}:
         return dict.fromkeys(UNITS, NONE)
-    found = read_amount(amount)
+    found = parse_amount(amount)
     if found is None:
         return None
     unit, number = found
@@ -89,8 +89,8 @@ async def _spent(core: SessionCore, budget: SessionBudget) -> str:
 def _money(spent: Spending) -> str:
     """US dollars, and a question mark where some of them are not known."""
     if not spent.unpriced:
-        return dollars(spent.cost)
-    return f"{dollars(spent.cost)} +?" if spent.cost else "?"
+        return format_dollars(spent.cost)
+    return f"{format_dollars(spent.cost)} +?" if spent.cost else "?"
 
 
 def _how(translate: Translator) -> str:

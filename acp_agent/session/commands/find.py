@@ -136,13 +136,13 @@ async def _help(extensions: Extensions) -> str:
 
 
 async def _status(context: CommandContext) -> str:
-    from acp_agent.config.amounts import dollars  # noqa: PLC0415 - not at start
+    from acp_agent.config.amounts import format_dollars  # noqa: PLC0415 - not at start
 
     core, translate = context.core, context.core.translate
     options = ", ".join(
         f"{option.name.lower()} {option.current}" for option in core.settings.options()
     )
-    cost = translate("unknown") if core.state.cost is None else dollars(core.state.cost)
+    cost = translate("unknown") if core.state.cost is None else format_dollars(core.state.cost)
     lines = [
         translate("- Session `{session}` in `{folder}`", session=core.id, folder=core.cwd),
         translate("- Now: {options}", options=options),

@@ -12,7 +12,7 @@ from acp_agent.agent.said import said_part
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.definitions.types import Uses
+from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.models.base import UserText
 from acp_agent.session.commands.command import COMMANDS, FoundCommand, command_line, is_command
 from acp_agent.session.core import SessionCore
@@ -59,7 +59,7 @@ async def skill_command(
         request = core.clean("\n\n".join([*filter(None, [rest]), *_attached(content)]))
         arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
         return FoundCommand(ask=skill_text(skill, rest), call=(SKILL_TOOL, arguments))
-    if skill.uses == Uses():
+    if skill.uses == RunSettings():
         return FoundCommand(ask=skill_text(skill, rest))
     settings, services = core.settings, core.services
     try:

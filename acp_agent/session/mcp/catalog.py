@@ -25,7 +25,7 @@ _PROMPTS = 200
 _REASONS = 3  # that a notice names
 
 
-class Offers:
+class McpCatalog:
     """The tools and prompts as they are when this is made; makes no request.
 
     `left_out` are notices: which server's tools are not there, and why.

@@ -19,22 +19,22 @@ from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import AcpAgentError
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.mcp.config import ServerConfig, all_values, credentials
-from acp_agent.extensions.mcp.names import labels
-from acp_agent.extensions.mcp.server import McpServer, Setting
+from acp_agent.extensions.mcp.names import server_labels
+from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.ids import SessionId
 from acp_agent.session.client import Client
 from acp_agent.session.commands.command import Command
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:
-    from acp_agent.session.mcp.catalog import Offers, ServerPrompt
+    from acp_agent.session.mcp.catalog import McpCatalog, ServerPrompt
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.workspace import Workspace
 
 
 # How long the first request to the model waits for servers that still connect. What comes later
 # joins with the next request.
-PATIENCE_SECONDS = 5.0
+READY_TIMEOUT = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class McpServers:
         self._client = client
         self._notify = notify
         self._on_commands = on_commands
-        self._offers: Offers | None = None
+        self._offers: McpCatalog | None = None
         self._sorting: asyncio.Task[None] | None = None
         self._sort_again = False
         self._told: set[str] = set()
@@ -81,7 +81,7 @@ class McpServers:
         self.secrets = tuple(
             dict.fromkeys(value for config in configs for value in credentials(config))
         )
-        setting = Setting(
+        setting = ServerSettings(
             cwd=cwd,
             environ=services.environ,
             watch=services.watch,
@@ -101,7 +101,7 @@ class McpServers:
                 ),
             )
             for config, label in zip(
-                configs, labels([config.name for config in configs]), strict=True
+                configs, server_labels([config.name for config in configs]), strict=True
             )
         ]
 
@@ -118,7 +118,7 @@ class McpServers:
         """
         awaited = [server for server in self.servers if server not in self._slow]
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(READY_TIMEOUT):
                 await asyncio.gather(*(server.settled() for server in awaited))
                 if self._sorting is not None:
                     await asyncio.wait([self._sorting])
@@ -191,11 +191,11 @@ class McpServers:
                 self._told.add(title)
                 await self.tell(title, description)
 
-    def _sorted(self) -> Offers:
-        from acp_agent.session.mcp.catalog import Offers  # noqa: PLC0415 - in a thread
+    def _sorted(self) -> McpCatalog:
+        from acp_agent.session.mcp.catalog import McpCatalog  # noqa: PLC0415 - in a thread
 
         limits = self._services.config.limits
-        return Offers(tuple(self.servers), call_seconds=limits.mcp_call_timeout)
+        return McpCatalog(tuple(self.servers), call_seconds=limits.mcp_call_timeout)
 
 
 class McpAsker:

@@ -37,7 +37,7 @@ def as_json(event: UnknownEvent) -> dict[str, object]:
     return {"damaged": {"why": event.why, "count": event.count, "text": text}}
 
 
-def broken(seq: int, at: object, body: object) -> StoredEvent:
+def damaged_event(seq: int, at: object, body: object) -> StoredEvent:
     """What stands at place `seq`, where `body` is no event or `at` no time."""
     raw = body if isinstance(body, bytes) else b""
     if isinstance(body, str):
@@ -51,7 +51,9 @@ def broken(seq: int, at: object, body: object) -> StoredEvent:
     return StoredEvent(seq, sound_time(at), event)
 
 
-def missing(first: int, last: int, at: object = 0, *, why: Damage = "missing") -> StoredEvent:
+def missing_events(
+    first: int, last: int, at: object = 0, *, why: Damage = "missing"
+) -> StoredEvent:
     """What stands for the places from `first` to `last`, of which nothing is there."""
     event = DamagedEvent(tag="", raw=b"", why=why, count=last - first + 1)
     return StoredEvent(first, sound_time(at), event)
@@ -86,7 +88,7 @@ def read_around(
     if found or after + limit >= last:
         return events
     following = _following(connection, first, after + limit, last)
-    return [missing(after + 1, following - 1, why="unreadable")]
+    return [missing_events(after + 1, following - 1, why="unreadable")]
 
 
 def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
@@ -97,8 +99,8 @@ def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        return missing(seq, seq, why="unreadable")
-    return missing(seq, seq) if row is None else broken(seq, *row)
+        return missing_events(seq, seq, why="unreadable")
+    return missing_events(seq, seq) if row is None else damaged_event(seq, *row)
 
 
 def _following(connection: sqlite3.Connection, first: int, after: int, last: int) -> int:
@@ -116,7 +118,7 @@ def _following(connection: sqlite3.Connection, first: int, after: int, last: int
     return int(place) - first if place is not None and place > first + after else last + 1
 
 
-def last_place(item: StoredEvent) -> int:
+def last_seq(item: StoredEvent) -> int:
     """The last place that an item stands for."""
     count = item.event.count if isinstance(item.event, DamagedEvent) else 1
     return item.seq + count - 1

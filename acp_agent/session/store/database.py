@@ -23,10 +23,10 @@ from acp_agent.session.store.schema import (
 from acp_agent.session.store.sqlite_errors import (
     BUSY_SECONDS,
     UNWRITABLE,
-    damaged,
+    damage_error,
+    describe_system_error,
     primary_code,
     store_error,
-    system_reason,
 )
 
 _LARGEST_VERSION = 1 << 16  # no program will ever have written so many
@@ -82,9 +82,11 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
     except sqlite3.Error as error:
         raise store_error(error, path) from error
     except UnicodeDecodeError as error:  # what SQLite says names something that is damaged
-        raise damaged(path, "a name in it is not UTF-8") from error
+        raise damage_error(path, "a name in it is not UTF-8") from error
     except OSError as error:
-        raise StoreError(f"the journal {path} cannot be opened: {system_reason(error)}") from error
+        raise StoreError(
+            f"the journal {path} cannot be opened: {describe_system_error(error)}"
+        ) from error
 
 
 def _create_file(path: Path) -> None:
@@ -176,7 +178,7 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
             "the journal have another place; if it was one, run `acp-agent sessions repair`"
         )
     if found.version > _LARGEST_VERSION or found.version < 0:
-        raise damaged(path, "it has no version")
+        raise damage_error(path, "it has no version")
     if found.version > version:
         raise StoreNewerError(
             f"a newer version of acp-agent wrote the journal {path} (its format is "
@@ -184,7 +186,7 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
             "changed"
         )
     if found.version == 0:
-        raise damaged(path, "it has no version")
+        raise damage_error(path, "it has no version")
 
 
 def has_log(path: Path, *suffixes: str) -> bool:

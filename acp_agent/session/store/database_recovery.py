@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acp_agent.ids import new_session_id
-from acp_agent.session.store.damaged_events import broken, sound_time
+from acp_agent.session.store.damaged_events import damaged_event, sound_time
 from acp_agent.session.store.records import DamagedEvent
-from acp_agent.session.store.write_queries import LARGEST_KEY, LARGEST_SEQ, SEQ_BITS, Entry
+from acp_agent.session.store.write_queries import LARGEST_KEY, LARGEST_SEQ, SEQ_BITS, JournalEntry
 
 _ID = re.compile(rb"[A-Za-z0-9_-]{8,100}\Z")
 _SESSION = range(9, 12)  # columns, by the version of the journal
 _USAGE = 10  # columns
 
 
-class Rescued(NamedTuple):
+class RecoveredSessions(NamedTuple):
     """How many sessions and events were taken out; `known` were in the sound journal already."""
 
     sessions: int
@@ -66,7 +66,7 @@ class _Found:
             self.ids.setdefault(key, name.decode("ascii"))
 
 
-def rescue(damaged: Path, connection: sqlite3.Connection) -> Rescued:
+def recover_sessions(damaged: Path, connection: sqlite3.Connection) -> RecoveredSessions:
     """Put every session of `damaged` that is not there yet into an open, sound journal.
 
     All of it or nothing. A session of which only events are left gets its folder and title from
@@ -87,7 +87,7 @@ def rescue(damaged: Path, connection: sqlite3.Connection) -> Rescued:
     return rescued
 
 
-def _put(found: _Found, connection: sqlite3.Connection) -> Rescued:
+def _put(found: _Found, connection: sqlite3.Connection) -> RecoveredSessions:
     there = {row[0] for row in connection.execute("SELECT id FROM sessions")}
     taken: set[str] = set()
     events = known = 0
@@ -104,7 +104,7 @@ def _put(found: _Found, connection: sqlite3.Connection) -> Rescued:
     for row in found.usage:
         if not there or _text(row[1]) in taken:  # what deleted sessions took is of no session
             _put_usage(connection, row)
-    return Rescued(len(taken), events, known)
+    return RecoveredSessions(len(taken), events, known)
 
 
 def _put_session(
@@ -141,10 +141,12 @@ def _put_session(
     )
 
 
-def _entry(events: Mapping[int, tuple[int, bytes]]) -> Entry:
+def _entry(events: Mapping[int, tuple[int, bytes]]) -> JournalEntry:
     """What the events say of the session that they are of."""
-    read = [broken(seq, at, body).event for seq, (at, body) in sorted(events.items())]
-    return Entry([], 0, behind=[event for event in read if not isinstance(event, DamagedEvent)])
+    read = [damaged_event(seq, at, body).event for seq, (at, body) in sorted(events.items())]
+    return JournalEntry(
+        [], 0, behind=[event for event in read if not isinstance(event, DamagedEvent)]
+    )
 
 
 def _put_usage(connection: sqlite3.Connection, row: Sequence[Value]) -> None:

@@ -84,7 +84,7 @@ def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
         raise StoreDamagedError(f"not an event: {error}") from error
 
 
-def repaired(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which UTF-8 cannot hold.
 
     Two halves of a character that came in separate pieces become that character; a half that
@@ -99,7 +99,7 @@ def repaired(text: str) -> str:
 
 def _repaired(value: Any) -> Any:  # what came as JSON and is only passed on
     if isinstance(value, str):
-        return repaired(value)
+        return replace_surrogates(value)
     if isinstance(value, dict):
         return {_repaired(key): _repaired(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.ids import SessionId
-from acp_agent.session.store.damaged_events import last_place
+from acp_agent.session.store.damaged_events import last_seq
 from acp_agent.session.store.read_queries import get, read
 from acp_agent.session.store.records import DamagedEvent, UnknownEvent
 from acp_agent.session.store.recovery import is_damage
-from acp_agent.session.store.write_queries import SEQ_BITS, extent
+from acp_agent.session.store.write_queries import SEQ_BITS, find_extent
 
 
-class Damaged(NamedTuple):
+class DamagedSession(NamedTuple):
     """A session of whose events some cannot be read; `places` are the first of those."""
 
     id: str
@@ -24,18 +24,18 @@ class Damaged(NamedTuple):
     places: tuple[int, ...]
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """What was found: how many sessions, the damaged ones, and events that no session has."""
 
     sessions: int
-    damaged: tuple[Damaged, ...]
+    damaged: tuple[DamagedSession, ...]
     strays: int
 
 
 PLACES = 10
 
 
-def check_sessions(connection: sqlite3.Connection) -> Checked:
+def check_sessions(connection: sqlite3.Connection) -> CheckResult:
     """Read every event of every session. Blocks for long where there are many."""
     names = [
         SessionId(bytes(row[0] or b"").decode("utf-8", "replace"))
@@ -47,14 +47,14 @@ def check_sessions(connection: sqlite3.Connection) -> Checked:
         "SELECT count(*) FROM events WHERE place >> ? NOT IN (SELECT key FROM sessions)",
         (SEQ_BITS,),
     ).fetchone()
-    return Checked(len(names), damaged, strays)
+    return CheckResult(len(names), damaged, strays)
 
 
-def _examine(connection: sqlite3.Connection, session: SessionId) -> Damaged | None:
+def _examine(connection: sqlite3.Connection, session: SessionId) -> DamagedSession | None:
     try:
-        key, last = extent(connection, session)
+        key, last = find_extent(connection, session)
     except SessionNotFoundError:  # its id itself is damaged
-        return Damaged(session, None, 1, 1, ())
+        return DamagedSession(session, None, 1, 1, ())
     places: list[int] = []
     lost, after = 0, 0
     while after < last:
@@ -67,8 +67,8 @@ def _examine(connection: sqlite3.Connection, session: SessionId) -> Damaged | No
             lost += last - after
             places.append(after + 1)
             break
-        after = last_place(batch[-1])
+        after = last_seq(batch[-1])
     if not lost:
         return None
     title = get(connection, session).title
-    return Damaged(session, title, lost, last, tuple(places[:PLACES]))
+    return DamagedSession(session, title, lost, last, tuple(places[:PLACES]))

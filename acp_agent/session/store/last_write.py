@@ -31,7 +31,7 @@ _PAUSE = 0.1  # seconds between two notes
 _MOST = 100  # notes of lost writes
 
 
-class Note(Struct, frozen=True):
+class WriteNote(Struct, frozen=True):
     """A write: a session, how many events it had then, and when that was (ms since 1970)."""
 
     session: str
@@ -39,14 +39,14 @@ class Note(Struct, frozen=True):
     at: int
 
 
-class Lost(Struct, frozen=True):
+class LostWrite(Struct, frozen=True):
     """A write that the journal lacks; `there` is how many events the session has, None: gone."""
 
-    note: Note
+    note: WriteNote
     there: int | None
 
 
-class NewestWrite:
+class LastWrite:
     """The note of the newest write of a journal. One thread uses it.
 
     Args:
@@ -65,7 +65,7 @@ class NewestWrite:
         if session == self._session and now < self._due:
             return
         self._session, self._due = session, now + _PAUSE
-        note = msgspec.json.encode(Note(session, events, time.time_ns() // 1_000_000))
+        note = msgspec.json.encode(WriteNote(session, events, time.time_ns() // 1_000_000))
         if len(note) < _LENGTH:
             self._put(note.ljust(_LENGTH - 1) + b"\n")
 
@@ -89,7 +89,7 @@ class NewestWrite:
             os.pwrite(self._descriptor, line, 0)
 
 
-def keep_lost(journal: Path, connection: sqlite3.Connection) -> None:
+def record_lost_writes(journal: Path, connection: sqlite3.Connection) -> None:
     """Keep the note of the newest write where the journal lacks it, before another takes its place.
 
     Raises:
@@ -105,7 +105,7 @@ def keep_lost(journal: Path, connection: sqlite3.Connection) -> None:
         file.writelines(msgspec.json.encode(lost.note) + b"\n" for lost in new)
 
 
-def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[Lost, ...]:
+def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[LostWrite, ...]:
     """Return the noted writes that the journal lacks.
 
     Raises:
@@ -114,7 +114,7 @@ def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[Lost, ..
     return tuple(_lacking(_notes(_lost_file(journal)), connection))
 
 
-def accept_loss(journal: Path) -> None:
+def forget_lost_writes(journal: Path) -> None:
     """Forget every note: what is lost is lost, or another journal is here now."""
     for file in (_newest_file(journal), _lost_file(journal)):
         file.unlink(missing_ok=True)
@@ -128,18 +128,18 @@ def _lost_file(journal: Path) -> Path:
     return journal.with_name(f"{journal.name}.lost")
 
 
-def _lacking(notes: list[Note], connection: sqlite3.Connection) -> list[Lost]:
+def _lacking(notes: list[WriteNote], connection: sqlite3.Connection) -> list[LostWrite]:
     lacking = []
     for note in notes:
         there: int | None = None
         with contextlib.suppress(SessionNotFoundError):
-            _, there = write_queries.find(connection, SessionId(note.session))
+            _, there = write_queries.find_session(connection, SessionId(note.session))
         if there is None or there < note.events:
-            lacking.append(Lost(note, there))
+            lacking.append(LostWrite(note, there))
     return lacking
 
 
-def _notes(file: Path) -> list[Note]:
+def _notes(file: Path) -> list[WriteNote]:
     """The notes in a file; what is none of ours is left out."""
     try:
         with file.open("rb") as opened:
@@ -149,5 +149,5 @@ def _notes(file: Path) -> list[Note]:
     notes = []
     for line in filter(bytes.strip, lines):
         with contextlib.suppress(msgspec.DecodeError):
-            notes.append(msgspec.json.decode(line, type=Note))
+            notes.append(msgspec.json.decode(line, type=WriteNote))
     return notes

@@ -14,7 +14,7 @@ from pathlib import Path
 from acp_agent.errors import SessionBusyError, SessionNotFoundError, StoreError
 from acp_agent.ids import SessionId
 from acp_agent.platform.posix import try_lock
-from acp_agent.session.store.sqlite_errors import system_reason
+from acp_agent.session.store.sqlite_errors import describe_system_error
 
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.002  # longer than a sweep holds a file
@@ -65,7 +65,7 @@ def take_lease(folder: Path, session_id: SessionId) -> Lease:
                 return Lease(session_id, file, descriptor)
     except OSError as error:
         raise StoreError(
-            f"the session cannot be locked for writing: {folder}: {system_reason(error)}"
+            f"the session cannot be locked for writing: {folder}: {describe_system_error(error)}"
         ) from error
     raise SessionBusyError(
         f"the session {session_id} is open in another process; close it there first"

@@ -26,7 +26,7 @@ from acp_agent.session.store.records import (
     StoredEvent,
 )
 from acp_agent.session.store.sqlite_errors import is_damage, primary_code
-from acp_agent.session.store.write_queries import SEQ_BITS, find
+from acp_agent.session.store.write_queries import SEQ_BITS, find_session
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
@@ -62,14 +62,14 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
                 after -= 1
                 continue
             if seq != after:
-                events.append(_damage().missing(after, seq - 1, at))
+                events.append(_damage().missing_events(after, seq - 1, at))
                 after = seq
             try:
                 event = decode_event(body) if 0 <= at <= LATEST else None
             except (StoreDamagedError, TypeError, RecursionError):
                 event = None
             if event is None:
-                events.append(_damage().broken(seq, at, body))
+                events.append(_damage().damaged_event(seq, at, body))
             else:
                 events.append(StoredEvent(seq, at, event))
             size += len(body or b"")
@@ -90,7 +90,7 @@ def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
     Raises:
         SessionNotFoundError: there is no such session.
     """
-    key, _ = find(connection, session_id)
+    key, _ = find_session(connection, session_id)
     found = _select_records(
         connection,
         f"SELECT {_RECORD} FROM sessions WHERE key = ?",  # noqa: S608 - a constant of this module

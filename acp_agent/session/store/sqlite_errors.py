@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from acp_agent.errors import StoreDamagedError, StoreError
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
@@ -36,7 +36,7 @@ def is_damage(error: sqlite3.Error) -> bool:
     return primary_code(error) in _DAMAGED or str(error).startswith(_NAMES_GONE)
 
 
-def damaged(path: Path, why: str) -> StoreDamagedError:
+def damage_error(path: Path, why: str) -> StoreDamagedError:
     """The error for a journal that cannot be trusted, with the way out."""
     return StoreDamagedError(
         f"the journal {path} is damaged ({_one_line(why)}) and was left as it is; run "
@@ -48,11 +48,11 @@ def damaged(path: Path, why: str) -> StoreDamagedError:
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """What `error` means for the person whose journal is at `path`."""
     code = primary_code(error)
-    limited = limit_reached(error)
+    limited = explain_descriptor_limit(error)
     if limited is not None:
         why = limited
     elif is_damage(error):
-        return damaged(path, str(error))
+        return damage_error(path, str(error))
     elif code in _BUSY:
         why = f"another process kept it locked for {BUSY_SECONDS:.0f} seconds; try again"
     elif code == sqlite3.SQLITE_FULL:
@@ -68,9 +68,9 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     return StoreError(f"the journal {path} failed: {why}")
 
 
-def system_reason(error: OSError) -> str:
+def describe_system_error(error: OSError) -> str:
     """What the system says of a file or a folder of ours, and what helps."""
-    limited = limit_reached(error)
+    limited = explain_descriptor_limit(error)
     if limited is not None:
         return limited
     why = error.strerror or type(error).__name__

@@ -17,7 +17,7 @@ from acp_agent.errors import SessionError
 from acp_agent.events import AnyEvent, SessionStarted
 from acp_agent.ids import SessionId
 from acp_agent.session.store import database, write_queries
-from acp_agent.session.store.event_codec import merge_adjacent, repaired
+from acp_agent.session.store.event_codec import merge_adjacent, replace_surrogates
 from acp_agent.session.store.lease import Lease, sweep, take_lease
 from acp_agent.session.store.records import (
     ArchiveFilter,
@@ -26,12 +26,12 @@ from acp_agent.session.store.records import (
     StoredEvent,
     UnknownEvent,
 )
-from acp_agent.session.store.worker import Chain, Worker
-from acp_agent.session.store.write_queries import Entry
+from acp_agent.session.store.worker import Worker, WriteChain
+from acp_agent.session.store.write_queries import JournalEntry
 
 if TYPE_CHECKING:
-    from acp_agent.session.store.integrity_check import Checked
-    from acp_agent.session.store.last_write import Lost
+    from acp_agent.session.store.integrity_check import CheckResult
+    from acp_agent.session.store.last_write import LostWrite
     from acp_agent.session.store.usage import By, SpentTotal, UsageRow
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Store:
     def __init__(self, worker: Worker, clock: Callable[[], int]) -> None:
         self._worker = worker
         self._clock = clock
-        self._chains: dict[SessionId, Chain] = {}
+        self._chains: dict[SessionId, WriteChain] = {}
 
     @classmethod
     async def open(cls, path: Path, *, clock: Callable[[], int] = _now) -> Store:
@@ -65,7 +65,7 @@ class Store:
         worker = Worker(path, asyncio.get_running_loop())
         await worker.start()
         store = cls(worker, clock)
-        worker.later(lambda _: sweep(store._locks))
+        worker.schedule(lambda _: sweep(store._locks))
         return store
 
     @property
@@ -85,7 +85,7 @@ class Store:
         """
         if not events or not isinstance(events[0], SessionStarted):
             raise SessionError(f"the session {session_id} must begin with its start")
-        entry = Entry(merge_adjacent(events), self._clock())
+        entry = JournalEntry(merge_adjacent(events), self._clock())
         await self._write(session_id, lambda db: write_queries.create(db, session_id, entry))
 
     async def fork(
@@ -110,7 +110,9 @@ class Store:
             StoreError: it could not be written; there is no new session then.
         """
         source = _known_text(source)
-        entry = Entry(merge_adjacent(events), self._clock(), behind=[item.event for item in copied])
+        entry = JournalEntry(
+            merge_adjacent(events), self._clock(), behind=[item.event for item in copied]
+        )
         last = copied[-1].seq
         await self._write(
             session_id, lambda db: write_queries.fork(db, session_id, source, last, entry)
@@ -132,7 +134,7 @@ class Store:
         if not events:
             return
         session_id = _known_text(session_id)
-        entry = Entry(merge_adjacent(events), self._clock())
+        entry = JournalEntry(merge_adjacent(events), self._clock())
         await self._write(session_id, lambda db: write_queries.append(db, session_id, entry))
 
     async def read(
@@ -150,24 +152,24 @@ class Store:
         after = max(after, 0)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - a new session reads nothing
 
-        key, last = await self._worker.do(lambda db: write_queries.extent(db, session_id))
+        key, last = await self._worker.run(lambda db: write_queries.find_extent(db, session_id))
         while after < last:
             start = after
-            batch = await self._worker.do(
+            batch = await self._worker.run(
                 lambda db: read_queries.read(db, key, start, last)  # noqa: B023 - awaited here
             )
             if not batch:
-                await self._worker.do(lambda db: write_queries.extent(db, session_id))
-                from acp_agent.session.store.damaged_events import missing  # noqa: PLC0415 - rarely needed
+                await self._worker.run(lambda db: write_queries.find_extent(db, session_id))
+                from acp_agent.session.store.damaged_events import missing_events  # noqa: PLC0415 - rarely needed
 
-                yield [missing(after + 1, last)]
+                yield [missing_events(after + 1, last)]
                 return
             yield batch
             after = batch[-1].seq
             if isinstance(batch[-1].event, UnknownEvent):
-                from acp_agent.session.store.damaged_events import last_place  # noqa: PLC0415 - rare
+                from acp_agent.session.store.damaged_events import last_seq  # noqa: PLC0415 - rare
 
-                after = last_place(batch[-1])
+                after = last_seq(batch[-1])
 
     async def read_all(self, session_id: SessionId, *, after: int = 0) -> list[StoredEvent]:
         """The events of a session behind place `after`; see `read`."""
@@ -186,7 +188,7 @@ class Store:
         session_id = _known_text(session_id)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
-        return await self._worker.do(lambda db: read_queries.get(db, session_id))
+        return await self._worker.run(lambda db: read_queries.get(db, session_id))
 
     async def beginning_with(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
         """The sessions whose ids begin with `name`, archived ones among them, newest first.
@@ -196,8 +198,8 @@ class Store:
         """
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
-        text = repaired(name)
-        return await self._worker.do(lambda db: read_queries.beginning_with(db, text, limit))
+        text = replace_surrogates(name)
+        return await self._worker.run(lambda db: read_queries.beginning_with(db, text, limit))
 
     async def list(
         self,
@@ -224,10 +226,10 @@ class Store:
             InvalidInputError: the cursor or the limit cannot be used.
             StoreError: the list could not be read.
         """
-        folder = None if cwd is None else repaired(cwd)
+        folder = None if cwd is None else replace_surrogates(cwd)
         from acp_agent.session.store import read_queries  # noqa: PLC0415 - see `read`
 
-        return await self._worker.do(
+        return await self._worker.run(
             lambda db: read_queries.page(
                 db,
                 cwd=folder,
@@ -250,7 +252,7 @@ class Store:
         """
         from acp_agent.session.store.usage import spent_since  # noqa: PLC0415 - where budgets are
 
-        return await self._worker.do(lambda db: spent_since(db, at, until))
+        return await self._worker.run(lambda db: spent_since(db, at, until))
 
     async def usage_since(
         self,
@@ -271,7 +273,7 @@ class Store:
         """
         from acp_agent.session.store.usage import usage_since  # noqa: PLC0415 - for a report only
 
-        return await self._worker.do(lambda db: usage_since(db, at, by=by, apart=apart))
+        return await self._worker.run(lambda db: usage_since(db, at, by=by, apart=apart))
 
     async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
         """Leave a session out of lists, or put it into them again.
@@ -306,7 +308,7 @@ class Store:
         """
         return take_lease(self._locks, session_id)
 
-    async def check_sessions(self) -> Checked:
+    async def check_sessions(self) -> CheckResult:
         """Read every event, and say in which sessions some cannot be read.
 
         Raises:
@@ -314,7 +316,7 @@ class Store:
         """
         from acp_agent.session.store.integrity_check import check_sessions  # noqa: PLC0415 - rarely needed
 
-        return await self._worker.do(check_sessions)
+        return await self._worker.run(check_sessions)
 
     async def check(self) -> tuple[str, ...]:
         """Say what is broken in the file itself, one line each; empty when it is sound.
@@ -322,9 +324,9 @@ class Store:
         Raises:
             StoreError: it could not be read at all.
         """
-        return await self._worker.do(write_queries.check)
+        return await self._worker.run(write_queries.check)
 
-    async def lost_writes(self) -> Sequence[Lost]:
+    async def lost_writes(self) -> Sequence[LostWrite]:
         """Return what was written once and is not there: the log, or a newer file, was lost.
 
         Raises:
@@ -332,7 +334,7 @@ class Store:
         """
         from acp_agent.session.store.last_write import lost_writes  # noqa: PLC0415 - rarely needed
 
-        return await self._worker.do(lambda db: lost_writes(self.path, db))
+        return await self._worker.run(lambda db: lost_writes(self.path, db))
 
     async def checkpoint(self) -> None:
         """Move what is in the log into the file itself, as far as nobody has to wait for that.
@@ -340,7 +342,7 @@ class Store:
         Raises:
             StoreError: the file could not be written.
         """
-        await self._worker.do(database.checkpoint)
+        await self._worker.run(database.checkpoint)
 
     async def close(self) -> None:
         """Write what is still waiting, and close the file. Closing twice does nothing."""
@@ -353,16 +355,16 @@ class Store:
     async def _write(self, session_id: SessionId, run: Callable[[Connection], T]) -> T:
         chain = self._chains.get(session_id)
         if chain is None:
-            chain = self._chains[session_id] = Chain(
+            chain = self._chains[session_id] = WriteChain(
                 session_id, lambda ended: self._forget(session_id, ended)
             )
-        return await self._worker.do(run, chain)
+        return await self._worker.run(run, chain)
 
-    def _forget(self, session_id: SessionId, chain: Chain) -> None:
+    def _forget(self, session_id: SessionId, chain: WriteChain) -> None:
         if self._chains.get(session_id) is chain:
             del self._chains[session_id]
 
 
 def _known_text(session_id: SessionId) -> SessionId:
     """The id as SQLite can compare it; one that is not valid Unicode names no session anyway."""
-    return SessionId(repaired(session_id))
+    return SessionId(replace_surrogates(session_id))

@@ -20,15 +20,15 @@ from typing import Any, Generic, TypeVar
 
 from acp_agent.errors import StoreDamagedError, StoreError
 from acp_agent.session.store.database import Database, open_database
-from acp_agent.session.store.last_write import NewestWrite, keep_lost
-from acp_agent.session.store.sqlite_errors import damaged, primary_code, store_error
+from acp_agent.session.store.last_write import LastWrite, record_lost_writes
+from acp_agent.session.store.sqlite_errors import damage_error, primary_code, store_error
 
 T = TypeVar("T")
 
 _GROUP = 256  # jobs in one transaction at most, so that none waits long for its answer
 
 
-class Chain:
+class WriteChain:
     """Writes of one session that are under way together.
 
     Once one of them failed, those already asked for fail with it: a journal has no holes. The
@@ -37,7 +37,7 @@ class Chain:
 
     __slots__ = ("broken", "ended", "pending", "session")
 
-    def __init__(self, session: str, ended: Callable[[Chain], None]) -> None:
+    def __init__(self, session: str, ended: Callable[[WriteChain], None]) -> None:
         self.session = session
         self.ended = ended
         self.broken: Exception | None = None
@@ -53,7 +53,7 @@ class Job(Generic[T]):
         self,
         run: Callable[[sqlite3.Connection], T],
         future: asyncio.Future[T],
-        chain: Chain | None,
+        chain: WriteChain | None,
     ) -> None:
         self.run = run
         self.future = future
@@ -91,7 +91,7 @@ class Worker:
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
         self._database: Database | None = None  # the thread's alone
-        self._newest: NewestWrite | None = None  # likewise
+        self._newest: LastWrite | None = None  # likewise
         self._closed = False
         self._ended: asyncio.Future[None] = loop.create_future()
 
@@ -111,7 +111,9 @@ class Worker:
             self._queue.put(None)  # nobody will close what was opened in vain
             raise
 
-    async def do(self, run: Callable[[sqlite3.Connection], T], chain: Chain | None = None) -> T:
+    async def run(
+        self, run: Callable[[sqlite3.Connection], T], chain: WriteChain | None = None
+    ) -> T:
         """Run a job on the thread and give back its result; jobs keep their order.
 
         Raises:
@@ -125,7 +127,7 @@ class Worker:
         self._queue.put(Job(run, future, chain))
         return await future
 
-    def later(self, run: Callable[[sqlite3.Connection], None]) -> None:
+    def schedule(self, run: Callable[[sqlite3.Connection], None]) -> None:
         """Run a job that nobody waits for and that does not fail."""
         self._queue.put(Job(run, self._loop.create_future(), None))
 
@@ -185,8 +187,8 @@ class Worker:
     def _read(self, job: AnyJob) -> None:
         try:
             job.result = job.run(self._connection())
-        except Exception as error:  # noqa: BLE001 - handed to the caller of `do`
-            job.error = self._told(error)
+        except Exception as error:  # noqa: BLE001 - handed to the caller of `run`
+            job.error = self._describe_error(error)
 
     def _write(self, jobs: list[AnyJob]) -> None:
         if self._database is not None and self._database.read_only:
@@ -205,12 +207,12 @@ class Worker:
         for job in jobs:
             try:
                 self._commit([job])
-            except Exception as error:  # noqa: BLE001 - handed to the caller of `do`
+            except Exception as error:  # noqa: BLE001 - handed to the caller of `run`
                 self._fail([job], error)
 
     def _fail(self, jobs: list[AnyJob], error: Exception) -> None:
         for job in jobs:
-            job.error = self._told(error)
+            job.error = self._describe_error(error)
             if job.chain is not None and job.chain.broken is None:
                 job.chain.broken = job.error
 
@@ -244,7 +246,7 @@ class Worker:
     def _note(self, jobs: list[AnyJob]) -> None:
         """Note what was committed last; a number is how many events a session has by now."""
         if self._newest is None:
-            self._newest = NewestWrite(self.path)
+            self._newest = LastWrite(self.path)
         for job in jobs:
             if job.chain is not None and job.result is True:  # deleted
                 self._newest.forget(job.chain.session)
@@ -258,7 +260,7 @@ class Worker:
         if self._database is None:
             self._database = open_database(self.path)
             with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, StoreError):
-                keep_lost(self.path, self._database.connection)
+                record_lost_writes(self.path, self._database.connection)
         return self._database.connection
 
     def _disconnect(self) -> None:
@@ -270,11 +272,11 @@ class Worker:
             self._newest.close()
             self._newest = None
 
-    def _told(self, error: Exception) -> Exception:
+    def _describe_error(self, error: Exception) -> Exception:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
-            return damaged(self.path, str(error))
+            return damage_error(self.path, str(error))
         if isinstance(error, UnicodeDecodeError | OverflowError):
-            return damaged(self.path, "a text or a number in it is none")
+            return damage_error(self.path, "a text or a number in it is none")
         if isinstance(error, sqlite3.Error):
             told = store_error(error, self.path)
             told.__cause__ = error

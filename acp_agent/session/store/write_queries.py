@@ -21,12 +21,12 @@ from acp_agent.events import (
     of_a_child,
 )
 from acp_agent.ids import SessionId
-from acp_agent.session.store.event_codec import encode_event, repaired
+from acp_agent.session.store.event_codec import encode_event, replace_surrogates
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.sqlite_errors import is_damage
 
 
-class Entry:
+class JournalEntry:
     """Events on their way into the journal: their bodies, and what they change in the session."""
 
     __slots__ = ("at", "bodies", "configured", "cwd", "directories", "title", "turns", "usage")
@@ -56,17 +56,17 @@ class Entry:
         self.turns = 0
         self.configured = False
         self.usage = [
-            (repaired(event.model), *_counts(event.usage), event.cost)
+            (replace_surrogates(event.model), *_counts(event.usage), event.cost)
             for event in map(of_a_child, events)
             if isinstance(event, ModelAnswered) and event.usage
         ]
         for event in (*behind, *events):
             if isinstance(event, SessionStarted | DirectoriesChanged):
-                self.cwd = repaired(event.cwd)
-                folders = [repaired(folder) for folder in event.directories]
+                self.cwd = replace_surrogates(event.cwd)
+                folders = [replace_surrogates(folder) for folder in event.directories]
                 self.directories = msgspec.json.encode(folders).decode()
             elif isinstance(event, TitleChanged):
-                self.title = repaired(event.title)
+                self.title = replace_surrogates(event.title)
             elif isinstance(event, ConfigChanged):
                 self.configured = True
             elif isinstance(event, TurnStarted):
@@ -84,7 +84,7 @@ LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger one is a d
 LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; what is added must fit in behind it
 
 
-def create(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> int:
+def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
     """Make a new session with its first events; return how many it has.
 
     Raises:
@@ -106,7 +106,7 @@ def fork(
     session_id: SessionId,
     source: SessionId,
     last: int,
-    entry: Entry,
+    entry: JournalEntry,
 ) -> int:
     """Make a new session: the events of `source` up to place `last`, then `entry`'s.
 
@@ -116,7 +116,7 @@ def fork(
         SessionNotFoundError: there is no such source.
         SessionError: there is a session with the new id.
     """
-    first = extent(connection, source)[0] << SEQ_BITS
+    first = find_extent(connection, source)[0] << SEQ_BITS
     key = _new_session(connection, session_id, entry, last + len(entry.bodies))
     connection.execute(
         # Damaged events are copied as they are, and missing ones are missing in the copy, too.
@@ -129,7 +129,7 @@ def fork(
 
 
 def _new_session(
-    connection: sqlite3.Connection, session_id: SessionId, entry: Entry, last: int
+    connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry, last: int
 ) -> int:
     try:
         key = connection.execute(
@@ -161,14 +161,14 @@ def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
     return free
 
 
-def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) -> int:
+def append(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
     """Add further events to a session; return how many it has then.
 
     Raises:
         SessionNotFoundError: there is no such session.
         StoreDamagedError: there is no room behind its last event.
     """
-    key, last = find(connection, session_id)
+    key, last = find_session(connection, session_id)
     if type(last) is not int or not 0 <= last < LARGEST_SEQ:
         last = _last_seq(connection, key)
     before = connection.total_changes
@@ -201,7 +201,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Entry) 
     return last + len(entry.bodies)
 
 
-def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -> None:
+def _insert(connection: sqlite3.Connection, key: int, last: int, entry: JournalEntry) -> None:
     at = entry.at
     place = (key << SEQ_BITS) + last
     connection.executemany(
@@ -220,7 +220,7 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: Entry) -
 def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
     """Remove a session and its events; false when there is none."""
     try:
-        key, _ = find(connection, session_id)
+        key, _ = find_session(connection, session_id)
     except SessionNotFoundError:
         return False
     first = key << SEQ_BITS
@@ -233,14 +233,14 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
     return True
 
 
-def extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
     """The session's key, and the place of its last event.
 
     Raises:
         SessionNotFoundError: there is no such session.
         StoreDamagedError: the places of its events make no sense.
     """
-    key, last = find(connection, session_id)
+    key, last = find_session(connection, session_id)
     try:
         there = _last_seq(connection, key)
     except sqlite3.DatabaseError as error:
@@ -251,7 +251,7 @@ def extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, 
     return key, max(there, last) if sound else there
 
 
-def find(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
+def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
     """The session's key, and the place of its last event as its row has it.
 
     Raises:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Literal, NamedTuple
 
-from acp_agent.config.amounts import dollars
+from acp_agent.config.amounts import format_dollars
 from acp_agent.config.types import BudgetConfig
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo
@@ -49,7 +49,7 @@ class Limit(NamedTuple):
 
     def shown(self, amount: float) -> str:
         """An amount in its unit, in words."""
-        return f"{amount:,.0f} tokens" if self.unit == "tokens" else dollars(amount)
+        return f"{amount:,.0f} tokens" if self.unit == "tokens" else format_dollars(amount)
 
 
 class SessionBudget:

@@ -13,7 +13,7 @@ from acp_agent.agent.spoken import aside, spoken
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import AnyEvent, PromptRepeated, StopReason
-from acp_agent.extensions.definitions.types import SMALL, Uses
+from acp_agent.extensions.definitions.types import SMALL, RunSettings
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.models.registry import Models
@@ -53,7 +53,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     model: ModelInfo
     thought_level: ThoughtLevel | None
-    uses: Uses
+    uses: RunSettings
     always: tuple[str, ...] = ()
 
     def filter(self, toolset: Toolset) -> Toolset:
@@ -62,7 +62,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 def run_options(
-    uses: Uses, *, main: ModelInfo, thought: str | None, models: Models, config: Config
+    uses: RunSettings, *, main: ModelInfo, thought: str | None, models: Models, config: Config
 ) -> RunOptions:
     """Return what a skill or an agent is run with.
 

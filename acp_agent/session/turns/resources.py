@@ -85,7 +85,7 @@ class LazyTools:
             await self.background.ended()
 
     def _build(self) -> WorkspaceTools:
-        from acp_agent.extensions.definitions.locations import readable  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
         from acp_agent.session.turns.toolset import build_tools  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
 
@@ -100,7 +100,7 @@ class LazyTools:
             outputs=services.outputs / core.id,
             readable=[
                 *(services.outputs / source for source in core.state.sources),
-                *readable(services.places(cwd)),  # skills name files of their own
+                *readable_skill_folders(services.places(cwd)),  # skills name files of their own
             ],
             buffers=core.client.buffers(core.id),
             terminals=core.client.terminals(core.id),

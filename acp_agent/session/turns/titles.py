@@ -14,7 +14,7 @@ from acp_agent.errors import InvalidInputError, ModelError
 from acp_agent.events import TitleChanged, UserMessage
 from acp_agent.models.base import AnswerText, ModelRequest, ModelSide, UserSide, UserText
 from acp_agent.session.core import SessionCore
-from acp_agent.session.store.event_codec import repaired
+from acp_agent.session.store.event_codec import replace_surrogates
 
 _LONGEST = 200  # characters of a title that the user gives
 _LONGEST_FIRST = 80  # characters of one made of the first words
@@ -40,7 +40,7 @@ def tidy_title(title: str) -> str:
     Raises:
         InvalidInputError: nothing is left of it.
     """
-    line = "".join(char if char.isprintable() else " " for char in repaired(title))
+    line = "".join(char if char.isprintable() else " " for char in replace_surrogates(title))
     line = " ".join(line.split())
     if not line:
         raise InvalidInputError("title: it is empty; give at least one character", field="title")

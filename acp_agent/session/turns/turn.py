@@ -25,7 +25,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, new_turn_id
 from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
-from acp_agent.platform.open_files import limit_reached
+from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.resources import SessionResources
@@ -173,7 +173,7 @@ class Turn:
                 error = failure
             except Exception as failure:  # noqa: BLE001 - shown to the user, and logged
                 _log.exception("turn %s broke", self._id)
-                limited = limit_reached(failure)
+                limited = explain_descriptor_limit(failure)
                 error = AcpAgentError(
                     f"the turn cannot go on: {limited}"
                     if limited is not None

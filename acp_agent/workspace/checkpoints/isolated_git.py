@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.platform.open_files import reason
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import absolute_folders
 from acp_agent.workspace.checkpoints.base import Deadline
@@ -161,7 +161,7 @@ class IsolatedGit:
                 file.seek(0)
                 return self.start(*arguments, work_tree=work_tree, index=index, stdin=file)
         except OSError as error:
-            raise WorkspaceError(f"git can be given nothing: {reason(error)}") from None
+            raise WorkspaceError(f"git can be given nothing: {describe_os_error(error)}") from None
 
     def start(
         self,
@@ -190,7 +190,7 @@ class IsolatedGit:
                 pass_fds=self._lock(),
             )
         except OSError as error:
-            raise WorkspaceError(f"git cannot be started: {reason(error)}") from None
+            raise WorkspaceError(f"git cannot be started: {describe_os_error(error)}") from None
 
 
 def _ended(process: subprocess.Popen[bytes], deadline: Deadline) -> tuple[bytes, bytes]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.nofollow import open_last, opened_folder
-from acp_agent.platform.open_files import reason
 from acp_agent.workspace.checkpoints.base import (
     EXECUTABLE,
     LINK,
@@ -93,7 +93,7 @@ class Restorer:
             why = self._change(change, data)
         except OSError as error:
             elsewhere = error.errno in (errno.ELOOP, errno.ENOTDIR)
-            why = _ELSEWHERE if elsewhere else reason(error)
+            why = _ELSEWHERE if elsewhere else describe_os_error(error)
         if why is None:
             self.done.append(change)
         else:

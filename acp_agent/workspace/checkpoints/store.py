@@ -28,8 +28,8 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.nofollow import opened_folder
-from acp_agent.platform.open_files import reason
 from acp_agent.platform.posix import try_lock
 from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, Snapshot
 
@@ -159,7 +159,7 @@ class CheckpointStore:
         failed = Path(os.fsdecode(name))
         is_ours = failed.is_relative_to(self.path) or not failed.is_relative_to(self.root)
         return WorkspaceError(
-            f"{self.path if is_ours else self.root}: {reason(error)}; check the folder"
+            f"{self.path if is_ours else self.root}: {describe_os_error(error)}; check the folder"
         )
 
     def _make(self) -> None:

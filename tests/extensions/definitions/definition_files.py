@@ -6,7 +6,7 @@ from pathlib import Path
 
 from acp_agent.config.types import Config
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
-from acp_agent.extensions.definitions.locations import Places, places
+from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 
 
@@ -26,8 +26,8 @@ class Files:
         self.cwd = self.project
 
     @property
-    def places(self) -> Places:
-        return places(self.cwd, user=self.user, home=self.home)
+    def places(self) -> DefinitionFolders:
+        return find_folders(self.cwd, user=self.user, home=self.home)
 
     def skill(
         self, name: str, *lines: str, place: Path | None = None, text: str = "Do it."

@@ -6,7 +6,7 @@ import pytest
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.build import LONGEST
-from acp_agent.extensions.definitions.types import AgentSpec, Uses
+from acp_agent.extensions.definitions.types import AgentSpec, RunSettings
 from tests.extensions.definitions.definition_files import Files
 
 
@@ -19,7 +19,7 @@ def test_an_agent_is_a_file_whose_text_is_its_prompt(files: Files) -> None:
         prompt="You look around.",
         path=path,
         source="project",
-        uses=Uses(model="small", tools=("read", "grep"), max_requests=9),
+        uses=RunSettings(model="small", tools=("read", "grep"), max_requests=9),
     )
 
 
@@ -37,7 +37,7 @@ def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_b
     path = files.agent("reviewer", "thought-level: low", place=files.project / ".acp-agent")
     config = Config(agents={"reviewer": DefinitionConfig(thought_level="max", max_output_tokens=5)})
     agent = files.the_agent("reviewer", config)
-    assert (agent.path, agent.uses) == (path, Uses(thought_level="max", max_output=5))
+    assert (agent.path, agent.uses) == (path, RunSettings(thought_level="max", max_output=5))
 
 
 def test_an_agent_that_the_user_does_not_want_can_still_be_extended(files: Files) -> None:
@@ -56,15 +56,17 @@ def test_one_that_extends_another_says_only_what_is_different(files: Files) -> N
         "rich", "extends: base", "description: Rich.", "tools: [shell]", text="You are you."
     )
     files.agent("free", "extends: heir", "model: inherit", "temperature: 0", "disallowed-tools: []")
-    uses = Uses(model="openai/o9", temperature=0.2, tools=("read", "grep"), without=("grep",))
+    uses = RunSettings(
+        model="openai/o9", temperature=0.2, tools=("read", "grep"), without=("grep",)
+    )
     heir, rich, free = (files.the_agent(name) for name in ("heir", "rich", "free"))
     assert (heir.description, heir.prompt) == ("What base does.", "You are careful.")
     assert heir.uses == uses
     assert (rich.description, rich.prompt) == ("Rich.", "You are you.")
-    assert rich.uses == Uses(
+    assert rich.uses == RunSettings(
         model="openai/o9", temperature=0.2, tools=("shell",), without=("grep",)
     )
-    assert free.uses == Uses(temperature=0.0, tools=("read", "grep"))
+    assert free.uses == RunSettings(temperature=0.0, tools=("read", "grep"))
 
 
 def test_what_is_wrong_with_an_agent_is_not_told_again_of_those_that_extend_it(
@@ -81,7 +83,7 @@ def test_an_agent_that_extends_its_own_name_extends_the_one_that_it_hides(files:
     path = files.agent("reviewer", *lines, place=files.project / ".acp-agent", text="")
     agent = files.the_agent("reviewer")
     assert (agent.path, agent.prompt) == (path, "You look.")
-    assert agent.uses == Uses(model="small", temperature=1)
+    assert agent.uses == RunSettings(model="small", temperature=1)
 
 
 @pytest.mark.parametrize("line", ["", "extends: reviewer"])

@@ -10,8 +10,8 @@ import pytest
 
 from acp_agent.config.load import load_config
 from acp_agent.extensions.definitions.fields import (
-    FIELDS,
-    TOOLS,
+    FIELD_ALIASES,
+    TOOL_ALIASES,
     AgentFields,
     RunFields,
     SkillFields,
@@ -65,10 +65,10 @@ def test_every_field_is_told(kind: type[RunFields]) -> None:
 
 
 def test_what_is_read_of_other_programs_is_told() -> None:
-    for theirs, ours in FIELDS.items():
+    for theirs, ours in FIELD_ALIASES.items():
         assert f"`{theirs}` " in PAGE
         assert f"`{ours}`" in PAGE
-    assert all(f"`{tool}`" in PAGE for tool in TOOLS)
+    assert all(f"`{tool}`" in PAGE for tool in TOOL_ALIASES)
 
 
 def test_the_error_that_is_shown_is_the_one_that_is_told(files: Files) -> None:

@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_agent.extensions.definitions.locations import Places, any_there, places, readable
+from acp_agent.extensions.definitions.locations import (
+    DefinitionFolders,
+    any_folder_exists,
+    find_folders,
+    readable_skill_folders,
+)
 from tests.extensions.definitions.definition_files import Files
 
 
@@ -26,7 +31,7 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
 
 def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:
     assert len(files.places.skills) == 4
-    outside = places(Path("/"), user=files.user, home=files.home)
+    outside = find_folders(Path("/"), user=files.user, home=files.home)
     assert [folder for folder, source in outside.skills if source == "project"] == [
         Path("/.agents/skills"),
         Path("/.acp-agent/skills"),
@@ -34,7 +39,7 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
 
 
 def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Files) -> None:
-    here = places(files.home, user=files.home / ".acp-agent", home=files.home)
+    here = find_folders(files.home, user=files.home / ".acp-agent", home=files.home)
     assert here.skills == (
         (files.home / ".acp-agent" / "skills", "user"),
         (files.home / ".agents" / "skills", "user"),
@@ -42,18 +47,18 @@ def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Fi
 
 
 def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
-    assert not any_there(files.places)
+    assert not any_folder_exists(files.places)
     (files.project / ".agents").mkdir()
     (files.project / ".agents" / "skills").write_text("no folder")
-    assert not any_there(files.places)
+    assert not any_folder_exists(files.places)
     (files.project / ".acp-agent" / "agents").mkdir(parents=True)
-    assert any_there(files.places)
+    assert any_folder_exists(files.places)
 
 
 def test_a_folder_that_cannot_be_looked_into_has_none(tmp_path: Path) -> None:
     refused = tmp_path / ("x" * 300)  # longer than a name may be
-    assert not any_there(Places(((refused, "user"),), ()))
-    assert places(refused, user=refused, home=refused).skills
+    assert not any_folder_exists(DefinitionFolders(((refused, "user"),), ()))
+    assert find_folders(refused, user=refused, home=refused).skills
 
 
 def test_the_files_beside_skills_may_be_read_but_no_link_opens_what_is_outside_of_the_project(
@@ -67,14 +72,14 @@ def test_the_files_beside_skills_may_be_read_but_no_link_opens_what_is_outside_o
         (files.project / name / "skills").symlink_to(target)
     files.user.mkdir()
     (files.user / "skills").symlink_to(secret)
-    assert readable(files.places) == [secret, files.project / "tools"]
+    assert readable_skill_folders(files.places) == [secret, files.project / "tools"]
     (files.user / "skills").unlink()
     (files.user / "skills").mkdir()
     (files.project / "one").mkdir()
     for place in (files.user / "skills", files.project / "tools"):
         (place / "mine").symlink_to(secret)
         (place / "near").symlink_to(files.project / "one")
-    assert sorted(readable(files.places)) == sorted(
+    assert sorted(readable_skill_folders(files.places)) == sorted(
         [
             *(files.user / "skills", secret, files.project / "one"),  # the user may link anywhere
             *(files.project / "tools", files.project / "one"),

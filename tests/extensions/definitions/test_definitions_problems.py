@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.discovery import MOST
-from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, check
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
 from acp_agent.extensions.definitions.front_matter import LARGEST, read_front_matter
 from tests.extensions.definitions.definition_files import Files, write
 
@@ -265,4 +265,4 @@ def test_any_text_is_front_matter_or_told_why_it_is_none(words: list[str], text:
         with suppress(ConfigError):
             fields, below = read_front_matter(f"---\n{body}\n---\n")
             assert isinstance(below, str)
-            assert check(fields, AgentFields).name == check(fields, SkillFields).name
+            assert parse_fields(fields, AgentFields).name == parse_fields(fields, SkillFields).name

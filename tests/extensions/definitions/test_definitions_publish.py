@@ -12,7 +12,12 @@ import jsonschema_rs
 import pytest
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.fields import AgentFields, RunFields, SkillFields, check
+from acp_agent.extensions.definitions.fields import (
+    AgentFields,
+    RunFields,
+    SkillFields,
+    parse_fields,
+)
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.publish import PUBLISHED, definition_schema
 
@@ -62,7 +67,9 @@ def test_editors_that_check_by_a_schema_agree_with_the_program(
 
 def accepted(fields: Mapping[str, object], kind: type[RunFields]) -> bool:
     try:
-        check(fields, SkillFields) if kind is SkillFields else check(fields, AgentFields)
+        parse_fields(fields, SkillFields) if kind is SkillFields else parse_fields(
+            fields, AgentFields
+        )
     except ConfigError:
         return False
     return True

@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found
-from acp_agent.extensions.definitions.types import Skill, Uses
+from acp_agent.extensions.definitions.types import RunSettings, Skill
 from tests.extensions.definitions.definition_files import Files
 
 EVERYTHING = """\
@@ -54,7 +54,7 @@ def test_every_field_of_a_skill_is_read(files: Files) -> None:
         path=path,
         source="project",
         hint="[file]",
-        uses=Uses(
+        uses=RunSettings(
             model="small",
             thought_level="off",
             temperature=0.5,
@@ -73,7 +73,7 @@ def test_every_field_of_a_skill_is_read(files: Files) -> None:
 def test_what_another_program_lets_a_skill_do_unasked_means_nothing_here(files: Files) -> None:
     files.skill("deploy", "allowed-tools: [Bash, 'Bash(rm *)']", "permissionMode: yolo")
     found = files.find()
-    assert [skill.uses for skill in found.skills] == [Uses()]
+    assert [skill.uses for skill in found.skills] == [RunSettings()]
     assert [problem.why for problem in found.problems] == [
         "the field permissionMode is not used here; take it out, or leave it"
     ]
@@ -117,7 +117,7 @@ def test_other_programs_fields_and_tools_are_understood_where_they_mean_ours(fil
     files.skill(
         "review", "effort: high", "tools: Read, Bash", "disallowedTools: [Write]", "maxTurns: 3"
     )
-    assert files.the_skill().uses == Uses(
+    assert files.the_skill().uses == RunSettings(
         thought_level="high", tools=("read", "shell"), without=("write",), max_requests=3
     )
 
@@ -164,7 +164,7 @@ def test_another_programs_model_leaves_the_sessions_and_is_told(files: Files, mo
     path = files.skill("fix", f"model: {model}", "temperature: 1")
     (why,) = files.why(path)
     assert why.startswith(f"model: {model} is not known here, so the session's model is used; ")
-    assert [skill.uses for skill in files.find().skills] == [Uses(temperature=1)]
+    assert [skill.uses for skill in files.find().skills] == [RunSettings(temperature=1)]
     assert not files.find().problems[0].left_out
 
 
@@ -180,14 +180,16 @@ def test_a_part_of_a_tool_gives_nothing_and_takes_all_of_it(files: Files) -> Non
 @pytest.mark.parametrize(
     ("uses", "allowed"),
     [
-        (Uses(), {"read", "shell", "mcp__git__log"}),
-        (Uses(tools=()), set()),
-        (Uses(tools=("read", "mcp__git__*")), {"read", "mcp__git__log"}),
-        (Uses(without=("mcp__*", "shell")), {"read"}),
-        (Uses(tools=("*",), without=("shell",)), {"read", "mcp__git__log"}),
+        (RunSettings(), {"read", "shell", "mcp__git__log"}),
+        (RunSettings(tools=()), set()),
+        (RunSettings(tools=("read", "mcp__git__*")), {"read", "mcp__git__log"}),
+        (RunSettings(without=("mcp__*", "shell")), {"read"}),
+        (RunSettings(tools=("*",), without=("shell",)), {"read", "mcp__git__log"}),
     ],
 )
-def test_a_tool_is_allowed_that_is_named_and_not_refused(uses: Uses, allowed: set[str]) -> None:
+def test_a_tool_is_allowed_that_is_named_and_not_refused(
+    uses: RunSettings, allowed: set[str]
+) -> None:
     assert {tool for tool in ("read", "shell", "mcp__git__log") if uses.allows(tool)} == allowed
 
 
@@ -238,7 +240,7 @@ def test_the_users_configuration_goes_before_a_file(files: Files) -> None:
     own = DefinitionConfig(
         model="openai/o9", thought_level="high", temperature=0.0, max_output_tokens=9
     )
-    assert files.the_skill(Config(skills={"review": own})).uses == Uses(
+    assert files.the_skill(Config(skills={"review": own})).uses == RunSettings(
         model="openai/o9", thought_level="high", temperature=0.0, max_output=9, max_requests=7
     )
 
@@ -252,7 +254,7 @@ def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
         },
         agents={"review": DefinitionConfig(model="openai/o9")},
     )
-    assert files.the_skill(config).uses == Uses(model="small", temperature=1, max_output=9)
+    assert files.the_skill(config).uses == RunSettings(model="small", temperature=1, max_output=9)
 
 
 def test_a_skill_that_the_user_does_not_want_is_gone_without_a_word(files: Files) -> None:
@@ -265,7 +267,7 @@ def test_a_skill_written_on_windows_is_read_like_any_other(files: Files) -> None
     path = files.skill("fix", "model: small", text="Do it.\nThen stop.")
     path.write_bytes("\ufeff".encode() + path.read_bytes().replace(b"\n", b"\r\n"))
     skill = files.the_skill()
-    assert (skill.text, skill.uses) == ("Do it.\nThen stop.", Uses(model="small"))
+    assert (skill.text, skill.uses) == ("Do it.\nThen stop.", RunSettings(model="small"))
 
 
 def test_a_user_may_keep_skills_elsewhere_and_link_to_them(files: Files, tmp_path: Path) -> None:

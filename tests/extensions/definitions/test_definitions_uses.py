@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from acp_agent.extensions.definitions.types import Uses
+from acp_agent.extensions.definitions.types import RunSettings
 
 
 def test_a_skill_opens_no_tool_that_the_agent_who_runs_it_does_not_have() -> None:
-    both = Uses(tools=("*",), without=("grep",)).over(
-        Uses(tools=("read", "gr*"), without=("glob",))
+    both = RunSettings(tools=("*",), without=("grep",)).over(
+        RunSettings(tools=("read", "gr*"), without=("glob",))
     )
     assert both.allows("read")
     assert not both.allows("shell"), "the agent has it not"
@@ -16,13 +16,15 @@ def test_a_skill_opens_no_tool_that_the_agent_who_runs_it_does_not_have() -> Non
 
 
 def test_the_fewer_requests_hold_of_those_that_a_skill_and_its_agent_name() -> None:
-    assert Uses(max_requests=500).over(Uses(max_requests=10)).max_requests == 10
-    assert Uses(max_requests=5).over(Uses(max_requests=10)).max_requests == 5
-    assert Uses().over(Uses(max_requests=10)).max_requests == 10
-    assert Uses(max_requests=5).over(Uses()).max_requests == 5
+    assert RunSettings(max_requests=500).over(RunSettings(max_requests=10)).max_requests == 10
+    assert RunSettings(max_requests=5).over(RunSettings(max_requests=10)).max_requests == 5
+    assert RunSettings().over(RunSettings(max_requests=10)).max_requests == 10
+    assert RunSettings(max_requests=5).over(RunSettings()).max_requests == 5
 
 
 def test_what_a_skill_names_goes_before_what_its_agent_names() -> None:
-    both = Uses(model="small").over(Uses(model="a/b", temperature=0.5, tools=("read",)))
+    both = RunSettings(model="small").over(
+        RunSettings(model="a/b", temperature=0.5, tools=("read",))
+    )
     assert (both.model, both.temperature, both.allows("read")) == ("small", 0.5, True)
     assert not both.allows("shell")

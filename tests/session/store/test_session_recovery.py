@@ -33,7 +33,7 @@ from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.models.base import AnswerCall, Message, ModelSide, ToolResult, UserSide, UserText
 from acp_agent.session.history.interruption import closing
 from acp_agent.session.localize import localize
-from acp_agent.session.store.damaged_events import broken
+from acp_agent.session.store.damaged_events import damaged_event
 from acp_agent.session.store.event_codec import encode_event, known_events, readable_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.store.recovery import recover
@@ -71,7 +71,7 @@ def damaged(events: Sequence[AnyEvent], **bodies: bytes) -> list[StoredEvent]:
     stored = [StoredEvent(seq, 1_000 + seq, event) for seq, event in enumerate(events, 1)]
     for name, body in bodies.items():
         seq = int(name.strip("_"))
-        stored[seq - 1] = broken(seq, 1_000 + seq, body)
+        stored[seq - 1] = damaged_event(seq, 1_000 + seq, body)
     return stored
 
 

@@ -14,7 +14,7 @@ from acp_agent.errors import StoreError
 from acp_agent.ids import SessionId
 from acp_agent.session.store.database import open_database
 from acp_agent.session.store.lease import Lease, take_lease
-from acp_agent.session.store.sqlite_errors import system_reason
+from acp_agent.session.store.sqlite_errors import describe_system_error
 
 
 def test_too_many_open_sessions_are_told_as_what_they_are(tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_too_many_open_sessions_are_told_as_what_they_are(tmp_path: Path) -> Non
 )
 def test_each_of_the_systems_reasons_has_its_own_remedy(number: int, remedy: str) -> None:
     said = os.strerror(number)
-    assert system_reason(OSError(number, said)) == f"{said}; {remedy}"
+    assert describe_system_error(OSError(number, said)) == f"{said}; {remedy}"

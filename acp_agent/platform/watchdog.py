@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import os
 
-_PATIENCE = 2.0  # seconds for the script to end once its pipe is closed
+_STOP_TIMEOUT = 2.0  # seconds for the script to end once its pipe is closed
 
 # Signals to this process are not its end: it has to outlive whoever gets them with it.
 _SCRIPT = """
@@ -50,18 +50,18 @@ fi
 """
 
 
-class DeathWatch:
+class Watchdog:
     """The watching process of one owner of children.
 
     Args:
         mark: the beginning of the variable that all the children have, written `NAME=value`; empty
             where they have none, and only their groups are ended.
-        patience: seconds for the children to end by themselves.
+        grace_seconds: seconds for the children to end by themselves.
     """
 
-    def __init__(self, mark: str, *, patience: int = 0) -> None:
+    def __init__(self, mark: str, *, grace_seconds: int = 0) -> None:
         self.mark = mark
-        self._patience = patience
+        self._grace_seconds = grace_seconds
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._tried = False
@@ -81,7 +81,7 @@ class DeathWatch:
                     _SCRIPT,
                     "acp-agent-watch",
                     self.mark,
-                    str(self._patience),
+                    str(self._grace_seconds),
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
@@ -91,11 +91,11 @@ class DeathWatch:
                 )
             self._tried = True  # not before: whoever starts it may be cancelled
 
-    def begins(self, group: int) -> None:
+    def add_group(self, group: int) -> None:
         """A child began to run."""
         self._say(f"+ {group}")
 
-    def ends(self, group: int) -> None:
+    def remove_group(self, group: int) -> None:
         """Nothing of a child is left: its number may be another's soon."""
         self._say(f"- {group}")
 
@@ -111,7 +111,7 @@ class DeathWatch:
             process.stdin.write(b"done\n")
             process.stdin.close()
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_STOP_TIMEOUT):
                 await process.wait()
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):

@@ -19,7 +19,7 @@ SCARCE = 256  # descriptors; a session with a model and an MCP server takes abou
 _VAGUE = (socket.gaierror, sqlite3.OperationalError, ImportError)
 
 
-def raise_limit() -> None:
+def raise_descriptor_limit() -> None:
     """Raise this process's limit as far as the system lets it, up to `ENOUGH`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
@@ -32,18 +32,18 @@ def raise_limit() -> None:
         return
 
 
-def limit() -> int | None:
+def descriptor_limit() -> int | None:
     """Return how many files this process may have open; None for as many as it likes."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def reason(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return why the system refused something, with what helps where files are too many."""
-    return limit_reached(error) or error.strerror or str(error) or type(error).__name__
+    return explain_descriptor_limit(error) or error.strerror or str(error) or type(error).__name__
 
 
-def limit_reached(error: BaseException) -> str | None:
+def explain_descriptor_limit(error: BaseException) -> str | None:
     """Return what to do where a limit of open files is behind an error; None where none is.
 
     Args:
