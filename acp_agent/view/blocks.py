@@ -26,13 +26,13 @@ from acp_agent.workspace.scrub import scrub
 
 
 def blocks(
-    content: Iterable[ContentBlock], clean: Cleaner, *, markdown: bool = False
+    content: Iterable[ContentBlock], clean: TextCleaner, *, markdown: bool = False
 ) -> list[Block]:
     """Content for the page; `markdown` says whether its texts are."""
     return [_block(block, clean, markdown=markdown) for block in content]
 
 
-def _block(block: ContentBlock, clean: Cleaner, *, markdown: bool) -> Block:
+def _block(block: ContentBlock, clean: TextCleaner, *, markdown: bool) -> Block:
     match block:
         case TextBlock():
             return Block(text=clean.text(block.text), markdown=markdown)
@@ -51,7 +51,7 @@ def _block(block: ContentBlock, clean: Cleaner, *, markdown: bool) -> Block:
 PICTURE_LIMIT = 2_000_000  # bytes of one
 
 
-def picture(block: ImageBlock, clean: Cleaner) -> Picture:
+def picture(block: ImageBlock, clean: TextCleaner) -> Picture:
     """A picture; left out where it is too large, or is none that browsers and models know.
 
     Its media type is told by its first bytes, whatever it is said to be: markup (SVG) is no picture
@@ -60,7 +60,7 @@ def picture(block: ImageBlock, clean: Cleaner) -> Picture:
     named = clean.line(block.mime_type)
     size = len(block.data) * 3 // 4 - block.data[-2:].count("=")
     if size > PICTURE_LIMIT:
-        clean.left_out += size
+        clean.omitted += size
         return Picture(source="", media_type=named, size=size)
     try:
         data = base64.b64decode(block.data, validate=True)
@@ -76,7 +76,7 @@ def picture(block: ImageBlock, clean: Cleaner) -> Picture:
 _KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
 
 
-def diff(part: DiffPart, clean: Cleaner) -> Diff:
+def diff(part: DiffPart, clean: TextCleaner) -> Diff:
     """The changes of a file; long ones are cut in their middle."""
     old = split_lines(clean.scrubbed(part.old_text or ""))
     new = split_lines(clean.scrubbed(part.new_text))
@@ -131,7 +131,7 @@ def _name(match: re.Match[str]) -> str:
     return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"⟨U+{code:04X}⟩"
 
 
-class Cleaner:
+class TextCleaner:
     """Takes texts into a page, and sees to it that all of them fit into one.
 
     Attributes:
@@ -145,7 +145,7 @@ class Cleaner:
             secrets: values that must not be in the page.
             room: characters after which texts are cut to `SMALL_LIMIT`.
         """
-        self.left_out = 0
+        self.omitted = 0
         self._secrets = secrets
         self._room = room
 
@@ -169,7 +169,7 @@ class Cleaner:
             head = int(limit * _HEAD)
             tail = limit - head
             gone = len(text) - limit
-            self.left_out += gone
+            self.omitted += gone
             text = f"{text[:head]}\n[… {gone:,} …]\n{text[-tail:]}"
         self._room -= len(text)
         return text
@@ -177,7 +177,7 @@ class Cleaner:
     def has_room_for(self, size: int) -> bool:
         """Whether so many characters fit; they count as taken in where they do."""
         if self._room < size:
-            self.left_out += size
+            self.omitted += size
             return False
         self._room -= size
         return True

@@ -10,7 +10,7 @@ from acp_agent import events
 from acp_agent.content import CallContent, ContentPart, DiffPart, ImageBlock, Location, TextBlock
 from acp_agent.ids import CallId
 from acp_agent.tools.quoting import code_block
-from acp_agent.view.blocks import Cleaner, blocks, diff, picture
+from acp_agent.view.blocks import TextCleaner, blocks, diff, picture
 from acp_agent.view.page import Call, Permission
 
 # What the journal has for a button where none was pressed (`acp_agent.agent.calls`).
@@ -21,7 +21,7 @@ _UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] =
 }
 
 
-class _Story:
+class _CallState:
     """What is known of a call and not yet in the page: later events may replace it."""
 
     def __init__(self, step: Call, event: events.ToolCalled) -> None:
@@ -36,14 +36,14 @@ class _Story:
 class Calls:
     """The calls of a session. `finish` when all events were read."""
 
-    def __init__(self, clean: Cleaner) -> None:
+    def __init__(self, clean: TextCleaner) -> None:
         self._clean = clean
-        self._stories: dict[CallId, _Story] = {}
+        self._states: dict[CallId, _CallState] = {}
 
     def step(self, call: CallId) -> Call | None:
         """The step of a call, None where the journal has no beginning of it."""
-        story = self._stories.get(call)
-        return None if story is None else story.step
+        state = self._states.get(call)
+        return None if state is None else state.step
 
     def called(self, event: events.ToolCalled, at: int, anchor: str) -> Call:
         """The model called a tool."""
@@ -57,36 +57,36 @@ class Calls:
             arguments=clean.json(event.arguments),
             places=self._places(event.locations),
         )
-        self._stories[event.call] = _Story(step, event)
+        self._states[event.call] = _CallState(step, event)
         return step
 
     def started(self, event: events.ToolStarted, at: int) -> None:
         """It runs."""
-        if (story := self._stories.get(event.call)) is not None:
-            story.step.started, story.step.status = at, "running"
-            story.step.cwd = self._clean.line(event.cwd or "")
+        if (state := self._states.get(event.call)) is not None:
+            state.step.started, state.step.status = at, "running"
+            state.step.cwd = self._clean.line(event.cwd or "")
 
     def output(self, event: events.ToolOutput) -> None:
         """Its command wrote, while it ran or behind it."""
-        if (story := self._stories.get(event.call)) is not None:
-            story.output.append(event.text)
+        if (state := self._states.get(event.call)) is not None:
+            state.output.append(event.text)
 
     def shown(self, event: events.ToolShown) -> None:
         """It shows something else."""
-        if (story := self._stories.get(event.call)) is None:
+        if (state := self._states.get(event.call)) is None:
             return
         if event.title is not None:
-            story.step.title = self._clean.line(event.title)
+            state.step.title = self._clean.line(event.title)
         if event.content is not None:
-            story.content = event.content
+            state.content = event.content
         if event.locations is not None:
-            story.step.places = self._places(event.locations)
+            state.step.places = self._places(event.locations)
 
     def ended(self, event: events.ToolEnded, at: int) -> None:
         """It ended."""
-        if (story := self._stories.get(event.call)) is None:
+        if (state := self._states.get(event.call)) is None:
             return
-        step = story.step
+        step = state.step
         step.ended = at
         if event.failed:
             refused = any(one.allowed is False for one in step.permissions)
@@ -94,13 +94,13 @@ class Calls:
         else:
             step.status = "completed"
         by_itself = event.exit_code is not None or event.signal is not None
-        if story.output and by_itself:
-            story.content = ()  # the output is all that it shows
+        if state.output and by_itself:
+            state.content = ()  # the output is all that it shows
         elif event.content is not None:
-            story.content = event.content
+            state.content = event.content
         if event.locations is not None:
             step.places = self._places(event.locations)
-        story.told = event.result
+        state.told = event.result
         step.exit_code = event.exit_code
         step.signal = self._clean.line(event.signal or "")
         step.pictures = [
@@ -109,14 +109,14 @@ class Calls:
 
     def asked(self, event: events.PermissionAsked, at: int) -> None:
         """The user was asked about it."""
-        if (story := self._stories.get(event.call)) is not None:
-            story.step.permissions.append(Permission(asked_at=at))
+        if (state := self._states.get(event.call)) is not None:
+            state.step.permissions.append(Permission(asked_at=at))
 
     def decided(self, event: events.PermissionDecided, at: int) -> None:
         """It was allowed or refused."""
-        if (story := self._stories.get(event.call)) is None:
+        if (state := self._states.get(event.call)) is None:
             return
-        permissions = story.step.permissions
+        permissions = state.step.permissions
         if not permissions or permissions[-1].allowed is not None:
             permissions.append(Permission())
         decided = permissions[-1]
@@ -128,8 +128,8 @@ class Calls:
 
     def background(self, event: events.BackgroundCommandChanged) -> None:
         """Its command goes on behind it, or has ended."""
-        if (story := self._stories.get(event.call)) is not None:
-            step = story.step
+        if (state := self._states.get(event.call)) is not None:
+            step = state.step
             step.background = self._clean.line(event.name)
             step.background_status = event.status
             step.exit_code = event.exit_code if event.exit_code is not None else step.exit_code
@@ -137,35 +137,35 @@ class Calls:
 
     def described(self, event: events.PicturesDescribed) -> bool:
         """Another model told what its pictures show; False where it is no call's."""
-        story = self._stories.get(CallId(event.of))
-        if story is None:
+        state = self._states.get(CallId(event.of))
+        if state is None:
             return False
-        story.step.pictures_told = self._clean.text(event.text)
+        state.step.picture_description = self._clean.text(event.text)
         return True
 
     def interrupted(self, event: events.TurnInterrupted) -> None:
         """The process died in them."""
         for call in event.calls:
-            if (story := self._stories.get(call)) is not None and story.step.ended is None:
-                story.step.status = "interrupted"
+            if (state := self._states.get(call)) is not None and state.step.ended is None:
+                state.step.status = "interrupted"
 
     def finish(self) -> None:
         """Put into the steps what may have changed until the last event."""
-        for story in self._stories.values():
-            self._fill(story)
-        self._stories.clear()
+        for state in self._states.values():
+            self._fill(state)
+        self._states.clear()
 
-    def _fill(self, story: _Story) -> None:
-        step, clean = story.step, self._clean
-        output = "".join(story.output)
+    def _fill(self, state: _CallState) -> None:
+        step, clean = state.step, self._clean
+        output = "".join(state.output)
         step.output = clean.text(output.rstrip("\n"))
         shown = [output]
         # What a child session did and said stands in its steps.
-        for part in () if step.children else story.content:
+        for part in () if step.children else state.content:
             match part:
                 case DiffPart():
                     step.diffs.append(diff(part, clean))
-                case ContentPart(content=TextBlock(text=story.asked)):
+                case ContentPart(content=TextBlock(text=state.asked)):
                     pass  # the command, which stands above
                 case ContentPart(content=TextBlock(text=text)):
                     shown.append(text)
@@ -177,11 +177,11 @@ class Calls:
                 case _:
                     pass  # a terminal: what was written in it is not in the journal
         if output:  # how it ended, or what stands for a long output
-            told = story.told.removeprefix(output.rstrip("\n")).strip()
-            step.besides = len(told) < len(story.told.strip())
+            told = state.told.removeprefix(output.rstrip("\n")).strip()
+            step.output_omitted = len(told) < len(state.told.strip())
             is_told = any(told in text for text in shown)
         else:  # where nothing else says what came of the call
-            told = story.told.strip()
+            told = state.told.strip()
             is_told = bool(step.blocks or step.diffs or step.pictures or step.background)
         if not is_told and step.status not in {"cancelled", "interrupted"}:
             step.result = clean.text(told)

@@ -26,7 +26,7 @@ from markupsafe import Markup, escape
 from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import Language
 from acp_agent.view import plot as plotting
-from acp_agent.view.page import Page, every_step
+from acp_agent.view.page import Page, all_steps
 
 _OPEN_LINES = 40  # up to so many lines, what a call changed is shown at once
 _OPEN_CALLS = 400  # in a page of more calls all are folded
@@ -41,7 +41,7 @@ def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Ite
         zone: the time zone of its clocks; None: that of the system.
     """
     say = PageWords(language, zone)
-    steps = (step for section in page.sections for step in every_step(section.steps))
+    steps = (step for section in page.sections for step in all_steps(section.steps))
     calls = sum(step.kind == "call" for step in steps)
     yield from (
         _environment()

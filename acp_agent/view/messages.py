@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct, field
-
 from acp_agent import events
 from acp_agent.content import TextBlock
-from acp_agent.events import Severity
 from acp_agent.session.store.records import UnknownEvent
-from acp_agent.view.blocks import Cleaner
-from acp_agent.view.page import AgentSaid, AgentThought, Note, Request
+from acp_agent.view.blocks import TextCleaner
+from acp_agent.view.page import AgentMessage, AgentThought, Note, Request
 from acp_agent.view.sections import Anchors, Sections
 
 
@@ -20,23 +17,26 @@ class SessionMessages:
 
     Args:
         clean: takes them into the page.
-        new_note: adds a note to the page.
+        add_note: adds a note to the page.
         about: is told of each session that a note is about.
     """
 
     def __init__(
-        self, clean: Cleaner, new_note: Callable[[Said], Note], about: Callable[[str, Note], None]
+        self,
+        clean: TextCleaner,
+        add_note: Callable[[Note], Note],
+        about: Callable[[str, Note], None],
     ) -> None:
         """There is none yet."""
-        self._clean, self._new_note, self._about = clean, new_note, about
+        self._clean, self._add_note, self._about = clean, add_note, about
         self._known: dict[str, tuple[Note, list[str]]] = {}
 
     def sent(self, event: events.SessionMessageSent) -> None:
         """One was sent, or more is known of it."""
         known = self._known.get(event.message)
         if known is None:
-            said = Said(what="session_message", values={"sender": "?", "recipient": "?"})
-            known = self._known[event.message] = self._new_note(said), []
+            note = Note(what="session_message", values={"sender": "?", "recipient": "?"})
+            known = self._known[event.message] = self._add_note(note), []
         note, pieces = known
         for side, session in (("sender", event.sender), ("recipient", event.recipient)):
             if session is not None:
@@ -57,21 +57,11 @@ class SessionMessages:
             note.text = self._clean.text("".join(pieces))
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """What a note says; the fields are those of `page.Note`."""
-
-    what: str
-    values: dict[str, str | int] = field(default_factory=dict)
-    text: str = ""
-    folded: bool = False
-    severity: Severity = "info"
-
-
-def note_of(event: object, clean: Cleaner) -> Said | None:
-    """The note for an event; None where the page has nothing to say of it."""
+def note_of(event: object, clean: TextCleaner) -> Note | None:
+    """Return the note for an event, without anchor and time; None if the page shows none."""
     match event:
         case events.NoticeShown():
-            return Said(
+            return Note(
                 what="notice",
                 values={"title": clean.line(event.title)},
                 text=clean.text(event.description),
@@ -82,32 +72,32 @@ def note_of(event: object, clean: Cleaner) -> Said | None:
                 "option": clean.line(event.option),
                 "value": clean.line(event.value),
             }
-            return Said(what="option", values=values)
+            return Note(what="option", values=values)
         case events.TitleChanged():
-            return Said(what="title", values={"title": clean.line(event.title)})
+            return Note(what="title", values={"title": clean.line(event.title)})
         case events.DirectoriesChanged():
             folders = ", ".join((event.cwd, *event.directories))
-            return Said(what="folders", values={"folders": clean.line(folders)})
+            return Note(what="folders", values={"folders": clean.line(folders)})
         case events.SystemPromptWritten():
-            return Said(what="system_prompt", text=clean.text(event.text), folded=True)
+            return Note(what="system_prompt", text=clean.text(event.text), folded=True)
         case events.SystemPromptGiven():
-            return Said(
+            return Note(
                 what=f"system_prompt_{event.mode}", text=clean.text(event.text), folded=True
             )
         case events.PromptRepeated():
-            return Said(what="round", values={"round": event.round, "rounds": event.rounds})
+            return Note(what="round", values={"round": event.round, "rounds": event.rounds})
         case _:
-            return _rarer(event, clean)
+            return _rare_note(event, clean)
 
 
-def _rarer(event: object, clean: Cleaner) -> Said | None:
+def _rare_note(event: object, clean: TextCleaner) -> Note | None:
     match event:
         case events.PlanRemoved():
-            return Said(what="plan_removed")
+            return Note(what="plan_removed")
         case events.ContextTrimmed():
-            return Said(what="trimmed")
+            return Note(what="trimmed")
         case events.LoopNoticed():
-            return Said(
+            return Note(
                 what=f"loop_{event.step}",
                 values={"rounds": event.rounds},
                 text=clean.text(event.note),
@@ -115,7 +105,7 @@ def _rarer(event: object, clean: Cleaner) -> Said | None:
             )
         case events.SubagentChanged():
             about = (event.title, event.state, event.stop_reason, event.error)
-            return Said(
+            return Note(
                 what="subagent",
                 values={
                     "session": clean.line(event.session),
@@ -125,12 +115,12 @@ def _rarer(event: object, clean: Cleaner) -> Said | None:
                 severity="error" if event.error else "info",
             )
         case UnknownEvent():
-            return Said(what="unknown", values={"tag": clean.line(event.tag)})
+            return Note(what="unknown", values={"tag": clean.line(event.tag)})
         case _:
             return None
 
 
-def background_ended(event: events.BackgroundCommandChanged, clean: Cleaner) -> Said:
+def background_ended(event: events.BackgroundCommandChanged, clean: TextCleaner) -> Note:
     """The note for the end of a background command."""
     what = "background_lost" if event.status == "lost" else "background_ended"
     if event.exit_code is not None:
@@ -140,17 +130,17 @@ def background_ended(event: events.BackgroundCommandChanged, clean: Cleaner) -> 
         "code": event.exit_code or 0,
         "signal": clean.line(event.signal or "?"),
     }
-    return Said(what=what, values=values)
+    return Note(what=what, values=values)
 
 
 class Answers:
     """The requests and the answers of a session. `finish` when all events were read."""
 
-    def __init__(self, sections: Sections, anchors: Anchors, clean: Cleaner) -> None:
+    def __init__(self, sections: Sections, anchors: Anchors, clean: TextCleaner) -> None:
         """There is none yet."""
         self._sections, self._anchors, self._clean = sections, anchors, clean
-        self._said: list[tuple[AgentSaid | AgentThought, list[str]]] = []
-        self._answers: dict[str, list[AgentSaid]] = {}  # those that are not complete
+        self._pieces: list[tuple[AgentMessage | AgentThought, list[str]]] = []
+        self._answers: dict[str, list[AgentMessage]] = {}  # those that are not complete
         self._requests: dict[str, Request] = {}
         self._model = ""  # of the last answer
 
@@ -164,17 +154,17 @@ class Answers:
 
     def said(self, event: events.AgentText | events.AgentThought) -> None:
         """A piece of an answer, or of reasoning."""
-        kind = AgentSaid if isinstance(event, events.AgentText) else AgentThought
+        kind = AgentMessage if isinstance(event, events.AgentText) else AgentThought
         steps = self._sections.now.steps
         last = steps[-1] if steps else None
         goes_on = (
-            isinstance(last, AgentSaid | AgentThought)
+            isinstance(last, AgentMessage | AgentThought)
             and type(last) is kind
             and last.message == event.message
         )
         if not goes_on:
             self._begin(kind, event.message)
-        self._said[-1][1].append(event.text)
+        self._pieces[-1][1].append(event.text)
 
     def answered(self, event: events.ModelAnswered) -> None:
         """An answer is complete, or was cut off."""
@@ -198,16 +188,16 @@ class Answers:
 
     def finish(self) -> None:
         """Give the steps their texts, whole: a secret may have come in two pieces."""
-        for step, pieces in self._said:
+        for step, pieces in self._pieces:
             step.text = self._clean.text("".join(pieces).strip("\n"))
 
-    def _begin(self, kind: type[AgentSaid | AgentThought], message: str) -> None:
+    def _begin(self, kind: type[AgentMessage | AgentThought], message: str) -> None:
         anchor = self._anchors.for_id(message)
         step = kind(anchor=anchor, at=self._sections.at, text="", message=message)
-        if isinstance(step, AgentSaid):
+        if isinstance(step, AgentMessage):
             self._answers.setdefault(message, []).append(step)
             request = self._requests.get(message)
             if request is not None and request.model != self._model:
                 step.model = self._model = request.model
-        self._said.append((step, []))
+        self._pieces.append((step, []))
         self._sections.add(step)

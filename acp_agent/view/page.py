@@ -14,7 +14,7 @@ from acp_agent.events import PlanEntry, Severity, Usage
 
 
 class Request(Struct, kw_only=True):
-    """A request to a model; `asked` is None for those beside the conversation."""
+    """A request to a model; `asked` is None for one outside the conversation, such as a title."""
 
     model: str
     asked: int | None = None
@@ -26,7 +26,7 @@ class Request(Struct, kw_only=True):
 
 
 class Spend(Struct, kw_only=True):
-    """What requests took; those that are `unpriced` are not in the `cost` (US dollars)."""
+    """Usage and cost in US dollars; `unpriced` requests are not in the `cost`."""
 
     usage: Usage = Usage()
     cost: float = 0.0
@@ -34,7 +34,7 @@ class Spend(Struct, kw_only=True):
     unpriced: int = 0
 
     def add(self, other: Spend) -> None:
-        """Count the other in."""
+        """Add another one."""
         self.usage += other.usage
         self.cost += other.cost
         self.requests += other.requests
@@ -47,20 +47,20 @@ Status = Literal["waiting", "running", "completed", "failed", "cancelled", "refu
 
 
 class Step(Struct, kw_only=True):
-    """Something that happened, as the page shows it; `anchor` is its id in the page.
+    """An event as the page shows it; `anchor` is its id in the page.
 
-    `undone` where a rewind took it back.
+    `undone` is true if a rewind took it back.
     """
 
     kind: ClassVar[str] = ""
 
-    anchor: str
-    at: int
+    anchor: str = ""
+    at: int = 0
     undone: bool = False
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """A picture: a `data:` address, "" where it is left out; `size` counts its bytes."""
+    """An image as a `data:` URL, "" if it is omitted; `size` is in bytes."""
 
     source: str
     media_type: str
@@ -79,10 +79,10 @@ class Block(Struct, frozen=True, kw_only=True):
     picture: Picture | None = None
 
 
-class UserSaid(Step, kw_only=True):
-    """What the user said; what the agent read because of it is `attached`.
+class UserMessage(Step, kw_only=True):
+    """A message of the user; `attached` is the context loaded for it.
 
-    `task` where it is what a child session was told to do.
+    `task` is true for the task of a child session.
     """
 
     kind: ClassVar[str] = "user"
@@ -93,21 +93,21 @@ class UserSaid(Step, kw_only=True):
     attached: str = ""
 
 
-class AgentSaid(Step, kw_only=True):
-    """A piece of an answer, in Markdown, by `model` where it is another one than before."""
+class AgentMessage(Step, kw_only=True):
+    """A part of an answer, in Markdown; `model` is set where the model changes."""
 
     kind: ClassVar[str] = "agent"
 
     text: str
     message: str
     model: str = ""
-    own: bool = False  # the agent's own words, not a model's
-    discarded: bool = False  # it was cut off and asked for again
+    own: bool = False  # written by the agent, not by a model
+    discarded: bool = False  # cut off, and requested again
     incomplete: bool = False
 
 
 class AgentThought(Step, kw_only=True):
-    """A piece of the model's reasoning."""
+    """A part of the model's reasoning."""
 
     kind: ClassVar[str] = "thought"
 
@@ -167,19 +167,19 @@ class Call(Step, kw_only=True):
     blocks: list[Block] = field(default_factory=list)
     diffs: list[Diff] = field(default_factory=list)
     output: str = ""
-    result: str = ""  # what the model was told that is not shown otherwise
-    besides: bool = False  # the result without the output, which the model was told whole
+    result: str = ""  # the part of the result that is not shown elsewhere
+    output_omitted: bool = False  # `result` lacks the output, which the model received too
     pictures: list[Picture] = field(default_factory=list)
-    pictures_told: str = ""
+    picture_description: str = ""
     exit_code: int | None = None
     signal: str = ""
-    background: str = ""  # the name of the command that goes on behind it
+    background: str = ""  # the name of its background command
     background_status: str = ""
-    children: list[Child] = field(default_factory=list)  # who worked for it
+    children: list[Child] = field(default_factory=list)  # the child sessions that worked for it
 
     @property
     def took(self) -> int | None:
-        """How long it ran."""
+        """Its running time."""
         if self.started is None or self.ended is None:
             return None
         return max(0, self.ended - self.started)
@@ -215,7 +215,7 @@ class Plan(Step, kw_only=True):
 
 
 class Compaction(Step, kw_only=True):
-    """The conversation was summed up for the model."""
+    """A summary replaced older messages for the model."""
 
     kind: ClassVar[str] = "compaction"
 
@@ -227,10 +227,10 @@ class Compaction(Step, kw_only=True):
 
 
 class Rewind(Step, kw_only=True):
-    """The session went back to `target`, an anchor, "" where that is not in the page.
+    """The session went back to `target`, an anchor, "" if that is not in the page.
 
-    `undoes` where that is another rewind, which is so taken back; `title` is then what that one
-    went back to.
+    `undoes` is true if the target is another rewind, which is reverted; `title` is then the target
+    of that one.
     """
 
     kind: ClassVar[str] = "rewind"
@@ -245,7 +245,7 @@ class Rewind(Step, kw_only=True):
 
 
 class Note(Step, kw_only=True):
-    """Anything else: `what` names the words for it, `values` what stands in them."""
+    """Any other event: `what` is the key of its text, `values` are its placeholders."""
 
     kind: ClassVar[str] = "note"
 
@@ -257,16 +257,16 @@ class Note(Step, kw_only=True):
     link: str = ""  # the anchor of what it is about
 
 
-def every_step(steps: Iterable[Step]) -> Iterator[Step]:
-    """The steps, each with those of the child sessions that worked for it behind it."""
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps, each followed by those of its child sessions."""
     for step in steps:
         yield step
         for child in children_of(step):
-            yield from every_step(child.steps)
+            yield from all_steps(child.steps)
 
 
 def children_of(step: Step) -> list[Child]:
-    """The child sessions that worked for a step."""
+    """Return the child sessions that worked for a step."""
     return step.children if isinstance(step, Call) else []
 
 
@@ -274,7 +274,7 @@ Lane = Literal["model", "tools", "user"]
 
 
 class Span(Struct, frozen=True):
-    """A time in which a lane was at work."""
+    """A period in which the model, a tool or the user was active."""
 
     lane: Lane
     start: int
@@ -282,9 +282,9 @@ class Span(Struct, frozen=True):
 
 
 class Times(Struct, frozen=True, kw_only=True):
-    """How long a section took, and how much of it the model, tools and the user were at work.
+    """The duration of a section, and how long the model, tools and the user were active in it.
 
-    What runs side by side counts once in its lane. `rest` is what belongs to no lane.
+    Parallel spans of a lane count once. `rest` is the time without any activity.
     """
 
     start: int
@@ -304,7 +304,7 @@ class Times(Struct, frozen=True, kw_only=True):
 class Section(Struct, kw_only=True):
     """A turn, or what happened between turns (`number` is None).
 
-    What child sessions took is in the `spend`, and their requests are not in the `requests`.
+    `spend` includes child sessions; `requests` does not.
     """
 
     anchor: str
@@ -322,7 +322,7 @@ class Section(Struct, kw_only=True):
     local: bool = False  # a command that the agent answered by itself
     undone: bool = False
 
-    def every_request(self) -> Iterator[Request]:
+    def all_requests(self) -> Iterator[Request]:
         """Its requests, and those of the child sessions that worked in it."""
         yield from self.requests
         for step in self.steps:
@@ -331,7 +331,7 @@ class Section(Struct, kw_only=True):
 
 
 class Page(Struct, kw_only=True):
-    """All of a page. `left_out` counts characters and bytes that had no room in it."""
+    """The data of a page. `omitted` counts the characters and bytes that did not fit."""
 
     session: str
     title: str
@@ -344,7 +344,7 @@ class Page(Struct, kw_only=True):
     sections: list[Section]
     spend: Spend
     times: Times
-    left_out: int = 0
+    omitted: int = 0
 
     @property
     def turns(self) -> list[Section]:

@@ -1,4 +1,4 @@
-"""From the events of a session to the data of its page: a pure function of the list."""
+"""Turn the events of a session into the data of its page; a pure function of the list."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.ids import is_rewind_id
 from acp_agent.session.localize import localize
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
-from acp_agent.view.blocks import Cleaner, blocks
+from acp_agent.view.blocks import TextCleaner, blocks
 from acp_agent.view.calls import Calls
-from acp_agent.view.messages import Answers, Said, SessionMessages, background_ended, note_of
+from acp_agent.view.messages import Answers, SessionMessages, background_ended, note_of
 from acp_agent.view.page import (
     Block,
     Call,
@@ -24,9 +24,9 @@ from acp_agent.view.page import (
     Rewind,
     Section,
     Spend,
-    UserSaid,
+    UserMessage,
 )
-from acp_agent.view.sections import Anchors, Sections, together
+from acp_agent.view.sections import Anchors, Sections, sum_times
 
 TITLE_LENGTH: Final = 120  # characters of what a turn is called
 
@@ -46,7 +46,7 @@ def read_page(
         secrets: values that must not be in the page.
         translate: translates our own texts in the journal for the reader.
     """
-    reader = _Reader(Cleaner(secrets), Anchors())
+    reader = _Reader(TextCleaner(secrets), Anchors())
     for item in stored:
         if isinstance(item.event, UnknownEvent):
             reader.read(item)
@@ -56,9 +56,11 @@ def read_page(
 
 
 class _Reader:
-    """Goes through the events of a session once, or of a child session of `parent`."""
+    """Reads the events of a session, or of a child session of `parent`, once."""
 
-    def __init__(self, clean: Cleaner, anchors: Anchors, parent: Sections | None = None) -> None:
+    def __init__(
+        self, clean: TextCleaner, anchors: Anchors, parent: Sections | None = None
+    ) -> None:
         self._clean = clean
         self._anchors = anchors
         self._is_child = parent is not None
@@ -101,20 +103,20 @@ class _Reader:
         }
 
     def read(self, item: StoredEvent) -> None:
-        """Take in the next event."""
-        self._sections.go_on(item)
+        """Read the next event."""
+        self._sections.advance(item)
         handle = self._by_type.get(type(item.event))
         if handle is not None:
             handle(item.event)
-        elif (said := note_of(item.event, self._clean)) is not None:
-            self._note(said)
+        elif (note := note_of(item.event, self._clean)) is not None:
+            self._note(note)
 
     def page(self, record: SessionRecord) -> Page:
-        """The page of all events that were read."""
+        """Return the page of all events read."""
         sections, clean, spend = self.finish(), self._clean, Spend()
         for section in sections:
             spend.add(section.spend)
-        models = dict.fromkeys(r.model for s in sections for r in s.every_request() if r.usage)
+        models = dict.fromkeys(r.model for s in sections for r in s.all_requests() if r.usage)
         times = [s.times for s in sections if s.times is not None and s.number is not None]
         return Page(
             session=clean.line(record.id),
@@ -127,12 +129,12 @@ class _Reader:
             models=list(models),
             sections=sections,
             spend=spend,
-            times=together(times, record.created_at, record.updated_at),
-            left_out=clean.left_out,
+            times=sum_times(times, record.created_at, record.updated_at),
+            omitted=clean.omitted,
         )
 
     def finish(self) -> list[Section]:
-        """The sections of all events that were read."""
+        """Return the sections of all events read."""
         self._children.finish()
         self._calls.finish()
         self._answers.finish()
@@ -158,17 +160,10 @@ class _Reader:
 
     # -- steps
 
-    def _note(self, said: Said, *, link: str = "") -> Note:
-        note = Note(
-            anchor=self._anchors.place(self._sections.seq),
-            at=self._sections.at,
-            what=said.what,
-            values=said.values,
-            text=said.text,
-            folded=said.folded,
-            severity=said.severity,
-            link=link,
-        )
+    def _note(self, note: Note, *, link: str = "") -> Note:
+        """Add a note to the page at the current event."""
+        note.anchor, note.at = self._anchors.place(self._sections.seq), self._sections.at
+        note.link = link
         self._sections.add(note)
         return note
 
@@ -176,7 +171,7 @@ class _Reader:
         section, clean = self._sections.now, self._clean
         if event.local and not event.steering:
             section.local = True
-        said = UserSaid(
+        said = UserMessage(
             anchor=self._anchors.for_id(event.message),
             at=self._sections.at,
             blocks=blocks(event.content, clean),
@@ -216,8 +211,7 @@ class _Reader:
     def _background(self, event: events.BackgroundCommandChanged) -> None:
         self._calls.background(event)
         if event.status != "running":
-            said = background_ended(event, self._clean)
-            self._note(said, link=self._anchors.of(event.call))
+            self._note(background_ended(event, self._clean), link=self._anchors.of(event.call))
 
     def _permission_asked(self, event: events.PermissionAsked) -> None:
         self._calls.asked(event, self._sections.at)
@@ -268,17 +262,17 @@ class _Reader:
 
     def _forked(self, event: events.SessionForked) -> None:
         self._source = self._clean.line(event.source)
-        self._note(Said(what="forked", values={"source": self._source}))
+        self._note(Note(what="forked", values={"source": self._source}))
 
     def _described(self, event: events.PicturesDescribed) -> None:
         if self._calls.described(event):
             return
-        said = Said(
+        note = Note(
             what="pictures",
             values={"model": self._clean.line(event.model)},
             text=self._clean.text(event.text),
         )
-        self._note(said, link=self._anchors.of(event.of))
+        self._note(note, link=self._anchors.of(event.of))
 
     # -- child sessions
 
@@ -290,9 +284,9 @@ class _Reader:
         reader.read(StoredEvent(self._sections.seq, self._sections.at, event.did))
 
     def _child_changed(self, event: events.SubagentChanged) -> None:
-        said = note_of(event, self._clean)
-        assert said is not None
-        self._children.changed(event, self._note(said))
+        note = note_of(event, self._clean)
+        assert note is not None
+        self._children.changed(event, self._note(note))
 
 
 def _title(said: Sequence[Block]) -> str:
@@ -301,9 +295,9 @@ def _title(said: Sequence[Block]) -> str:
 
 
 class _Children:
-    """The child sessions of a session. `finish` when all events were read."""
+    """The child sessions of a session. Call `finish` after the last event."""
 
-    def __init__(self, clean: Cleaner, new_reader: Callable[[], _Reader]) -> None:
+    def __init__(self, clean: TextCleaner, new_reader: Callable[[], _Reader]) -> None:
         """There is none yet.
 
         Args:

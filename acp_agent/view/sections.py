@@ -9,7 +9,7 @@ from acp_agent import events
 from acp_agent.events import Rewound
 from acp_agent.session.store.records import StoredEvent
 from acp_agent.view.page import (
-    AgentSaid,
+    AgentMessage,
     AgentThought,
     Compaction,
     Lane,
@@ -22,8 +22,8 @@ from acp_agent.view.page import (
     Spend,
     Step,
     Times,
+    all_steps,
     children_of,
-    every_step,
 )
 
 
@@ -50,34 +50,34 @@ class Sections:
         self._clocks: list[Clock] = []
         self._turns: dict[str, Section] = {}
         self._number = 0  # of the last turn
-        self._goes_on = False  # the last section
-        self._line = Line()
-        self._said: list[Step] = []  # what the line is of
+        self._is_open = False  # the last section
+        self._line = ActiveBranch()
+        self._branch_steps: list[Step] = []  # what the line is of
 
     @property
     def now(self) -> Section:
-        """The section that goes on; a new one between turns where none does."""
-        if not self._goes_on:
+        """The current section; begins one between turns if there is none."""
+        if not self._is_open:
             self._begin_between()
         return self._all[-1]
 
     @property
     def clock(self) -> Clock:
-        """The clock of the section that goes on."""
+        """The clock of the current section."""
         if self._parent is not None:
             return self._parent.clock
-        if not self._goes_on:
+        if not self._is_open:
             self._begin_between()
         return self._clocks[-1]
 
-    def go_on(self, item: StoredEvent) -> None:
-        """The next event is read."""
+    def advance(self, item: StoredEvent) -> None:
+        """Set the current event."""
         self.at, self.seq = item.at, item.seq
-        if self._goes_on and not _is_aftermath(item.event):
+        if self._is_open and not _is_aftermath(item.event):
             self._clocks[-1].tick(item.at)
 
     def begin_turn(self, event: events.TurnStarted) -> None:
-        """A turn began."""
+        """Begin the section of a turn."""
         self._number += 1
         anchor = self._anchors.turn(self._number) if self._parent is None else ""
         section = Section(anchor=anchor, number=self._number, start=self.at)
@@ -85,35 +85,35 @@ class Sections:
         self._begin(section)
 
     def end_turn(self, outcome: str, error: str = "") -> None:
-        """The section that goes on has ended."""
+        """End the current section."""
         section = self.now
         section.outcome, section.error = outcome, error
-        self._goes_on = False
+        self._is_open = False
 
     def interrupt(self, event: events.TurnInterrupted) -> None:
-        """The process died in a turn."""
+        """Mark a turn as interrupted: the process died in it."""
         section = self._turns.get(event.turn) or self.now
         section.outcome = "interrupted"
-        self._goes_on = False
+        self._is_open = False
 
     def add(self, step: Step, message: str = "") -> None:
-        """A further step; `message` is the id of the user's message that it shows."""
+        """Add a step; `message` is the id of the user message that it shows."""
         section = self.now
         section.steps.append(step)
         # Notices, titles and settings are none of what a conversation is taken back by. Of a
         # command that the agent answers by itself a summary is.
         if isinstance(step, Compaction) or not (section.local or isinstance(step, Note | Rewind)):
-            self._line.add(len(self._said), message)
-            self._said.append(step)
+            self._line.add(len(self._branch_steps), message)
+            self._branch_steps.append(step)
 
     def go_back(self, event: events.Rewound) -> None:
-        """The conversation went back."""
+        """Apply a rewind."""
         self._line.go_back(event)
 
     def finish(self) -> list[Section]:
-        """All of them, when every event was read and every step has its text."""
+        """Return all sections; call it after the last event, when every step has its text."""
         kept = self._line.steps()
-        for number, step in enumerate(self._said):
+        for number, step in enumerate(self._branch_steps):
             step.undone = number not in kept
         for section, clock in zip(self._all, self._clocks, strict=True):
             section.steps = [step for step in section.steps if not _is_empty(step)]
@@ -126,8 +126,8 @@ class Sections:
             plans = [step for step in section.steps if isinstance(step, Plan)]
             if plans:
                 plans[-1].last = True
-        for step in self._said:
-            for inner in every_step([step]) if step.undone else ():
+        for step in self._branch_steps:
+            for inner in all_steps([step]) if step.undone else ():
                 inner.undone = True
         return [section for section in self._all if section.number is not None or section.steps]
 
@@ -138,7 +138,7 @@ class Sections:
     def _begin(self, section: Section) -> None:
         self._all.append(section)
         self._clocks.append(Clock(self.at))
-        self._goes_on = True
+        self._is_open = True
 
 
 def _is_aftermath(event: object) -> bool:
@@ -157,7 +157,7 @@ def _is_aftermath(event: object) -> bool:
 def _is_empty(step: Step) -> bool:
     if isinstance(step, Note):
         return not step.what  # what it told is shown in another way
-    return isinstance(step, AgentSaid | AgentThought) and not step.text.strip()
+    return isinstance(step, AgentMessage | AgentThought) and not step.text.strip()
 
 
 def _spend(requests: Sequence[Request]) -> Spend:
@@ -175,7 +175,7 @@ _PREFIXES = {"msg_": "message-", "call_": "call-", "comp_": "compaction-", "rew_
 
 
 class Anchors:
-    """Gives each moment an id that no other has."""
+    """Makes a unique anchor for each step."""
 
     def __init__(self) -> None:
         self._given: set[str] = set()
@@ -232,21 +232,21 @@ class Clock:
         self._open: dict[tuple[Lane, str], int] = {}
 
     def tick(self, at: int) -> None:
-        """Something happened."""
+        """Record the time of an event."""
         self._end = max(self._end, at)
 
     def begin(self, lane: Lane, name: str, at: int) -> None:
-        """`name` began to be at work in its lane."""
+        """Begin a span of `name` in a lane."""
         self._open.setdefault((lane, name), at)
 
     def end(self, lane: Lane, name: str, at: int) -> None:
-        """`name` is done; nothing where it never began."""
+        """End a span; does nothing if it was never begun."""
         began = self._open.pop((lane, name), None)
         if began is not None:
             self._spans.append(Span(lane, began, max(began, at)))
 
     def times(self) -> Times:
-        """The times so far; what is open still lasts until the end."""
+        """Return the times so far; open spans last until the end."""
         ended = [Span(span.lane, span.start, min(span.end, self._end)) for span in self._spans]
         spans = [*ended, *(Span(key[0], at, self._end) for key, at in self._open.items())]
         joined = tuple(span for lane in _LANES for span in _union(lane, spans))
@@ -263,8 +263,8 @@ class Clock:
         )
 
 
-def together(parts: Iterable[Times], start: int, end: int) -> Times:
-    """The sums of sections that came one after the other, without their spans."""
+def sum_times(parts: Iterable[Times], start: int, end: int) -> Times:
+    """Sum the times of consecutive sections, without their spans."""
     times = list(parts)
     return Times(
         start=start,
@@ -293,8 +293,8 @@ def _union(lane: Lane, spans: Iterable[Span], *, every: bool = False) -> Iterato
         yield Span(lane, start, end)
 
 
-class Line:
-    """The steps that are still part of the conversation, by their numbers, in order."""
+class ActiveBranch:
+    """The steps that are part of the conversation after rewinds, by number, in order."""
 
     def __init__(self) -> None:
         self._line: list[int] = []
@@ -302,13 +302,13 @@ class Line:
         self._messages: dict[str, int] = {}
 
     def add(self, step: int, message: str = "") -> None:
-        """A further step; `message` is the id of the user's message that it shows."""
+        """Add a step; `message` is the id of the user message that it shows."""
         self._line.append(step)
         if message:
             self._messages[message] = step
 
     def go_back(self, event: Rewound) -> None:
-        """Leave the line for that of the point that the rewind goes to."""
+        """Switch to the branch of the point that the rewind goes to."""
         if not event.conversation:
             return
         before, point = self._line, self._messages.get(event.to)
@@ -322,5 +322,5 @@ class Line:
         self._left[event.rewind] = list(before)
 
     def steps(self) -> set[int]:
-        """The steps that were not taken back."""
+        """Return the steps that no rewind took back."""
         return set(self._line)

@@ -28,7 +28,7 @@ from acp_agent.content import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.session.store.records import UnknownEvent
-from acp_agent.view.blocks import Cleaner
+from acp_agent.view.blocks import TextCleaner
 from acp_agent.view.html import markdown
 from acp_agent.view.page import Page
 from tests.view.made_page import SECRET, Timed, attribute, data_of, html_of, one, page_of, parsed
@@ -211,7 +211,7 @@ def test_a_secret_that_came_in_pieces_is_found() -> None:
 
 def test_a_secret_that_json_writes_with_escapes_is_found() -> None:
     secret = 'first "line"\nof a key'
-    said = Cleaner([secret]).json(json.dumps({"key": [f"it is {secret}."]}))
+    said = TextCleaner([secret]).json(json.dumps({"key": [f"it is {secret}."]}))
     assert said == '{\n  "key": [\n    "it is [secret]."\n  ]\n}'
 
 

@@ -28,7 +28,7 @@ from acp_agent.events import (
     Usage,
 )
 from acp_agent.ids import CallId, MessageId
-from acp_agent.view.blocks import SMALL_LIMIT, TEXT_LIMIT, Cleaner
+from acp_agent.view.blocks import SMALL_LIMIT, TEXT_LIMIT, TextCleaner
 from acp_agent.view.page import Status
 from tests.view.lived_session import live, write
 from tests.view.made_page import (
@@ -99,12 +99,12 @@ def test_ids_that_cannot_stand_in_an_address_and_ids_that_come_twice_give_way() 
 
 def test_a_long_text_keeps_its_beginning_and_its_end_and_says_how_much_is_missing() -> None:
     text = lines(1_000)
-    clean = Cleaner([])
+    clean = TextCleaner([])
     cut = clean.text(text)
     assert cut.startswith(text[:1_000])
     assert cut.endswith(text[-1_000:])
     assert f"[… {100_000 - TEXT_LIMIT:,} …]" in cut
-    assert clean.left_out == 100_000 - TEXT_LIMIT
+    assert clean.omitted == 100_000 - TEXT_LIMIT
     call = CallId("call_1")
     dom = page_of(begun(), called(), ToolEnded(call=call, content=(text_part(text),)))
     foot = words_of(one(dom, "footer"))
@@ -113,7 +113,7 @@ def test_a_long_text_keeps_its_beginning_and_its_end_and_says_how_much_is_missin
 
 
 def test_a_page_that_is_full_keeps_little_of_each_further_text() -> None:
-    clean = Cleaner([], room=100)
+    clean = TextCleaner([], room=100)
     assert clean.text("a" * 10_000) == "a" * 10_000
     assert len(clean.text("b" * 10_000)) < SMALL_LIMIT + 30
     assert clean.text("short") == "short"
@@ -129,7 +129,7 @@ def test_a_rewritten_file_of_any_size_is_shown_within_bounds() -> None:
     dom = parsed(html_of(page))
     assert "+20000 −20000" in words_of(one(dom, ".path"))
     assert len(one(dom, ".diff pre").get_text()) < 3 * TEXT_LIMIT
-    assert page.left_out > 3_000_000
+    assert page.omitted > 3_000_000
 
 
 def test_arguments_of_any_kind_are_shown() -> None:

@@ -423,11 +423,11 @@ def test_pictures_are_in_the_page_and_what_is_none_is_left_out() -> None:
     image = one(dom, "img")
     assert attribute(image, "src").startswith("data:image/png;base64,iVBOR")
     assert image["alt"] == "Picture, image/png, 0.2 kB"
-    left_out = [words_of(text) for text in dom.select(".left-out")]
-    assert [text.split(": ")[1].split(",")[0] for text in left_out] == [
+    omitted = [words_of(text) for text in dom.select(".left-out")]
+    assert [text.split(": ")[1].split(",")[0] for text in omitted] == [
         "image/svg+xml", "image/png", "image/png",
     ]  # fmt: skip
-    assert "2.2 MB" in left_out[2]
+    assert "2.2 MB" in omitted[2]
     assert "a.py (file:///srv/a.py)" in one(dom, ".user").get_text()
     assert "the text" in one(dom, ".user").get_text()
     assert "Three bars" in one(dom, ".note").get_text()
