@@ -1,4 +1,4 @@
-"""What every command shares: how it prints, and how it ends."""
+"""Print text, tables and errors to the terminal, and end commands with a status."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TextIO
 
-from acp_agent.content import escaped
 from acp_agent.errors import AcpAgentError
 
 FAILED = 1
@@ -22,10 +21,10 @@ _VISIBLE |= {9: "\t", 10: "\n", 13: ""}
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Run a command's work; its exit status.
+    """Run a command and return its exit status.
 
-    An error of ours becomes one line on stderr and status 1, Ctrl-C status 130, and a reader that
-    went away (`| head`) a quiet end.
+    An error of ours is printed as one line on stderr and gives status 1; Ctrl-C gives 130; a closed
+    stdout (`| head`) ends the command quietly.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
@@ -52,7 +51,7 @@ def say(text: str = "") -> None:
 
 
 def complain(text: str) -> None:
-    """Print one line to stderr, headed by the program's name."""
+    """Print an error to stderr, in one line behind the program's name."""
     sys.stderr.write(f"acp-agent: {_readable(' '.join(text.split()), sys.stderr)}\n")
 
 
@@ -63,29 +62,43 @@ def say_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-def visible(text: str) -> str:
-    """`text` with control characters written out, line breaks and tabs kept."""
+def escape_controls(text: str) -> str:
+    """Return `text` with control characters written out, except line breaks and tabs."""
     return text.translate(_VISIBLE)
 
 
-def _readable(text: str, out: TextIO) -> str:
-    """`text` as `visible`; a person's terminal shows what is hidden in it, too."""
-    shown = visible(text)
-    if shown.isascii() or not out.isatty():
-        return shown
+def escape_hidden(text: str) -> str:
+    """Return `text` with control characters and invisible characters written out."""
     from acp_agent.content import escaped  # noqa: PLC0415 - most text is ASCII
 
-    return escaped(shown)
+    return escaped(escape_controls(text))
+
+
+def terminal_text(text: str) -> str:
+    """Return the same with tabs as spaces, so that columns can be counted."""
+    return escape_hidden(text).replace("\t", "    ")
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Return the beginning of `text` as one line of at most `limit` characters, hidden ones shown."""
+    line = " ".join(terminal_text(text[: 4 * limit]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _readable(text: str, out: TextIO) -> str:
+    """Return `text` with controls escaped, and on a terminal invisible characters as well."""
+    shown = escape_controls(text)
+    return shown if shown.isascii() or not out.isatty() else escape_hidden(shown)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text. Nothing else ends one: what would not be seen then is to be shown."""
+    """Split a text at line feeds only; other line separators are shown as they are."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
 def on_terminal() -> bool:
-    """Whether a person reads stdout directly."""
+    """Return whether stdout is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -129,7 +142,7 @@ _NEVER_LAST = frozenset("（《「『【〈“‘([{")
 
 
 def width(text: str) -> int:
-    """The columns that `text` takes (Unicode Standard Annex 11)."""
+    """Return the columns that `text` occupies (Unicode Standard Annex 11)."""
     if text.isascii():
         return len(text)
     return sum(_width(character) for character in text)
@@ -142,17 +155,17 @@ def _width(character: str) -> int:
 
 
 def filled_left(text: str, columns: int) -> str:
-    """`text`, filled up with blanks on its right."""
+    """Pad `text` with blanks on its right."""
     return text + " " * (columns - width(text))
 
 
 def filled_right(text: str, columns: int) -> str:
-    """`text`, filled up with blanks on its left."""
+    """Pad `text` with blanks on its left."""
     return " " * (columns - width(text)) + text
 
 
 def wrap(text: str, columns: int) -> list[str]:
-    """The lines of a paragraph: broken at blanks, and between wide characters."""
+    """Wrap a paragraph at blanks and between wide characters."""
     lines: list[str] = []
     line = ""
     for piece in _pieces(" ".join(text.split())):
@@ -164,7 +177,7 @@ def wrap(text: str, columns: int) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The parts of a text between which a line may end."""
+    """Split a text where a line may end."""
     piece = ""
     for character, following in zip(text, [*text[1:], ""], strict=True):
         piece += character
@@ -176,22 +189,3 @@ def _pieces(text: str) -> Iterator[str]:
             piece = ""
     if piece:
         yield piece
-
-
-_TAB = {9: "    "}
-
-
-def unmasked(text: str) -> str:
-    """`text` with control characters, and all that is hidden in it, written out."""
-    return escaped(visible(text))
-
-
-def inert(text: str) -> str:
-    """The same with tabs as spaces, so that columns can be counted."""
-    return unmasked(text).translate(_TAB)
-
-
-def one_line(text: str, limit: int = 200) -> str:
-    """The beginning of `text` as one inert line of at most `limit` characters."""
-    line = " ".join(inert(text[: 4 * limit]).split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"

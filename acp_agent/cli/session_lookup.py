@@ -1,4 +1,4 @@
-"""Sessions as they are named on the command line: by an id, the beginning of one, or `latest`."""
+"""Find sessions named on the command line by an id, the beginning of one, or `latest`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTED = 5  # of the sessions that a beginning could mean
 
 @asynccontextmanager
 async def open_store() -> AsyncIterator[Store | None]:
-    """The store, or None where there is none yet: looking must not make one."""
+    """Open the store; None if it does not exist yet, as reading must not create it."""
     path = find_paths(os.environ).sessions_file
     if not path.exists():
         yield None
@@ -31,17 +31,31 @@ async def open_store() -> AsyncIterator[Store | None]:
         await store.close()
 
 
+@asynccontextmanager
+async def existing_store() -> AsyncIterator[Store]:
+    """Open the store for a command that needs a session.
+
+    Raises:
+        InvalidInputError: there are no sessions yet.
+    """
+    async with open_store() as store:
+        if store is None:
+            raise _no_sessions()
+        yield store
+
+
 async def find_session(store: Store, name: str) -> SessionRecord:
-    """The session of an id or of an unambiguous beginning of one, or the `latest`.
+    """Return the session with an id, or the first characters of one, or the `latest`.
 
     Raises:
         SessionNotFoundError: there is none.
-        InvalidInputError: several begin so; the message lists them.
+        InvalidInputError: several ids begin so, and the message lists them; or there are no
+            sessions.
     """
     if name == LATEST:
         page = await store.list(limit=1)
         if not page.sessions:
-            raise SessionNotFoundError(name)
+            raise _no_sessions()
         return page.sessions[0]
     try:
         return await store.get(SessionId(name))
@@ -49,12 +63,12 @@ async def find_session(store: Store, name: str) -> SessionRecord:
         found = await store.beginning_with(name, limit=_LISTED + 1) if name else []
     one = meant(name, [(record.id, record.title or record.cwd) for record in found])
     if one is None:
-        raise SessionNotFoundError(name)
+        raise SessionNotFoundError(name, "; list sessions with `acp-agent sessions list`")
     return next(record for record in found if record.id == one)
 
 
 async def whole_id(name: str) -> str:
-    """The id that a name of a session of ours stands for; the name where there is no such session.
+    """Return the id that a name stands for; the name itself if there is no such session.
 
     Raises:
         InvalidInputError, StoreError: as `find_session` does.
@@ -69,11 +83,11 @@ async def whole_id(name: str) -> str:
 
 
 def meant(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
-    """The id that `name` is, or is the beginning of; None where there is none.
+    """Return the id that `name` is, or is the beginning of; None if there is none.
 
     Args:
         name: what was typed.
-        sessions: those there are: their ids, and what is said of each.
+        sessions: their ids, and a description of each.
 
     Raises:
         InvalidInputError: several begin so; the message lists them.
@@ -85,11 +99,17 @@ def meant(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
         listed = [f"{one} ({_short(about)})" for one, about in found[:_LISTED]]
         more = ["…"] if len(found) > _LISTED else []
         raise InvalidInputError(
-            f"several sessions begin with {name!r}; type more of the one that is meant: "
+            f"several session IDs begin with {name!r}; type more characters: "
             f"{', '.join([*listed, *more])}",
             field="id",
         )
     return found[0][0] if found else None
+
+
+def _no_sessions() -> InvalidInputError:
+    return InvalidInputError(
+        "there are no sessions yet; start one with `acp-agent chat` or in your editor", field="id"
+    )
 
 
 def _short(about: str) -> str:

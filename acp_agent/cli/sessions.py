@@ -27,10 +27,10 @@ from acp_agent.cli.output import (
     visible,
 )
 from acp_agent.cli.parser import Parser, number
-from acp_agent.cli.session_lookup import find_session, open_store
+from acp_agent.cli.session_lookup import existing_store, find_session, open_store
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
-from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.errors import InvalidInputError
 from acp_agent.session.history.export import export_pieces
 from acp_agent.session.history.transcript import Kind, Passage, transcript
 from acp_agent.session.store.damaged_events import as_json
@@ -137,6 +137,11 @@ async def _list(options: argparse.Namespace) -> int:
             found = page.sessions
     if options.json:
         say_json([_as_json(record) for record in found])
+    elif not found and options.cwd is not None:
+        said = translate(
+            "{folder} has no sessions; list those of all folders without --cwd", folder=options.cwd
+        )
+        say(said)
     elif not found:
         say(
             translate(
@@ -154,9 +159,7 @@ async def _list(options: argparse.Namespace) -> int:
 
 
 async def _show(options: argparse.Namespace) -> int:
-    async with open_store() as store:
-        if store is None:
-            raise SessionNotFoundError(options.id)
+    async with existing_store() as store:
         record = await find_session(store, options.id)
         stored = await store.read_all(record.id)
     if options.json:
@@ -176,9 +179,7 @@ async def _show(options: argparse.Namespace) -> int:
 
 
 async def _export(options: argparse.Namespace) -> int:
-    async with open_store() as store:
-        if store is None:
-            raise SessionNotFoundError(options.id)
+    async with existing_store() as store:
         record = await find_session(store, options.id)
         stored = await store.read_all(record.id)
     pieces = _pieces(options.format, record, stored)
@@ -237,9 +238,7 @@ async def _delete(options: argparse.Namespace) -> int:
     from acp_agent.session.history.checkpoint_files import forget  # noqa: PLC0415 - for this alone
 
     status, paths = 0, find_paths(os.environ)
-    async with open_store() as store:
-        if store is None:
-            raise SessionNotFoundError(options.id[0])
+    async with existing_store() as store:
         for name in options.id:
             record = await find_session(store, name)
             if not options.yes and not _agreed(record):

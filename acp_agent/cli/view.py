@@ -13,10 +13,10 @@ from pathlib import Path
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import complain, guarded, on_terminal, say
 from acp_agent.cli.parser import Parser
-from acp_agent.cli.session_lookup import find_session, open_store
+from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.cli.sessions import page_pieces, write_new
 from acp_agent.config.paths import find_paths
-from acp_agent.errors import InvalidInputError, SessionNotFoundError
+from acp_agent.errors import InvalidInputError
 from acp_agent.platform.posix import write_private
 from acp_agent.session.store.records import SessionRecord, StoredEvent
 from acp_agent.session.store.store import Store
@@ -86,9 +86,7 @@ def has_browser(environ: Mapping[str, str], platform: str) -> bool:
 
 
 async def _read(name: str | None) -> tuple[SessionRecord, list[StoredEvent]]:
-    async with open_store() as store:
-        if store is None:
-            raise _none_here() if name is None else SessionNotFoundError(name)
+    async with existing_store() as store:
         record = await (_last_here(store) if name is None else find_session(store, name))
         return record, await store.read_all(record.id)
 
@@ -96,12 +94,9 @@ async def _read(name: str | None) -> tuple[SessionRecord, list[StoredEvent]]:
 async def _last_here(store: Store) -> SessionRecord:
     page = await store.list(cwd=str(Path.cwd()), limit=1)
     if not page.sessions:
-        raise _none_here()
+        raise InvalidInputError(
+            "this folder has no session yet; pass an ID that `acp-agent sessions list` shows, or "
+            "'latest'",
+            field="id",
+        )
     return page.sessions[0]
-
-
-def _none_here() -> InvalidInputError:
-    return InvalidInputError(
-        "this folder has no session yet; name one of 'acp-agent sessions list', or 'latest'",
-        field="id",
-    )

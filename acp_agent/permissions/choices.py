@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from acp_agent.permissions.access import Choice, Grant, McpAccess
 from acp_agent.permissions.command_scope import Scope
@@ -20,7 +21,7 @@ Language = Literal["en", "zh"]
 
 
 class Texts(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the gate says to the user, in one language."""
+    """The texts of the gate in one language."""
 
     allow_once: str
     reject_once: str
@@ -46,50 +47,41 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def gate_texts(language: Language) -> Texts:
-    """The texts of gate_texts.toml."""
+    """Return the texts of gate_texts.toml in a language."""
     text = (files(__package__) / "gate_texts.toml").read_text("utf-8")
     return convert(tomllib.loads(text)[language], Texts)
 
 
 def once_choices(texts: Texts) -> tuple[Choice, ...]:
-    """The two buttons of a question whose answer is not to be remembered."""
-    return (
-        Choice(id="allow_once", label=texts.allow_once, kind="allow_once"),
-        Choice(id="reject_once", label=texts.reject_once, kind="reject_once"),
-    )
+    """Return the two buttons of a question whose answer is not remembered."""
+    return _buttons(texts)
 
 
 def command_choices(
     texts: Texts, project: str, *, allow: Sequence[Scope], refuse: Sequence[str]
 ) -> tuple[Choice, ...]:
-    """The buttons of a question about commands: an "always" covers `allow`, a "never" `refuse`.
+    """Return the buttons for commands: "always" covers `allow`, "never" covers `refuse`.
 
-    Where either is empty its button is left out.
+    If either is empty, its button is left out.
     """
-    choices = list(once_choices(texts))
-    if allow:
-        label = _always_label(texts, allow)
-        allowed = tuple(
-            Grant(
-                project=project,
-                kind="exact_command" if scope.exact else "command",
-                pattern=shlex.join(scope.words),
-            )
-            for scope in allow
+    allowed = tuple(
+        Grant(
+            project=project,
+            kind="exact_command" if scope.exact else "command",
+            pattern=shlex.join(scope.words),
         )
-        choices.insert(
-            1, Choice(id="allow_always", label=label, kind="allow_always", grants=allowed)
-        )
-    if refuse:
-        label = texts.never_commands.format(names=_list(texts, refuse))
-        refused = tuple(
-            Grant(project=project, kind="command", pattern=pattern, allow=False)
-            for pattern in refuse
-        )
-        choices.append(
-            Choice(id="reject_always", label=label, kind="reject_always", grants=refused)
-        )
-    return tuple(choices)
+        for scope in allow
+    )
+    refused = tuple(
+        Grant(project=project, kind="command", pattern=pattern, allow=False) for pattern in refuse
+    )
+    return _buttons(
+        texts,
+        always=_always_label(texts, allow) if allow else "",
+        allowed=allowed,
+        never=texts.never_commands.format(names=_list(texts, refuse)),
+        refused=refused,
+    )
 
 
 def _always_label(texts: Texts, allow: Sequence[Scope]) -> str:
@@ -109,80 +101,68 @@ def _list(texts: Texts, patterns: Sequence[str]) -> str:
 
 
 def edit_choices(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:
-    """The buttons of a question about changing files below an absolute `folder`."""
+    """Return the buttons for changes of files below an absolute `folder`."""
     path = Path(folder)
-    grants = (Grant(project=project, kind="edit", pattern=folder),)
+    grant = Grant(project=project, kind="edit", pattern=folder)
     if path == Path(project):
-        always, never = texts.project_edits, texts.never_project_edits
-        return _always_and_never(texts, always=always, never=never, grants=grants)
+        return _always_and_never(texts, texts.project_edits, texts.never_project_edits, grant)
     inside = path.is_relative_to(project)
     shown = path.relative_to(project).as_posix() if inside else folder.rstrip("/")
-    return _always_and_never(
-        texts,
-        always=texts.edits.format(folder=f"{shown}/"),
-        never=texts.never_edits.format(folder=f"{shown}/"),
-        grants=grants,
-    )
+    always = texts.edits.format(folder=f"{shown}/")
+    return _always_and_never(texts, always, texts.never_edits.format(folder=f"{shown}/"), grant)
 
 
 def fetch_choices(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
-    """The buttons of a question about a request to `host`."""
-    return _always_and_never(
-        texts,
-        always=texts.fetch.format(host=host),
-        never=texts.never_fetch.format(host=host),
-        grants=(Grant(project=project, kind="fetch", pattern=host),),
-    )
+    """Return the buttons for a request to `host`."""
+    grant = Grant(project=project, kind="fetch", pattern=host)
+    always, never = texts.fetch.format(host=host), texts.never_fetch.format(host=host)
+    return _always_and_never(texts, always, never, grant)
 
 
 def mcp_choices(texts: Texts, project: str, access: McpAccess) -> tuple[Choice, ...]:
-    """The buttons of a question about a call of an MCP server's tool.
+    """Return the buttons for a call of an MCP server's tool.
 
-    "Always" is about the tool as it is described now, "never" about the tool whatever it says.
+    "Always" covers the tool with its current definition, "never" the tool in any definition.
     """
-    names = {
-        "tool": texts.quote.format(access.tool),
-        "server": texts.quote.format(access.server),
-    }
-    allow, reject = once_choices(texts)
-    always = Grant(project=project, kind="mcp", pattern=definition_pattern(access))
-    never = Grant(project=project, kind="mcp", pattern=tool_pattern(access), allow=False)
-    return (
-        allow,
-        Choice(
-            id="allow_always",
-            label=texts.tool.format(**names),
-            kind="allow_always",
-            grants=(always,),
-        ),
-        reject,
-        Choice(
-            id="reject_always",
-            label=texts.never_tool.format(**names),
-            kind="reject_always",
-            grants=(never,),
-        ),
+    names = {"tool": texts.quote.format(access.tool), "server": texts.quote.format(access.server)}
+    return _buttons(
+        texts,
+        always=texts.tool.format(**names),
+        allowed=(Grant(project=project, kind="mcp", pattern=definition_pattern(access)),),
+        never=texts.never_tool.format(**names),
+        refused=(Grant(project=project, kind="mcp", pattern=tool_pattern(access), allow=False),),
     )
 
 
-def _always_and_never(
-    texts: Texts, *, always: str, never: str, grants: tuple[Grant, ...]
+def _always_and_never(texts: Texts, always: str, never: str, grant: Grant) -> tuple[Choice, ...]:
+    """Return all four buttons; "never" refuses what "always" would allow."""
+    refused = replace(grant, allow=False)
+    return _buttons(texts, always=always, allowed=(grant,), never=never, refused=(refused,))
+
+
+def _buttons(
+    texts: Texts,
+    *,
+    always: str = "",
+    allowed: tuple[Grant, ...] = (),
+    never: str = "",
+    refused: tuple[Grant, ...] = (),
 ) -> tuple[Choice, ...]:
-    allow, reject = once_choices(texts)
-    refused = tuple(
-        Grant(project=g.project, kind=g.kind, pattern=g.pattern, allow=False) for g in grants
-    )
-    return (
-        allow,
-        Choice(id="allow_always", label=always, kind="allow_always", grants=grants),
-        reject,
-        Choice(id="reject_always", label=never, kind="reject_always", grants=refused),
-    )
+    """Return the buttons in order; those without grants to remember are left out."""
+    choices = [Choice(id="allow_once", label=texts.allow_once, kind="allow_once")]
+    if allowed:
+        choices.append(Choice(id="allow_always", label=always, kind="allow_always", grants=allowed))
+    choices.append(Choice(id="reject_once", label=texts.reject_once, kind="reject_once"))
+    if refused:
+        choices.append(
+            Choice(id="reject_always", label=never, kind="reject_always", grants=refused)
+        )
+    return tuple(choices)
 
 
 @cache
 def reason_texts(language: Language) -> Mapping[str, str]:
-    """What stands for each reason; empty for English, which they are written in."""
+    """Return the translations of the reasons; empty for English."""
     if language == "en":
         return {}
     text = (files(__package__) / "reason_texts.toml").read_text("utf-8")
@@ -191,7 +171,7 @@ def reason_texts(language: Language) -> Mapping[str, str]:
 
 
 def translate_reason(language: Language, reason: str) -> str:
-    """A reason in the user's language; as it is where there is no text for it."""
+    """Translate a reason; it stays as it is if there is no translation."""
     texts = reason_texts(language)
     if reason in texts:
         return texts[reason]

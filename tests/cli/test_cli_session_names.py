@@ -78,7 +78,7 @@ async def test_the_commands_take_a_beginning_and_say_which_session_they_mean(
     assert "On sess_01abc" in ran.stdout
     ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "delete", "--yes", "sess_0")
     assert ran.returncode == 1
-    assert "several sessions begin with 'sess_0'" in ran.stderr
+    assert "several session IDs begin with 'sess_0'" in ran.stderr
     ran = await asyncio.to_thread(acp_agent, tmp_path, "sessions", "delete", "--yes", "sess_01ab")
     assert ran.stdout == "Deleted sess_01abc.\n"
     assert "sess_01aab" in (await asyncio.to_thread(acp_agent, tmp_path, "sessions", "list")).stdout

@@ -114,6 +114,9 @@ async def run(home: Path, *arguments: str, stdin: str = "") -> subprocess.Comple
     return await asyncio.to_thread(acp_agent, home, "sessions", *arguments, stdin=stdin)
 
 
+LIST_THEM = "; list sessions with `acp-agent sessions list`"
+
+
 async def test_looking_makes_no_store(tmp_path: Path) -> None:
     ran = await run(tmp_path, "list")
     assert (ran.returncode, ran.stdout) == (
@@ -121,9 +124,20 @@ async def test_looking_makes_no_store(tmp_path: Path) -> None:
         "There are no sessions yet; start one with `acp-agent chat` or in your editor.\n",
     )
     assert (await run(tmp_path, "list", "--json")).stdout.strip() == "[]"
-    ran = await run(tmp_path, "show", "latest")
-    assert (ran.returncode, ran.stderr) == (1, "acp-agent: session not found: latest\n")
+    for arguments in (["show", "latest"], ["export", "sess_1"], ["delete", "sess_1", "--yes"]):
+        ran = await run(tmp_path, *arguments)
+        assert (ran.returncode, ran.stderr) == (
+            1,
+            "acp-agent: there are no sessions yet; start one with `acp-agent chat` "
+            "or in your editor\n",
+        )
     assert not (tmp_path / "agent").exists()
+
+
+async def test_a_folder_without_sessions_says_where_the_others_are(tmp_path: Path) -> None:
+    await fill(tmp_path, conversation())
+    ran = await run(tmp_path, "list", "--cwd", "/elsewhere")
+    assert ran.stdout == "/elsewhere has no sessions; list those of all folders without --cwd\n"
 
 
 async def test_sessions_are_listed_newest_first_without_the_empty_ones(tmp_path: Path) -> None:
@@ -214,7 +228,10 @@ async def test_deleting_needs_a_yes(tmp_path: Path) -> None:
     left = json.loads((await run(tmp_path, "list", "--json")).stdout)
     assert [entry["id"] for entry in left] == [second]
     ran = await run(tmp_path, "delete", "--yes", first)
-    assert (ran.returncode, ran.stderr) == (1, f"acp-agent: session not found: {first}\n")
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        f"acp-agent: session not found: {first}{LIST_THEM}\n",
+    )
 
 
 async def test_deleting_removes_what_only_that_session_kept(tmp_path: Path) -> None:
@@ -328,4 +345,7 @@ async def test_an_export_to_a_file_is_for_its_owner_and_never_over_another(tmp_p
     assert "File exists" in ran.stderr
     assert file.read_text() == before
     ran = await run(tmp_path, "export", "sess_none")
-    assert (ran.returncode, ran.stderr) == (1, "acp-agent: session not found: sess_none\n")
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        f"acp-agent: session not found: sess_none{LIST_THEM}\n",
+    )

@@ -84,12 +84,24 @@ async def test_no_file_is_ever_overwritten(tmp_path: Path) -> None:
 
 async def test_a_session_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     ran = await run(tmp_path, "view", "sess_none")
-    assert (ran.returncode, ran.stderr) == (1, "acp-agent: session not found: sess_none\n")
+    assert (ran.returncode, ran.stderr) == (
+        1,
+        "acp-agent: there are no sessions yet; start one with `acp-agent chat` or in your editor\n",
+    )
     assert not (tmp_path / "agent").exists()  # looking made no store
     await fill(tmp_path, "Elsewhere", Path("/elsewhere"))
     for arguments, words in (
-        (["sess_none"], "session not found: sess_none"),
-        ([], "this folder has no session yet; name one of 'acp-agent sessions list', or 'latest'"),
+        (
+            ["sess_none"],
+            "session not found: sess_none; list sessions with `acp-agent sessions list`",
+        ),
+        (
+            [],
+            (
+                "this folder has no session yet; pass an ID that `acp-agent sessions list` shows, "
+                "or 'latest'"
+            ),
+        ),
     ):
         ran = await run(tmp_path, "view", *arguments)
         assert (ran.returncode, ran.stderr) == (1, f"acp-agent: {words}\n")
