@@ -11,7 +11,7 @@ from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.doctor_models import check_definitions, check_model, check_providers, check_roles
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, guarded, on_terminal, say, say_json, visible
+from acp_agent.cli.output import FAILED, escape_controls, guarded, on_terminal, say, say_json
 from acp_agent.cli.parser import Parser
 from acp_agent.config.paths import find_paths
 
@@ -88,9 +88,9 @@ def _print(title: str, findings: Sequence[Finding]) -> None:
             from rich.text import Text  # noqa: PLC0415 - likewise
 
             console = Console()
-            console.print(Text(visible(line), _STYLES[finding.state]))
+            console.print(Text(escape_controls(line), _STYLES[finding.state]))
             if remedy:
-                console.print(Text(visible(remedy)))
+                console.print(Text(escape_controls(remedy)))
         else:
             say(line)
             if remedy:

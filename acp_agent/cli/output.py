@@ -80,7 +80,7 @@ def terminal_text(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """Return the beginning of `text` as one line of at most `limit` characters, hidden ones shown."""
+    """Return the start of `text` as one line of at most `limit` visible characters."""
     line = " ".join(terminal_text(text[: 4 * limit]).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 

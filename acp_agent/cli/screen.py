@@ -14,8 +14,8 @@ from msgspec import UNSET, UnsetType
 
 from acp_agent.cli.agent_client import Asked
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import lines_of, unmasked, visible
 from acp_agent.config.amounts import format_decimal
+from acp_agent.cli.output import escape_controls, escape_hidden, lines_of
 from acp_agent.config.localization import join_sentences
 from acp_agent.platform.programs import find_program
 from protocol.v1 import types as acp
@@ -36,7 +36,7 @@ def painter(out: TextIO) -> Paint:
 
     A person's terminal shows what is hidden in a text, too; a pipe gets all but the controls as is.
     """
-    readable = unmasked if out.isatty() else visible
+    readable = escape_hidden if out.isatty() else escape_controls
     if not out.isatty() or os.environ.get("NO_COLOR"):
 
         def plain(text: str, _: Style) -> None:

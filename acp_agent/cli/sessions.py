@@ -18,13 +18,13 @@ from acp_agent.cli.output import (
     FAILED,
     USAGE,
     complain,
+    escape_controls,
     guarded,
     lines_of,
     on_terminal,
     say,
     say_json,
     say_table,
-    visible,
 )
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.session_lookup import existing_store, find_session, open_store
@@ -185,7 +185,7 @@ async def _export(options: argparse.Namespace) -> int:
     pieces = _pieces(options.format, record, stored)
     if options.output is None:
         for piece in pieces:
-            sys.stdout.write(visible(piece) if options.format == "md" else piece)
+            sys.stdout.write(escape_controls(piece) if options.format == "md" else piece)
         return 0
     write_new(options.output, pieces)
     say(translate("Wrote session {session} to {file}.", session=record.id, file=options.output))
@@ -291,7 +291,7 @@ def _print_styled(text: str, style: str) -> None:
     from rich.console import Console  # noqa: PLC0415 - only for a terminal
     from rich.text import Text  # noqa: PLC0415 - likewise
 
-    Console().print(Text(visible(text), style))
+    Console().print(Text(escape_controls(text), style))
 
 
 def _about(record: SessionRecord) -> str:

@@ -38,7 +38,7 @@ from acp_agent.cli.chat.session_state import (
 )
 from acp_agent.cli.chat.terminal_output import FrameOutput
 from acp_agent.cli.chat.transcript import Transcript
-from acp_agent.cli.output import inert, one_line
+from acp_agent.cli.output import one_line, terminal_text
 from acp_agent.cli.screen import diff_lines
 from protocol.v1 import types as acp
 
@@ -152,11 +152,11 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 
 
 def test_control_characters_and_marks_that_reorder_text_are_written_out() -> None:
-    assert inert("\x1b[31m\x07\x9b\u202e\u2066\ud800\r") == (
+    assert terminal_text("\x1b[31m\x07\x9b\u202e\u2066\ud800\r") == (
         "\\x1b[31m\\x07\\x9b\\u202e\\u2066\\ud800"
     )
-    assert inert("rm\u200b \u200f\xad\U000e0041") == "rm\\u200b \\u200f\\u00ad\\U000e0041"
-    assert inert("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"
+    assert terminal_text("rm\u200b \u200f\xad\U000e0041") == "rm\\u200b \\u200f\\u00ad\\U000e0041"
+    assert terminal_text("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"
     assert one_line("a\nb\tc" + "d" * 500, 10) == "a b cdddd…"
 
 

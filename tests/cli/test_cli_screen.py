@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.cli.agent_client import Asked
-from acp_agent.cli.output import unmasked
+from acp_agent.cli.output import escape_hidden
 from acp_agent.cli.screen import Screen, Style
 from protocol.v1 import types as acp
 
@@ -22,7 +22,7 @@ def shown() -> list[str]:
 @pytest.fixture
 def screen(shown: list[str]) -> Screen:
     def paint(text: str, _: Style) -> None:
-        shown.append(unmasked(text))
+        shown.append(escape_hidden(text))
 
     return Screen(paint, cwd=Path("/w"))
 

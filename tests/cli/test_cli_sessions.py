@@ -126,10 +126,10 @@ async def test_looking_makes_no_store(tmp_path: Path) -> None:
     assert (await run(tmp_path, "list", "--json")).stdout.strip() == "[]"
     for arguments in (["show", "latest"], ["export", "sess_1"], ["delete", "sess_1", "--yes"]):
         ran = await run(tmp_path, *arguments)
-        assert (ran.returncode, ran.stderr) == (
-            1,
-            "acp-agent: there are no sessions yet; start one with `acp-agent chat` "
-            "or in your editor\n",
+        assert ran.returncode == 1
+        assert ran.stderr == (
+            "acp-agent: there are no sessions yet; start one with `acp-agent chat` or in your "
+            "editor\n"
         )
     assert not (tmp_path / "agent").exists()
 

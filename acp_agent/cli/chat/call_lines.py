@@ -8,7 +8,7 @@ from pathlib import Path
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.session_state import ShownCall
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import inert, one_line
+from acp_agent.cli.output import one_line, terminal_text
 from acp_agent.cli.screen import diff_lines, shown_path
 from protocol.v1 import types as acp
 
@@ -131,7 +131,7 @@ def details(title: str, raw_input: object, *, limit: int = 60) -> list[str]:
     lines = [title]
     if raw_input is not None:
         text = json.dumps(raw_input, ensure_ascii=False, indent=2, default=str)
-        shown = inert(text).split("\n")
+        shown = terminal_text(text).split("\n")
         lines += [f"  {line}" for line in shown[:limit]]
         if len(shown) > limit:
             lines.append(translate("... {count} more lines", count=len(shown) - limit))

@@ -22,7 +22,7 @@ from acp_agent.cli.chat.session_commands import SessionCommands
 from acp_agent.cli.chat.session_state import PLAN_MARKS
 from acp_agent.cli.chat.user_shell import UserShell
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import inert
+from acp_agent.cli.output import terminal_text
 from acp_agent.platform.programs import find_program
 
 _OUTPUT_LINES = 400
@@ -177,7 +177,7 @@ class Commands:
         if program is None:
             return False
         with NamedTemporaryFile("w", encoding="utf-8", prefix="acp-agent-", suffix=".txt") as file:
-            file.write(f"{inert(text)}\n")
+            file.write(f"{terminal_text(text)}\n")
             file.flush()
             return await self._frontend.run_program([program, *pager[1:], file.name], {}) == 0
 

@@ -39,8 +39,8 @@ from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.session_state import SessionState
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import inert, one_line
 from acp_agent.config.amounts import format_decimal
+from acp_agent.cli.output import one_line, terminal_text
 
 _PROMPT_ROWS = 8
 _MENU_ROWS = 6
@@ -272,14 +272,14 @@ class HiddenCharacters(Processor):
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
         """The line as shown, and which column belongs to which character."""
         text = fragment_list_to_text(transformation_input.fragments)
-        if inert(text) == text:
+        if terminal_text(text) == text:
             return Transformation(transformation_input.fragments)
         fragments = explode_text_fragments(transformation_input.fragments)
         shown: StyleAndTextTuples = []
         starts: list[int] = []  # of each character, in what is shown
         at = 0
         for style, character, *rest in fragments:
-            written = inert(character)
+            written = terminal_text(character)
             starts.append(at)
             at += len(written)
             shown.append((style, written, *rest))  # type: ignore[arg-type] # as it came, with its mouse handler if any

@@ -22,7 +22,7 @@ from acp_agent.cli.chat.standard_streams import LineInput, stop_on_write_error
 from acp_agent.cli.chat.turns import status_text
 from acp_agent.cli.chat.user_shell import SHELL_PROMPT, UserShell
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import FAILED, INTERRUPTED, complain, inert, one_line
+from acp_agent.cli.output import FAILED, INTERRUPTED, complain, one_line, terminal_text
 from acp_agent.cli.screen import Paint, Screen, Style, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
 from protocol.v1 import types as acp
@@ -196,13 +196,13 @@ class LineChat:
     def show(self, update: acp.SessionUpdate) -> None:
         """Show one update."""
         if isinstance(update, acp.UserMessageChunk):
-            self._screen.say(f"> {inert(block_text(update.content))}", "bold")
+            self._screen.say(f"> {terminal_text(block_text(update.content))}", "bold")
             return
         self._screen.update(update)
 
     def say(self, text: str, style: Style = "") -> None:
         """Show a text of the chat itself."""
-        for line in inert(text).split("\n"):
+        for line in terminal_text(text).split("\n"):
             self._screen.say(line, style)
 
     def show_prompt(self, text: str, status: PromptStatus) -> None:
@@ -210,7 +210,7 @@ class LineChat:
         if status != "sent":
             self.say(f"{one_line(text)} {status_text(status)}", "dim")
         elif not self.interactive:
-            self._screen.say(f"> {inert(text)}", "bold")
+            self._screen.say(f"> {terminal_text(text)}", "bold")
 
     def show_thoughts(self) -> None:
         """Say that thoughts were shown already."""
@@ -354,7 +354,7 @@ class LineQuestions:
         self._answers = asyncio.Queue()
 
     def _say(self, text: str, style: Style = "") -> None:
-        for line in inert(text).split("\n"):
+        for line in terminal_text(text).split("\n"):
             self._screen.say(line, style)
 
 

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
 
-from acp_agent.cli.output import inert
+from acp_agent.cli.output import terminal_text
 
 ColourSystem = Literal["standard", "256", "truecolor"]
 # Marks that join or change emoji (Unicode Technical Standard 51), and the letters that make a flag
@@ -58,7 +58,7 @@ _THEME = Theme(
 
 def _fixed_width(text: str) -> str:
     """`text` escaped, and as wide in every terminal as it is counted."""
-    return _JOINED.sub("", inert(text)).translate(_LETTERS)
+    return _JOINED.sub("", terminal_text(text)).translate(_LETTERS)
 
 
 class Renderer:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
-from acp_agent.cli.output import inert
+from acp_agent.cli.output import terminal_text
 from protocol.v1 import types as acp
 
 _COMMANDS = 1_000  # slash commands that are offered
@@ -243,7 +243,7 @@ class ShownCall:
 
     def output_lines(self) -> list[str]:
         """The lines of its output, escaped for the terminal."""
-        text = inert(without_overwritten(self.output)).strip("\n")
+        text = terminal_text(without_overwritten(self.output)).strip("\n")
         return text.split("\n") if text else []
 
 

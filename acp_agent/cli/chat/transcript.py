@@ -13,7 +13,7 @@ from acp_agent.cli.chat.markdown import Blocks
 from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.session_state import PLAN_MARKS, Calls, ShownCall
 from acp_agent.cli.localization import translate
-from acp_agent.cli.output import inert, one_line
+from acp_agent.cli.output import one_line, terminal_text
 from acp_agent.cli.screen import block_text
 from protocol.v1 import types as acp
 
@@ -223,7 +223,7 @@ class Transcript:
 
     def _write_block(self, text: str, *, joined: bool) -> None:
         if self._is_flood(len(text)):
-            lines = inert(text).split("\n")
+            lines = terminal_text(text).split("\n")
         else:
             lines = self._renderer.markdown(text, self._width())
         if lines:

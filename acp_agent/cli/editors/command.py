@@ -29,11 +29,11 @@ from acp_agent.cli.output import (
     FAILED,
     USAGE,
     complain,
+    escape_controls,
     guarded,
     on_terminal,
     say,
     say_table,
-    visible,
 )
 from acp_agent.cli.parser import Parser
 from acp_agent.errors import InvalidInputError
@@ -292,7 +292,7 @@ def show(plan: Plan) -> None:
             from rich.console import Console  # noqa: PLC0415 - only for a terminal
             from rich.text import Text  # noqa: PLC0415 - likewise
 
-            text = Text(visible(line), _STYLES.get(line[:1], ""))
+            text = Text(escape_controls(line), _STYLES.get(line[:1], ""))
             Console().print(text, soft_wrap=True)
         else:
             say(line)
