@@ -14,8 +14,8 @@ from msgspec import UNSET, UnsetType
 
 from acp_agent.cli.agent_client import Asked
 from acp_agent.cli.localization import translate
-from acp_agent.config.amounts import format_decimal
 from acp_agent.cli.output import escape_controls, escape_hidden, lines_of
+from acp_agent.config.amounts import format_decimal
 from acp_agent.config.localization import join_sentences
 from acp_agent.platform.programs import find_program
 from protocol.v1 import types as acp

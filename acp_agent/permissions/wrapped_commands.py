@@ -226,7 +226,7 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
         word = words[0]
         text = word.text
         option = next((o for o in wrapper.text_options if option_matches(text, o)), "")
-        if any(option_matches(text, inert) for inert in wrapper.no_run_options):
+        if any(option_matches(text, option) for option in wrapper.no_run_options):
             return []
         following = words[1].text if len(words) > 1 else ""
         folders += _folder_of(text, following, wrapper.folder_options)

@@ -39,8 +39,8 @@ from acp_agent.cli.chat.rendering import Renderer
 from acp_agent.cli.chat.session_state import SessionState
 from acp_agent.cli.chat.transcript import Transcript
 from acp_agent.cli.localization import translate
-from acp_agent.config.amounts import format_decimal
 from acp_agent.cli.output import one_line, terminal_text
+from acp_agent.config.amounts import format_decimal
 
 _PROMPT_ROWS = 8
 _MENU_ROWS = 6
