@@ -1,20 +1,21 @@
-"""The child sessions of a session, for a client that knows of such sessions.
+"""The child sessions of a session, for a client that shows such sessions.
 
-What a child does goes out under the child's id, as any session's does. That there is one, what it
-is doing, and what it and its parent say to each other, goes out under the parent's.
+A child's events are shown under the child's id, as those of any session. The child's existence, its
+state, and its messages with its parent are shown under the parent's id.
 
 Source: Agent Client Protocol v1 and v2 (unstable), SubagentUpdate, SessionMessage.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from acp_agent.config.localization import ENGLISH, Translator
+from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.events import (
     AnyEvent,
     ChildWorked,
@@ -28,34 +29,99 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.session_tree import OfParent, Place, ShowsSession
+from acp_agent.server.errors import turn_error
+from acp_agent.server.session_tree import ParentEvent, SessionProjector, Target
 
 UpdateT = TypeVar("UpdateT")
+ProjectorT = TypeVar("ProjectorT", bound=SessionProjector[Any])
 
 
-class ChildSessions(ABC, Generic[UpdateT]):
-    """What a client was told of a session's children. Feed it every event that is of them.
+class ChildUpdates(NamedTuple):
+    """The types of one version of the protocol that show children to the client of a parent."""
+
+    subagent: Callable[..., Any]
+    can_cancel: object  # the capabilities of a child that can be cancelled
+    running: Callable[..., Any]
+    requires_action: Callable[..., Any]
+    idle: Callable[..., Any]
+    failed: Callable[..., Any]
+    unknown: Callable[..., Any]
+    message: Callable[..., Any]
+    chunk: Callable[..., Any]
+    content: Callable[[ContentBlock], object]
+
+    def show(self, event: ParentEvent) -> Any:
+        """Return the parent's update for an event. UNSET is what the event does not change."""
+        match event:
+            case SubagentChanged():
+                return self.subagent(
+                    session_id=event.session,
+                    title=UNSET if event.title is None else event.title or None,
+                    description=UNSET if event.description is None else event.description or None,
+                    capabilities=UNSET if event.can_cancel is None else self._capabilities(event),
+                    state=UNSET if event.state is None else self._state(event),
+                    cwd=UNSET if event.cwd is None else event.cwd or None,
+                    additional_directories=_or_unset(event.directories, list),
+                )
+            case SessionMessageSent():
+                return self.message(
+                    message_id=event.message,
+                    sender_session_id=_or_unset(event.sender),
+                    recipient_session_id=_or_unset(event.recipient),
+                    sender_message_id=_or_unset(event.sender_message),
+                    recipient_message_id=_or_unset(event.recipient_message),
+                    content=_or_unset(event.content, lambda content: [*map(self.content, content)]),
+                )
+            case SessionMessageText():
+                content = self.content(TextBlock(text=event.text))
+                return self.chunk(message_id=event.message, content=content)
+
+    def _capabilities(self, event: SubagentChanged) -> object:
+        return self.can_cancel if event.can_cancel else None
+
+    def _state(self, event: SubagentChanged) -> object:
+        match event.state:
+            case "running":
+                return self.running()
+            case "requires_action":
+                return self.requires_action()
+            case "idle" if event.error:
+                return self.failed(error=turn_error(event.error, event.error_kind))
+            case "idle":
+                return self.idle(stop_reason=event.stop_reason)
+            case _:
+                return self.unknown()
+
+
+def _or_unset(value: Any, convert: Callable[[Any], object] = lambda value: value) -> Any:
+    return UNSET if value is None else convert(value)
+
+
+class ChildSessions(Generic[UpdateT, ProjectorT]):
+    """What a client was sent of a session's children. Feed it every event about them.
 
     Args:
+        updates: the version's types.
+        make_projector: makes what shows the events of one child.
         translate: translates texts for the user.
     """
 
-    def __init__(self, translate: Translator = ENGLISH) -> None:
+    def __init__(
+        self,
+        updates: ChildUpdates,
+        make_projector: Callable[[], ProjectorT],
+        translate: Translator = ENGLISH,
+    ) -> None:
+        self._updates = updates
+        self._make_projector = make_projector
         self._translate = translate
-        self._told: dict[SessionId, SubagentChanged] = {}  # all that was told of each, in one
-        self._calls: dict[CallId, SessionId] = {}  # whose the open calls are
-        self._sent: dict[SessionId, SessionMessageSent] = {}  # to each, and not yet read by it
-
-    @abstractmethod
-    def _tell(self, event: OfParent) -> Sequence[UpdateT]:
-        """The updates of the parent that show an event."""
-
-    @abstractmethod
-    def _session(self, child: SessionId) -> ShowsSession[UpdateT]:
-        """What shows the child's events."""
+        self._projectors: dict[SessionId, ProjectorT] = {}
+        self._told: dict[SessionId, SubagentChanged] = {}  # all that was sent of each, combined
+        self._calls: dict[CallId, SessionId] = {}  # the child of each open call
+        self._sent: dict[SessionId, SessionMessageSent] = {}  # to each child, and not yet read
 
     def project(
-        self, parent: SessionId, event: OfParent | ChildWorked
+        self, parent: SessionId, event: ParentEvent | ChildWorked
     ) -> Iterator[tuple[SessionId, UpdateT]]:
         """The updates that show `event`, each with the session that it belongs to."""
         if isinstance(event, ChildWorked):
@@ -69,9 +135,9 @@ class ChildSessions(ABC, Generic[UpdateT]):
             self._sent[event.recipient] = event
         yield from self._of_parent(parent, event)
 
-    def place(self, parent: SessionId, call: CallId) -> Place:
+    def place(self, parent: SessionId, call: CallId) -> Target:
         """Where the user is asked about a call."""
-        return Place(self._calls.get(call, parent), call)
+        return Target(self._calls.get(call, parent), call)
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """What a client that missed the beginning has to know of the children at work."""
@@ -88,6 +154,12 @@ class ChildSessions(ABC, Generic[UpdateT]):
                 ended = SubagentChanged(session=child, state="idle", stop_reason="cancelled")
                 yield from self.project(parent, ended)
         self._calls.clear()
+
+    def _session(self, child: SessionId) -> ProjectorT:
+        projector = self._projectors.get(child)
+        if projector is None:
+            projector = self._projectors[child] = self._make_projector()
+        return projector
 
     def _goes_on(self, child: SessionId) -> bool:
         """Whether more of a child is to be shown."""
@@ -131,7 +203,7 @@ class ChildSessions(ABC, Generic[UpdateT]):
             yield from self._of_parent(parent, known)
 
     def _of_parent(
-        self, session: SessionId, event: OfParent
+        self, session: SessionId, event: ParentEvent
     ) -> Iterator[tuple[SessionId, UpdateT]]:
         if self._translate is not ENGLISH and isinstance(event, SubagentChanged):
             from acp_agent.session.localize import localize  # noqa: PLC0415 - not in English
@@ -139,8 +211,7 @@ class ChildSessions(ABC, Generic[UpdateT]):
             translated = localize(event, self._translate)
             assert isinstance(translated, SubagentChanged)
             event = translated
-        for update in self._tell(event):
-            yield session, update
+        yield session, self._updates.show(event)
 
 
 def _together(before: SubagentChanged | None, event: SubagentChanged) -> SubagentChanged:

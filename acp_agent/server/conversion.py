@@ -57,7 +57,7 @@ def token_counts(usage: Usage) -> dict[str, Any]:
     return counts | {name: count for name, count in parts.items() if count}
 
 
-def wire_time(milliseconds: int) -> str:
+def format_timestamp(milliseconds: int) -> str:
     """A time in milliseconds since 1970 (UTC) as ISO 8601 with its zone, which is always `Z`."""
     from datetime import UTC, datetime  # noqa: PLC0415 - for lists only
 

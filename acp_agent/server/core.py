@@ -24,8 +24,7 @@ from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:
     from acp_agent.permissions.access import Gate
-    from acp_agent.server.account import AuthWatch
-    from acp_agent.server.link import ClientLink
+    from acp_agent.server.auth_status import AuthStatusWatch, Subscriber
 
 
 class Core:
@@ -56,8 +55,8 @@ class Core:
         self._services: Services | None = None
         self._manager: SessionManager | None = None
         self._lock = asyncio.Lock()
-        self._auth: AuthWatch | None = None
-        self.links: set[ClientLink] = set()  # those that are open
+        self._auth: AuthStatusWatch | None = None
+        self.subscribers: set[Subscriber] = set()
 
     async def services(self) -> Services:
         """The parts that sessions are built on.
@@ -74,7 +73,7 @@ class Core:
                     environ=self._environ,
                     model_flag=self._model_flag,
                 )
-                self._services.account.watch(self._auth_changed)
+                self._services.account.watch(self._account_changed)
             return self._services
 
     async def manager(self) -> SessionManager:
@@ -109,16 +108,21 @@ class Core:
         return self._secrets
 
     @property
-    def auth(self) -> AuthWatch:
-        """Who is told when the way to a usable model becomes another one."""
+    def auth(self) -> AuthStatusWatch:
+        """What publishes changes of the authentication status."""
         if self._auth is None:
-            from acp_agent.server.account import AuthWatch  # noqa: PLC0415 - rare, not at start
+            from acp_agent.server.auth_status import AuthStatusWatch  # noqa: PLC0415 - rare
 
-            self._auth = AuthWatch(self)
+            self._auth = AuthStatusWatch(
+                self.services,
+                self._secrets,
+                sessions=lambda: self._manager.open_sessions() if self._manager else (),
+                subscribers=self.subscribers,
+            )
         return self._auth
 
-    def _auth_changed(self) -> None:
-        self.auth.changed()
+    def _account_changed(self) -> None:
+        self.auth.changed()  # imports the watch only now
 
     @property
     def opened(self) -> SessionManager | None:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, SubagentChanged
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.handshake import ClientProfile
+from acp_agent.server.core import Core
+from acp_agent.server.handshake import ClientProfile, Handshake
 from protocol.jsonrpc.connection import Connection
 
 if TYPE_CHECKING:
     from acp_agent.agent.resources import PermissionRequest
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask, Choice, Decision
-    from acp_agent.server.link import ClientLink
-    from acp_agent.server.session_requests import Requester
+    from acp_agent.server.session_requests import SessionRequests
+    from acp_agent.server.session_tree import Target
     from acp_agent.server.trace_context import TraceContext
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
@@ -29,44 +31,51 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_NAME = 100  # characters of a flag
+_MAX_NAME = 100  # characters of a flag
 
 
 class ClientEditor(ABC):
-    """Shows events to the client and asks it, each only as it advertised.
+    """Shows events to a client and asks its user, as far as the client's capabilities go.
 
-    It is the `acp_agent.session.client.Editor` of every session that the connection has; the
-    versions differ in how they show and ask.
+    It is the `acp_agent.session.client.Client` of every session that the connection has. The
+    versions of the protocol differ in the messages that show and ask.
 
     Args:
-        link: the connection.
+        connection: the client's.
+        handshake: what was agreed with the client.
+        core: the sessions of the process.
+        on_child: called with a child session and its parent before the child is first shown.
     """
 
-    def __init__(self, link: ClientLink) -> None:
-        self.link = link
+    def __init__(
+        self,
+        connection: Connection,
+        handshake: Handshake,
+        core: Core,
+        on_child: Callable[[SessionId, SessionId], None],
+    ) -> None:
+        self._connection = connection
+        self._handshake = handshake
+        self._core = core
+        self._on_child = on_child
         self._traces: dict[SessionId, TraceContext] = {}
         self._parents: dict[SessionId, SessionId] = {}  # of the children that were shown
 
     @property
     def client(self) -> ClientProfile:
         """What the client can do."""
-        return self.link.handshake.client
+        return self._handshake.client
 
-    @property
-    def connection(self) -> Connection:
-        """The way to the client."""
-        return self.link.connection
-
-    def asks(self, session: SessionId) -> Requester:
-        """The way to the client for what a session asks, in this turn and in later ones."""
+    def requests(self, session: SessionId) -> SessionRequests:
+        """Return what sends a session's requests to the client, in this turn and later ones."""
         from acp_agent.server.session_requests import SessionRequests  # noqa: PLC0415 - for prompts
 
         return SessionRequests(
-            self.connection, lambda: self._traces.get(self._parents.get(session, session))
+            self._connection, lambda: self._traces.get(self._parents.get(session, session))
         )
 
     def trace_turn(self, session: SessionId, meta: JsonObject | None) -> None:
-        """A turn began by a request with this `_meta`: what it asks is part of the same trace."""
+        """Take over the trace from the `_meta` of the request that began a session's turn."""
         self._traces.pop(session, None)
         if meta is None or "traceparent" not in meta:
             return
@@ -77,29 +86,29 @@ class ClientEditor(ABC):
             self._traces[session] = context
 
     def trace(self, session: SessionId) -> JsonObject:
-        """Which trace the session's turn is part of, as a `_meta` for others than the client."""
+        """Return the trace of the session's turn as a `_meta` for others than the client."""
         context = self._traces.get(session)
         return {} if context is None else context.parent
 
     def parent_of(self, session: SessionId) -> SessionId | None:
-        """The session that a child session belongs to; None where it is no child."""
+        """Return the session that a child session belongs to; None for any other session."""
         return self._parents.get(session)
 
-    def note_children(self, session: SessionId, events: Iterable[AnyEvent]) -> None:
-        """Learn from events of a session which children it has."""
+    def register_children(self, session: SessionId, events: Iterable[AnyEvent]) -> None:
+        """Remember the children that events of a session mention."""
         for event in events:
             if isinstance(event, SubagentChanged) and event.session not in self._parents:
                 self._parents[event.session] = session
-                self.link.child_began(event.session, session)
+                self._on_child(event.session, session)
 
-    def _own(self, session: SessionId, events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
-        """A session's journal as it is shown again, with the children that are its own."""
+    def _own_events(self, session: SessionId, events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+        """Return a session's journal without the children that it inherited from a fork."""
         if SubagentChanged not in map(type, events):
             return events
         from acp_agent.server.child_sessions import without_inherited  # noqa: PLC0415 - rare
 
         own = without_inherited(events)
-        self.note_children(session, own)
+        self.register_children(session, own)
         return own if self.client.subagents else events
 
     @abstractmethod
@@ -118,44 +127,43 @@ class ClientEditor(ABC):
 
     @abstractmethod
     def show_options(self, session: SessionId, options: Sequence[Option]) -> None:
-        """Say which options there are now, with their values."""
+        """Send the options of a session with their values."""
 
     def options_changed(self, session: SessionId) -> None:
-        """Say which options a session has now, while it is open here and not being closed."""
-        manager = self.link.core.opened
-        found = None if manager is None else manager.find(session)
+        """Send a session's options if the session is open here and is not being closed."""
+        found = None if self._core.opened is None else self._core.opened.find(session)
         if found is not None and found.client.current is self:
             self.show_options(session, found.core.settings.options())
 
     @abstractmethod
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
-        """Say which slash commands there are now."""
+        """Send the slash commands of a session."""
 
     def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Another connection opened the session; `left` is shown here, and nothing more of it."""
-        self._leave(session, left)
+        """Show `left`, the last events here: another client opened the session."""
+        self._show_last(session, left)
         self.forget(session)
 
     @abstractmethod
-    def _leave(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Send what shows the last events of a session that moves away."""
+    def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+        """Send the updates for the last events of a session that moves to another client."""
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
-        """The editor's files; None where it offers none."""
+        """Return the client's files; None if it offers none."""
         del session
         return None
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
-        """The editor's terminals; None where it offers none or the user did not opt in."""
+        """Return the client's terminals; None if it offers none or the user did not opt in."""
         del session
         return None
 
     async def ask_permission(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> Decision:
-        """Let the user decide about a call; waits as long as the turn lives.
+        """Let the user decide about a call; wait as long as the turn lives.
 
-        An answer that names no button of ours counts as a refusal. Raises as `users_answer` does.
+        An answer that names an unknown option counts as a refusal. Raises as `users_answer` does.
         """
         from acp_agent.server.session_requests import users_answer  # noqa: PLC0415 - for prompts
 
@@ -172,14 +180,14 @@ class ClientEditor(ABC):
     async def _chosen_option(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
-        """Return the id of the button that was pressed, and the `_meta` of the answer.
+        """Return the id of the option that the user chose, and the `_meta` of the answer.
 
-        There is no id where the question was dismissed.
+        The id is None if the user dismissed the question.
 
         Raises:
             RpcError: the client could not ask.
-            EditorFailedError: it answered what is neither.
-            ConnectionError: it left.
+            EditorFailedError: the client's answer makes no sense.
+            ConnectionError: the client left.
         """
 
     async def ask_question(
@@ -190,39 +198,62 @@ class ClientEditor(ABC):
             return None
         from acp_agent.server.questions import answer_of, form_of  # noqa: PLC0415 - where forms are
 
-        response = await self.ask_form(
-            session, form_of(question, self.link.core.translate), call=call
-        )
+        response = await self.ask_form(session, form_of(question, self._core.translate), call=call)
         return None if response is None else answer_of(question, response)
 
-    @abstractmethod
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
         """Let the user fill in a form. None: the client shows no forms, or failed to."""
+        if not self.client.forms:
+            return None
+        from acp_agent.server.elicitation import ask_form  # noqa: PLC0415 - rare
 
-    @abstractmethod
+        with self._waiting_for_user(session, call):
+            requests, version = self.requests(session), self._handshake.version
+            return await ask_form(requests, version, form, self._target(session, call))
+
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
     ) -> Response | None:
         """Send the user to a page. None: the client opens no pages, or failed to."""
+        if not self.client.pages:
+            return None
+        from acp_agent.server.elicitation import ask_page  # noqa: PLC0415 - rare
+
+        with self._waiting_for_user(session, call):
+            requests, version = self.requests(session), self._handshake.version
+            return await ask_page(requests, version, page, self._target(session, call))
+
+    def page_done(self, page: Page) -> None:
+        """Report that the user has finished on a page."""
+        from acp_agent.server.elicitation import page_done  # noqa: PLC0415 - rare
+
+        page_done(self._connection, self._handshake.version, page)
 
     @abstractmethod
-    def page_done(self, page: Page) -> None:
-        """Say that what the user was sent to a page for is done."""
+    def _target(self, session: SessionId, call: CallId | None) -> Target:
+        """Return where the user is asked about a call of a session or of its child."""
+
+    def _waiting_for_user(
+        self, session: SessionId, call: CallId | None
+    ) -> AbstractContextManager[None]:
+        """Show that a call waits for the user, in a version that shows this."""
+        del session, call
+        return nullcontext()
 
 
 def _decision(choice: Choice | None, meta: JsonObject | None) -> Decision:
-    """Return the user's decision, or whose it was by the `_meta` of the answer.
+    """Return the decision, with who made it by the `_meta` of the answer.
 
-    Our own clients say so where they answer by themselves (docs/extensions.md). That nobody was
-    there to ask can be no consent.
+    Our own clients send that when they answer by themselves (docs/extensions.md). Consent cannot
+    come from nobody.
     """
     from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts
     from acp_agent.server.extensions.meta import marker  # noqa: PLC0415 - likewise
 
     match marker(meta, "acp-agent", "decidedBy"):
-        case {"by": "flag", "name": str(name)} if 0 < len(name) <= _LONGEST_NAME:
+        case {"by": "flag", "name": str(name)} if 0 < len(name) <= _MAX_NAME:
             return Decision(choice=choice, by="flag", name=name)
         case {"by": "nobody"} if choice is None or choice.kind.startswith("reject"):
             return Decision(choice=choice, by="nobody")

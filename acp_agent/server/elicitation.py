@@ -1,7 +1,7 @@
-"""What a client's answer to a form is worth, whichever version of the protocol it came in.
+"""Forms and pages for the user (Agent Client Protocol v1 and v2, elicitation/create).
 
-What was typed is checked against the form before anybody sees it (Elicitation, Form mode: "Agents
-SHOULD validate them again").
+The values of an answer are checked against the form before they are used (Elicitation, Form mode:
+"Agents SHOULD validate them again").
 """
 
 from __future__ import annotations
@@ -9,78 +9,166 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from acp_agent.content import JsonObject
-from acp_agent.elicitation import Response
+from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import EditorFailedError, InvalidInputError
-from acp_agent.server.session_requests import users_answer
+from acp_agent.server.session_requests import Requester, users_answer
+from acp_agent.server.session_tree import Target
+from protocol.codec import typed_json
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.methods import Method
 
-R = TypeVar("R")
-
-# An action, and with `accept` the values by field as they came.
-Said = tuple[Literal["accept", "decline", "cancel"], Mapping[str, Any] | None]
-
-LONGEST_TEXT = 100_000  # characters of one field
+MAX_TEXT = 100_000  # characters of one field
 
 _log = logging.getLogger(__name__)
 
 
-async def users_response(
-    asking: Awaitable[R], said: Callable[[R], Said], schema: JsonObject | None
-) -> Response | None:
-    """What the user did, as soon as the client says it. None: the client failed to ask the user.
+async def ask_form(client: Requester, version: int, form: Form, target: Target) -> Response | None:
+    """Let the user fill in a form; see `_response`.
 
-    An answer of the wrong shape, or one that does not fit the form, counts as declined.
+    Raises:
+        InvalidValueError: the protocol does not allow the form's schema.
+    """
+    types = _messages(version)
+    schema = typed_json.decode(typed_json.encode(form.schema), types.schema)
+    request = types.form(
+        session_id=target.session,
+        tool_call_id=target.call,
+        message=form.message,
+        requested_schema=schema,
+    )
+    sent = typed_json.decode_any(typed_json.encode(schema))
+    return await _response(types, client.request(types.create, request), sent)
+
+
+async def ask_page(
+    client: Requester, version: int, page: Page, target: Target | int | str
+) -> Response | None:
+    """Send the user to a page; see `_response`.
 
     Args:
+        client: sends the request.
+        version: the version of the protocol.
+        page: the page.
+        target: what the page is about, or the id of the client's request that needs it.
+    """
+    types = _messages(version)
+    about = (
+        {"session_id": target.session, "tool_call_id": target.call}
+        if isinstance(target, Target)
+        else {"request_id": target}
+    )
+    request = types.page(message=page.message, url=page.url, elicitation_id=page.id, **about)
+    return await _response(types, client.request(types.create, request), None)
+
+
+def page_done(connection: Connection, version: int, page: Page) -> None:
+    """Report that the user has finished on a page."""
+    types = _messages(version)
+    connection.notify(types.complete, types.completed(elicitation_id=page.id))
+
+
+class _Messages(NamedTuple):
+    """The messages of one version of the protocol."""
+
+    create: Method[Any, Any]
+    form: Callable[..., object]
+    schema: type[object]
+    page: Callable[..., object]
+    accept: type[Any]
+    decline: type[object]
+    complete: Method[Any, None]
+    completed: Callable[..., object]
+
+
+def _messages(version: int) -> _Messages:
+    if version == 1:
+        from protocol.v1 import methods as methods_v1, types as v1  # noqa: PLC0415 - as spoken
+
+        return _Messages(
+            create=methods_v1.ELICITATION_CREATE,
+            form=v1.ElicitationFormMode,
+            schema=v1.ElicitationSchema,
+            page=v1.ElicitationUrlMode,
+            accept=v1.ElicitationAcceptAction,
+            decline=v1.ElicitationDeclineAction,
+            complete=methods_v1.ELICITATION_COMPLETE,
+            completed=v1.CompleteElicitationNotification,
+        )
+    from protocol.v2 import methods as methods_v2, types as v2  # noqa: PLC0415 - as spoken
+
+    return _Messages(
+        create=methods_v2.ELICITATION_CREATE,
+        form=v2.ElicitationFormMode,
+        schema=v2.ElicitationSchema,
+        page=v2.ElicitationUrlMode,
+        accept=v2.ElicitationAcceptAction,
+        decline=v2.ElicitationDeclineAction,
+        complete=methods_v2.ELICITATION_COMPLETE,
+        completed=v2.CompleteElicitationNotification,
+    )
+
+
+async def _response(
+    types: _Messages, asking: Awaitable[Any], schema: JsonObject | None
+) -> Response | None:
+    """Return what the user did. None: the client failed to ask the user.
+
+    An answer of the wrong shape, or one that does not fit the form, counts as declined; an unknown
+    action as cancelled.
+
+    Args:
+        types: the messages of the version.
         asking: the request to the client.
-        said: takes its answer apart; an action that is not known counts as cancelled.
-        schema: the form, as it was sent; None for a page, on which what is filled in is not told.
+        schema: the form as it was sent; None for a page, whose input the client does not see.
 
     Raises:
         EditorGoneError: the client left before it answered.
     """
     try:
-        action, content = said(await users_answer(asking))
+        answer = await users_answer(asking)
     except EditorFailedError as error:
         if error.answered:
-            return _malformed(str(error))
+            return _declined(str(error))
         _log.warning("the editor could not ask the user: %s", error)
         return None
-    if action != "accept" or schema is None:
-        return Response(action=action)
-    return accepted(schema, content)
+    if isinstance(answer, types.decline):
+        return Response(action="decline")
+    if not isinstance(answer, types.accept):
+        return Response(action="cancel")
+    return Response(action="accept") if schema is None else accepted(schema, answer.content)
 
 
 def accepted(schema: JsonObject, content: Mapping[str, Any] | None) -> Response:
-    """What the user filled in, where it is what the form asks for; declined where it is not.
+    """Return what the user filled in, or a decline if it does not fit the form.
 
     Args:
         schema: the form, as it was sent.
-        content: the values by field, as they came.
+        content: the values by field, as received.
     """
     try:
         return Response(action="accept", content=filled_in(schema, content or {}))
     except InvalidInputError as error:
-        return _malformed(str(error))
+        return _declined(str(error))
 
 
-def _malformed(why: str) -> Response:
-    """An answer that makes no sense counts as none was given; the log says `why`."""
+def _declined(why: str) -> Response:
+    """Return a decline in place of an unusable answer, and log why."""
     _log.warning("the editor's answer to a form cannot be used, which counts as declined: %s", why)
     return Response(action="decline")
 
 
 def filled_in(schema: JsonObject, content: Mapping[str, Any]) -> JsonObject:
-    """The values of the form's fields. A field left empty (null) is left out, as is any other.
+    """Return the values of the form's fields, without empty (null) and unknown fields.
 
-    A `pattern` is not tried: the form may be a stranger's, and a pattern can be made to take for
-    ever. Fields of a type that is not known are taken as they are.
+    A `pattern` is not checked: the form may be untrusted, and a pattern can be made to run forever.
+    A field of an unknown type keeps its value.
 
     Raises:
-        InvalidInputError: a value is missing or is not what the field takes; the message names the
+        InvalidInputError: a value is missing or does not fit its field; the message names the
             field and never its value.
     """
     fields: JsonObject = schema.get("properties") or {}
@@ -113,7 +201,7 @@ def _value(name: str, field: JsonObject, value: Any) -> Any:
 def _text(name: str, field: JsonObject, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} must be a text", field=name)
-    _check(name, len(value) <= field.get("maxLength", LONGEST_TEXT), "is too long")
+    _check(name, len(value) <= field.get("maxLength", MAX_TEXT), "is too long")
     _check(name, len(value) >= field.get("minLength", 0), "is too short")
     choices = field.get("enum") or [option["const"] for option in field.get("oneOf") or ()]
     _check(name, not choices or value in choices, "must be one of the choices")
@@ -133,7 +221,7 @@ def _number(name: str, field: JsonObject, value: Any, *, whole: bool) -> int | f
     number: int | float = value
     if whole and isinstance(number, float):
         _check(name, number.is_integer(), "must be a whole number")
-        number = int(number)  # JSON knows no difference between 3 and 3.0
+        number = int(number)  # JSON does not distinguish 3 and 3.0
     low, high = field.get("minimum"), field.get("maximum")
     _check(name, low is None or number >= low, f"must be at least {low}")
     _check(name, high is None or number <= high, f"must be at most {high}")
@@ -166,7 +254,7 @@ def _is_uri(text: str) -> bool:
     return bool(urlsplit(text).scheme) and not any(character.isspace() for character in text)
 
 
-# The formats that the protocol names; text in another one is not looked at.
+# The formats of the protocol; text in another format is not checked.
 _FORMATS: dict[str, Callable[[str], bool]] = {
     "email": _is_address,
     "uri": _is_uri,

@@ -37,7 +37,7 @@ def turn_error(message: str, kind: str) -> Error:
     """The error object that tells why a turn ended, from what the journal has of it.
 
     Args:
-        message: the error in words, for the user.
+        message: the error, for the user.
         kind: its sort, as `AcpAgentError.kind` names it; "" where the journal does not say.
     """
     return Error(_CODES.get(kind, INTERNAL_ERROR), message)

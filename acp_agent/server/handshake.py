@@ -50,12 +50,7 @@ class Handshake:
 
     @property
     def agreed(self) -> bool:
-        """Whether an `initialize` came that was well-formed."""
-        return self._params is not None
-
-    @property
-    def done(self) -> bool:
-        """Whether an `initialize` was good, so that the client may be told things."""
+        """Whether a valid `initialize` came, so that notifications may be sent."""
         return self._params is not None
 
     def auth_methods(self) -> list[Json]:

@@ -18,6 +18,7 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
 from acp_agent.platform import posix
+from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.remote.address import Address
 from acp_agent.server.remote.connections import Connections
@@ -25,9 +26,11 @@ from acp_agent.server.remote.endpoint import PATH, Endpoint
 from acp_agent.server.remote.front import Door
 from acp_agent.server.remote.guard import Guard
 from acp_agent.server.remote.limits import Limits
-from acp_agent.server.remote.link import RemoteLink
+from acp_agent.server.surfaces import surface_for
+from protocol.transports.streamable_http import StreamableHttpTransport
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes, the journal and the connections may take
+GRACE_SECONDS = 0.5  # of a lost connection: its turns go on, and its prompts are not waited for
 TURN_SECONDS = 2.5  # of that, what turns get to say how they ended
 
 _log = logging.getLogger(__name__)
@@ -99,8 +102,20 @@ async def _serve(
 ) -> None:
     limits = listening.limits
     connections = Connections(
-        lambda transport, *, local: RemoteLink(
-            transport, core, most=limits.sessions, local=local, trace=trace
+        lambda transport, *, local: ClientConnection(
+            transport,
+            core,
+            surface_for,
+            trace=trace,
+            local=local,
+            max_sessions=limits.sessions,
+            # The client has the stream of the parent open.
+            on_child=(
+                transport.carry
+                if isinstance(transport, StreamableHttpTransport)
+                else lambda *_: None
+            ),
+            grace=GRACE_SECONDS,
         ),
         limits,
         binary=listening.binary,

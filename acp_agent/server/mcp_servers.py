@@ -1,12 +1,19 @@
-"""The parts of an MCP server's description that both versions of the protocol check alike."""
+"""The MCP servers that a client names with a session (Session Setup, MCP Servers)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
+from acp_agent.extensions.mcp.config import (
+    Channel,
+    ChannelServer,
+    HttpServer,
+    ProgramServer,
+    ServerConfig,
+)
 
 SERVERS = 50  # of one session
 
@@ -24,32 +31,32 @@ def check_count(count: int) -> None:
 
 
 def program(
-    place: str, name: str, command: str, args: Sequence[str], env: Sequence[tuple[str, str]]
+    field: str, name: str, command: str, args: Sequence[str], env: Sequence[tuple[str, str]]
 ) -> ProgramServer:
-    """A program on stdio; `place` is the field that an error names.
+    """A program on stdio; `field` is the field that an error names.
 
     Raises:
         InvalidInputError: it cannot be a program.
     """
     for text in (command, *args, *(part for pair in env for part in pair)):
         if "\0" in text:
-            raise InvalidInputError(f"{place}: it has a NUL character in it", field=place)
+            raise InvalidInputError(f"{field}: it has a NUL character in it", field=field)
     if not command.strip():
         raise InvalidInputError(
-            f"{place}.command: it is empty; name a program", field=f"{place}.command"
+            f"{field}.command: it is empty; name a program", field=f"{field}.command"
         )
     for key, _ in env:
         if not key or "=" in key:
             raise InvalidInputError(
-                f"{place}.env: {key!r} is no name of a variable", field=f"{place}.env"
+                f"{field}.env: {key!r} is no name of a variable", field=f"{field}.env"
             )
     return ProgramServer(name=name, command=command, args=tuple(args), env=tuple(env))
 
 
 def web(
-    place: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
+    field: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
 ) -> HttpServer:
-    """A server behind HTTP; `place` is the field that an error names.
+    """A server behind HTTP; `field` is the field that an error names.
 
     Raises:
         InvalidInputError: the address or a header cannot be used.
@@ -61,17 +68,68 @@ def web(
         usable = False
     if not usable:
         raise InvalidInputError(
-            f"{place}.url: it is no http or https address", field=f"{place}.url"
+            f"{field}.url: it is no http or https address", field=f"{field}.url"
         )
     for key, value in headers:
         if not (key.isascii() and key.isprintable() and key and not set(key) & set(" :()<>@,;")):
             raise InvalidInputError(
-                f"{place}.headers: a header has no usable name", field=f"{place}.headers"
+                f"{field}.headers: a header has no usable name", field=f"{field}.headers"
             )
         # The value may be a secret: no message has any of it.
         if not (value.isascii() and value.isprintable()):
             raise InvalidInputError(
-                f"{place}.headers: the value of {key} has characters that no header can have",
-                field=f"{place}.headers",
+                f"{field}.headers: the value of {key} has characters that no header can have",
+                field=f"{field}.headers",
             )
     return HttpServer(name=name, url=url, headers=tuple(headers), sse=sse)
+
+
+def server_v1(field: str, server: object, channel: Channel) -> ServerConfig:
+    """Convert a server of version 1."""
+    from protocol.v1 import types as v1  # noqa: PLC0415 - as spoken
+
+    match server:
+        case v1.McpServerHttp() | v1.McpServerSse():
+            return web(
+                field,
+                server.name,
+                server.url,
+                [(header.name, header.value) for header in server.headers],
+                sse=isinstance(server, v1.McpServerSse),
+            )
+        case v1.McpServerStdio():
+            env = [(variable.name, variable.value) for variable in server.env]
+            return program(field, server.name, server.command, server.args, env)
+        case v1.McpServerAcp():
+            return ChannelServer(name=server.name, server_id=server.server_id, channel=channel)
+        case _:
+            raise AssertionError(f"{field}: no such variant")
+
+
+def server_v2(field: str, server: object, channel: Channel) -> ServerConfig:
+    """Convert a server of version 2.
+
+    Raises:
+        InvalidInputError: its transport is not supported, or it cannot be used.
+    """
+    from protocol.v2 import types as v2  # noqa: PLC0415 - as spoken
+
+    match server:
+        case v2.McpServerHttp():
+            headers = [(header.name, header.value) for header in server.headers]
+            return web(field, server.name, server.url, headers)
+        case v2.McpServerStdio():
+            if not Path(server.command).is_absolute():
+                raise InvalidInputError(
+                    f"{field}.command: expected an absolute path, got {server.command!r}",
+                    field=f"{field}.command",
+                )
+            env = [(variable.name, variable.value) for variable in server.env]
+            return program(field, server.name, server.command, server.args, env)
+        case v2.McpServerAcp():
+            return ChannelServer(name=server.name, server_id=server.server_id, channel=channel)
+        case _:
+            raise InvalidInputError(
+                f"{field}.type: this transport is not supported; use stdio, http or acp",
+                field=f"{field}.type",
+            )

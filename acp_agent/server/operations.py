@@ -1,11 +1,14 @@
-"""One lane a session: its requests start in the order in which they came."""
+"""What a client can do with sessions, in either version of the protocol.
+
+The requests of one session start in the order in which they arrive. The handlers of each version
+convert the messages; nothing here knows their shape.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from functools import cached_property
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -15,17 +18,17 @@ from acp_agent.events import AnyEvent, SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
+from acp_agent.session.manager import SessionManager
 from acp_agent.session.session import Session
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
 
 if TYPE_CHECKING:
-    from acp_agent.server.prompts import Prompts
     from acp_agent.session.history.fork import ForkPoint
     from acp_agent.session.turns.turn import Turn
 
 
-class Lane:
-    """The order of one session's requests, and how often it was cancelled."""
+class SessionQueue:
+    """The order of one session's requests, and how often the session was cancelled."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -33,44 +36,49 @@ class Lane:
         self.users = 0
 
 
-class Lanes:
-    """The lanes of a connection; a lane lives while something is in it."""
+class SessionQueues:
+    """The queues of a connection; a queue exists while a request uses it."""
 
     def __init__(self) -> None:
-        self._lanes: dict[str, Lane] = {}
+        self._queues: dict[str, SessionQueue] = {}
 
     @asynccontextmanager
-    async def enter(self, session: str) -> AsyncIterator[Lane]:
-        """Wait for one's place in the lane and keep it. Not yet cancelled counts from the call."""
-        lane = self._lanes.setdefault(session, Lane())
-        lane.users += 1
+    async def join(self, session: str) -> AsyncIterator[SessionQueue]:
+        """Use a session's queue. Cancellation is measured from entry."""
+        queue = self._queues.setdefault(session, SessionQueue())
+        queue.users += 1
         try:
-            yield lane
+            yield queue
         finally:
-            lane.users -= 1
-            if lane.users == 0:
-                self._lanes.pop(session, None)
+            queue.users -= 1
+            if queue.users == 0:
+                self._queues.pop(session, None)
 
     def cancel(self, session: str) -> None:
-        """Cancel what is in the lane; what comes later is not meant."""
-        lane = self._lanes.get(session)
-        if lane is not None:
-            lane.cancels += 1
+        """Cancel the requests that are in a session's queue now."""
+        queue = self._queues.get(session)
+        if queue is not None:
+            queue.cancels += 1
 
 
 class Operations:
-    """The sessions as one connection may use them.
+    """The sessions as one connection uses them.
 
     Args:
         core: the sessions of the process.
-        editor: the connection's end of them.
+        editor: shows the sessions to the client.
+        max_sessions: how many the connection may have open; None: any number.
     """
 
-    def __init__(self, core: Core, editor: ClientEditor) -> None:
+    def __init__(
+        self, core: Core, editor: ClientEditor, *, max_sessions: int | None = None
+    ) -> None:
         self.core = core
-        self._editor = editor
-        self._lanes = Lanes()
-        # By session: the turn that has words of this client in it.
+        self.editor = editor
+        self._max_sessions = max_sessions
+        self._opening = 0
+        self.queues = SessionQueues()
+        # By session: the turn that a prompt of this client is part of.
         self._turns: WeakValueDictionary[str, Turn] = WeakValueDictionary()
 
     async def create(
@@ -82,10 +90,11 @@ class Operations:
     ) -> Session:
         """Start a session; see `SessionManager.create`."""
         manager = await self.core.manager()
-        return await manager.create(cwd, directories, self._editor, system_prompt=system_prompt)
+        with self._room(manager):
+            return await manager.create(cwd, directories, self.editor, system_prompt=system_prompt)
 
     async def system_prompt(self, mode: str, texts: Sequence[str]) -> SystemPromptGiven:
-        """The client's instructions as they are kept; see `given_system_prompt`."""
+        """Return the client's instructions as they are stored; see `given_system_prompt`."""
         from acp_agent.session.turns.system_prompt import given_system_prompt  # noqa: PLC0415 - rare
 
         services = await self.core.services()
@@ -100,41 +109,42 @@ class Operations:
         system_prompt: SystemPromptGiven | None = None,
         then: Callable[[Session], Awaitable[None]],
     ) -> Session:
-        """Open a session of the store, or one that is open already; see `SessionManager.open`.
+        """Open a stored session or take over an open one; see `SessionManager.open`.
 
-        One that another connection of this process has goes over to this one, with the turn that
-        may be running in it: whoever lost a connection finds the work where it is. `then` runs
-        before any other request of the session, with no live event in between.
+        A session that another connection of this process has open moves to this one, together with
+        a running turn. `then` runs before any other request of the session, and no live event is
+        shown before it ends.
         """
         self.refuse_child(session_id)
-        async with self._lanes.enter(session_id) as lane, lane.lock:
+        async with self.queues.join(session_id) as queue, queue.lock:
             manager = await self.core.manager()
-            session = await manager.open(
-                SessionId(session_id), cwd, directories, system_prompt=system_prompt
-            )
+            with self._room(manager, session_id):
+                session = await manager.open(
+                    SessionId(session_id), cwd, directories, system_prompt=system_prompt
+                )
 
-            async def settle() -> None:
-                left = await self._left_by(session)
-                await then(session)
-                # Last: a question that is open is asked of the editor at once, and must not come
-                # before the call that it is about.
-                session.attach(self._editor, left)
+                async def settle() -> None:
+                    left = await self._left_by(session)
+                    await then(session)
+                    # Last, because an open question is sent to the editor at once, and must follow
+                    # the call that it is about.
+                    session.attach(self.editor, left)
 
-            had = session.client.current is self._editor
-            try:
-                await session.core.replay(settle)
-            except BaseException:
-                if not had:  # cancelled in the moment in which it was attached
-                    session.client.detach(self._editor)
-                    self._editor.forget(session.id)
-                if session.client.current is None:
-                    manager.close_when_idle(session)
-                raise
-            return session
+                had = session.client.current is self.editor
+                try:
+                    await session.core.replay(settle)
+                except BaseException:
+                    if not had:  # cancelled just after it was attached
+                        session.client.detach(self.editor)
+                        self.editor.forget(session.id)
+                    if session.client.current is None:
+                        manager.close_when_idle(session)
+                    raise
+                return session
 
     async def _left_by(self, session: Session) -> Sequence[AnyEvent]:
-        """What ends for the client that has a session and is about to lose it to this one."""
-        if session.turn is None or session.client.current in (None, self._editor):
+        """Return the last events for the client that loses a session to this one."""
+        if session.turn is None or session.client.current in (None, self.editor):
             return ()
         from acp_agent.server.notices import moved_note  # noqa: PLC0415 - rare
         from acp_agent.session.history.interruption import moved_away  # noqa: PLC0415 - likewise
@@ -150,45 +160,46 @@ class Operations:
         system_prompt: SystemPromptGiven | None = None,
         point: ForkPoint | None = None,
     ) -> Session:
-        """Start a session with what another one holds; see `SessionManager.fork`.
+        """Start a session from another; see `SessionManager.fork`.
 
-        What was said to the other one before this is part of it.
+        It includes the other session's requests that came before this one.
         """
         async with self.turn_of(session_id):
             manager = await self.core.manager()
-            return await manager.fork(
-                SessionId(session_id),
-                cwd,
-                directories,
-                self._editor,
-                system_prompt=system_prompt,
-                point=point,
-            )
+            with self._room(manager):
+                return await manager.fork(
+                    SessionId(session_id),
+                    cwd,
+                    directories,
+                    self.editor,
+                    system_prompt=system_prompt,
+                    point=point,
+                )
 
     async def get(self, session_id: str) -> Session:
-        """A session that is open on this connection.
+        """Return a session that is open on this connection.
 
         Raises:
-            SessionNotFoundError: it is not, or it is a child of another.
+            SessionNotFoundError: it is not open here, or it is a child session.
         """
         self.refuse_child(session_id)
-        return (await self.core.manager()).get(SessionId(session_id), self._editor)
+        return (await self.core.manager()).get(SessionId(session_id), self.editor)
 
     async def holder(self, session_id: str) -> Session:
-        """The session that has what a session shows: itself, or the parent of a child.
+        """Return the session that runs a session's calls: itself, or the parent of a child.
 
         Raises:
             SessionNotFoundError: it is not open on this connection.
         """
-        return await self.get(self._editor.parent_of(SessionId(session_id)) or session_id)
+        return await self.get(self.editor.parent_of(SessionId(session_id)) or session_id)
 
     def refuse_child(self, session_id: str) -> None:
-        """See that a session is none that works for another: such a one can only be stopped.
+        """Refuse a child session, which can only be cancelled.
 
         Raises:
-            SessionNotFoundError: it is.
+            SessionNotFoundError: it is a child session.
         """
-        parent = self._editor.parent_of(SessionId(session_id))
+        parent = self.editor.parent_of(SessionId(session_id))
         if parent is not None:
             raise SessionNotFoundError(
                 session_id,
@@ -198,11 +209,11 @@ class Operations:
     async def list(
         self, cwd: str | None, cursor: str | None, archived: str | None = None
     ) -> SessionPage:
-        """The sessions that are in use; see `SessionManager.list`.
+        """Return a page of the sessions; see `SessionManager.list`.
 
         Raises:
-            InvalidInputError: `archived` is none of the filters, the folder is not absolute, or
-                the cursor belongs to no such list.
+            InvalidInputError: `archived` is not a filter, the folder is not absolute, or the
+                cursor is invalid.
         """
         if cwd is not None and not Path(cwd).is_absolute():
             raise InvalidInputError(f"cwd: expected an absolute path, got {cwd!r}", field="cwd")
@@ -210,83 +221,101 @@ class Operations:
         return await self.core.list(cwd, cursor, wanted)
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session; one that is not there is gone as asked.
+        """Delete a session. Does nothing if it does not exist.
 
         Raises:
-            SessionNotFoundError: it is a child of another.
+            SessionNotFoundError: it is a child session.
         """
         self.refuse_child(session_id)
-        self.cancel(session_id)  # what waits for its turn in the lane ends, too
-        async with self._lanes.enter(session_id) as lane, lane.lock:
+        self.cancel(session_id)  # including the requests that wait in the queue
+        async with self.queues.join(session_id) as queue, queue.lock:
             await (await self.core.manager()).delete(SessionId(session_id))
-            self._editor.forget(SessionId(session_id))
+            self.editor.forget(SessionId(session_id))
 
     async def close(self, session_id: str) -> None:
-        """Stop what runs in a session and free it.
+        """Close a session and stop its work.
 
         Raises:
             SessionNotFoundError: it is not open on this connection.
         """
         self.refuse_child(session_id)
-        self.cancel(session_id)  # what waits for its turn in the lane ends, too
-        async with self._lanes.enter(session_id) as lane, lane.lock:
-            await (await self.core.manager()).close(SessionId(session_id), self._editor)
-            self._editor.forget(SessionId(session_id))
+        self.cancel(session_id)  # including the requests that wait in the queue
+        async with self.queues.join(session_id) as queue, queue.lock:
+            await (await self.core.manager()).close(SessionId(session_id), self.editor)
+            self.editor.forget(SessionId(session_id))
 
-    @cached_property
-    def prompts(self) -> Prompts:
-        """What a client says in sessions."""
-        from acp_agent.server.prompts import Prompts  # noqa: PLC0415 - not to open a session
+    @contextmanager
+    def _room(self, manager: SessionManager, session_id: str = "") -> Iterator[None]:
+        """Reserve room for one more session while it is being opened.
 
-        return Prompts(self, self._lanes)
+        Raises:
+            InvalidInputError: the connection has as many sessions open as it may.
+        """
+        if self._max_sessions is None:
+            yield
+            return
+        found = manager.find(SessionId(session_id))
+        if found is not None and found.client.current is self.editor:
+            yield  # it is one of the open ones
+            return
+        if manager.held_by(self.editor) + self._opening >= self._max_sessions:
+            raise InvalidInputError(
+                f"this connection has {self._max_sessions} sessions open, as many as it may; close "
+                "one, or start the agent with a higher --max-sessions"
+            )
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
 
     @asynccontextmanager
     async def turn_of(self, session_id: str) -> AsyncIterator[None]:
-        """Wait until the requests of a session before this one are done, and hold up the next.
+        """Wait for the session's earlier requests, and make later ones wait.
 
         Raises:
-            SessionNotFoundError: it is a child of another.
+            SessionNotFoundError: it is a child session.
         """
         self.refuse_child(session_id)
-        async with self._lanes.enter(session_id) as lane, lane.lock:
+        async with self.queues.join(session_id) as queue, queue.lock:
             yield
 
     def cancel(self, session_id: str) -> None:
-        """Stop the turn of a session, and the prompts that wait to begin one; or a child's work.
+        """Cancel a session's turn and waiting prompts, or the work of a child session.
 
-        The session may be another client's by now: a turn that has words of this one in it still
-        owes it an answer, and can be stopped by it.
+        The session may have moved to another client: this client can still cancel the turn that its
+        own prompt is part of.
         """
-        parent = self._editor.parent_of(SessionId(session_id))
+        parent = self.editor.parent_of(SessionId(session_id))
         if parent is not None:
-            self.core.cancel_child(parent, SessionId(session_id), self._editor)
+            self.core.cancel_child(parent, SessionId(session_id), self.editor)
             return
-        self._lanes.cancel(session_id)
-        self.core.cancel(SessionId(session_id), self._editor)
+        self.queues.cancel(session_id)
+        self.core.cancel(SessionId(session_id), self.editor)
         turn = self._turns.get(session_id)
         if turn is not None:
             turn.cancel()
 
-    def takes_part(self, session_id: str, turn: Turn) -> None:
-        """Words of this client are part of a turn."""
+    def joined_turn(self, session_id: str, turn: Turn) -> None:
+        """Remember that a prompt of this client is part of a turn."""
         self._turns[session_id] = turn
 
     async def moved(self, session: Session) -> None:
-        """Wait until a session is not this client's any more."""
-        await session.client.wait_detached(self._editor)
+        """Wait until another client has a session."""
+        await session.client.wait_detached(self.editor)
 
     async def change(
         self, session_id: str, action: Callable[[Session], Awaitable[None]]
     ) -> Session:
-        """Do something to a session when the requests before this one are done."""
-        async with self._lanes.enter(session_id) as lane, lane.lock:
+        """Apply `action` to a session after its earlier requests."""
+        async with self.queues.join(session_id) as queue, queue.lock:
             session = await self.get(session_id)
             await action(session)
             return session
 
 
 def archive_filter(given: str | None) -> ArchiveFilter:
-    """Which sessions a list is to have, by their being archived.
+    """Return the filter that the client names, or the default.
 
     Raises:
         InvalidInputError: there is no such filter.
@@ -301,41 +330,3 @@ def archive_filter(given: str | None) -> ArchiveFilter:
                 f"archived: there is no filter {given!r}; the filters are exclude, include, only",
                 field="archived",
             )
-
-
-class Lifecycle:
-    """Sessions archived, named and looked up, as one connection may do it.
-
-    Args:
-        core: the sessions of the process.
-        editor: the connection's end of them.
-        operations: the connection's other ways to them, whose order this keeps.
-    """
-
-    def __init__(self, core: Core, editor: ClientEditor, operations: Operations) -> None:
-        self._core = core
-        self._editor = editor
-        self._operations = operations
-
-    async def archive(self, session_id: str) -> None:
-        """Leave a session out of lists; see `acp_agent.session.shelf.archive`."""
-        self._operations.refuse_child(session_id)
-        self._operations.cancel(session_id)  # what waits for its turn in the lane ends, too
-        async with self._operations.turn_of(session_id):
-            await (await self._core.manager()).archive(SessionId(session_id))
-            self._editor.forget(SessionId(session_id))
-
-    async def unarchive(self, session_id: str) -> None:
-        """Put a session into lists again; see `acp_agent.session.shelf.unarchive`."""
-        async with self._operations.turn_of(session_id):
-            await (await self._core.manager()).unarchive(SessionId(session_id))
-
-    async def set_title(self, session_id: str, title: str) -> str:
-        """Name a session; see `acp_agent.session.shelf.set_title`."""
-        async with self._operations.turn_of(session_id):
-            return await (await self._core.manager()).set_title(SessionId(session_id), title)
-
-    async def look_up(self, session_id: str) -> Session | None:
-        """A session that is open in this process; see `acp_agent.session.shelf.look_up`."""
-        self._operations.refuse_child(session_id)
-        return await (await self._core.manager()).look_up(SessionId(session_id))

@@ -1,7 +1,4 @@
-"""What a client says in sessions: at once, into the turn that runs, or when that has ended.
-
-The surfaces of the versions translate; nothing here knows a message's shape.
-"""
+"""Submits prompts: at once, into the running turn (steering), or after it."""
 
 from __future__ import annotations
 
@@ -12,26 +9,24 @@ from collections.abc import Callable, Sequence
 from acp_agent.content import ContentBlock
 from acp_agent.errors import SessionNotFoundError, TurnRunsError
 from acp_agent.server.extensions.meta import WhileRunning
-from acp_agent.server.operations import Lane, Lanes, Operations
+from acp_agent.server.operations import Operations, SessionQueue
 from acp_agent.session.commands.command import is_answered_at_once
 from acp_agent.session.prompts import PromptResult, check_prompt
 from acp_agent.session.session import Session
 from protocol.jsonrpc.call import Call
 
-_MOVED = " (another client opened it; the prompt that waited was not said)"
+_MOVED = " (another client opened it; the waiting prompt was dropped)"
 
 
 class Prompts:
     """The prompts of one connection.
 
     Args:
-        operations: the connection's other ways to the sessions.
-        lanes: the order of its requests, which this keeps.
+        operations: the sessions as the connection uses them.
     """
 
-    def __init__(self, operations: Operations, lanes: Lanes) -> None:
+    def __init__(self, operations: Operations) -> None:
         self._operations = operations
-        self._lanes = lanes
 
     async def prompt(
         self,
@@ -41,46 +36,46 @@ class Prompts:
         *,
         while_running: WhileRunning | None = None,
     ) -> PromptResult:
-        """Begin a turn, or say the words into the one that runs; see `Session.prompt`.
+        """Begin a turn or steer the running one; see `Session.prompt`.
 
-        Cancelling the request stops the turn that the words are part of. Where they must not steer
-        they wait for the turn that runs, and cancelling the request then ends the wait alone.
+        Cancelling the request cancels the turn that the prompt is part of. A prompt that may not
+        steer waits for the running turn; cancelling its request then ends only the wait.
 
         Args:
             session_id: the session.
-            content: what the user says.
+            content: the prompt.
             call: the request.
-            while_running: what becomes of words while a turn runs; None: as the settings say.
+            while_running: what to do while a turn runs; None: as configured.
         """
-        async with self._lanes.enter(session_id) as lane:
-            cancels = lane.cancels
-            return await self._say(
-                lane,
+        async with self._operations.queues.join(session_id) as queue:
+            cancels = queue.cancels
+            return await self._submit(
+                queue,
                 session_id,
                 content,
                 call,
                 while_running=while_running,
-                cancelled=lambda: lane.cancels != cancels,
-                hurry=lambda: self._operations.cancel(session_id),
+                cancelled=lambda: queue.cancels != cancels,
+                on_cancel=lambda: self._operations.cancel(session_id),
             )
 
     async def steer(
         self, session_id: str, content: tuple[ContentBlock, ...], call: Call
     ) -> PromptResult:
-        """Say the words into the turn that runs.
+        """Steer the running turn.
 
         Raises:
-            NoTurnError: none runs; nothing was said.
+            NoTurnError: no turn runs; the prompt was dropped.
         """
-        async with self._lanes.enter(session_id) as lane:
-            cancels = lane.cancels
+        async with self._operations.queues.join(session_id) as queue:
+            cancels = queue.cancels
             call.on_cancel(lambda: self._operations.cancel(session_id))
-            async with lane.lock:
+            async with queue.lock:
                 session = await self._operations.get(session_id)
                 said = await session.prompts.submit(
-                    content, cancelled=lambda: lane.cancels != cancels, steers=True
+                    content, cancelled=lambda: queue.cancels != cancels, steers=True
                 )
-                self._operations.takes_part(session_id, said.turn)
+                self._operations.joined_turn(session_id, said.turn)
                 return said
 
     async def insert(
@@ -91,73 +86,73 @@ class Prompts:
         *,
         while_running: WhileRunning | None = None,
     ) -> PromptResult:
-        """As `prompt`, for a request that is answered when its words are in the conversation.
+        """Do as `prompt`, for a request that is answered once the prompt is in the conversation.
 
-        Cancelling the request, or the session, withdraws words that are not there yet; the request
-        is nothing to the turn that they are part of.
+        Cancelling the request or the session withdraws a prompt that is not yet in it, and never
+        cancels the turn that the prompt is part of.
 
         Raises:
-            PromptCancelledError: they were withdrawn.
+            PromptCancelledError: the prompt was withdrawn.
         """
-        async with self._lanes.enter(session_id) as lane:
-            cancels = lane.cancels
-            return await self._say(
-                lane,
+        async with self._operations.queues.join(session_id) as queue:
+            cancels = queue.cancels
+            return await self._submit(
+                queue,
                 session_id,
                 content,
                 call,
                 while_running=while_running,
-                cancelled=lambda: call.cancelled or lane.cancels != cancels,
-                hurry=_unhurried,
+                cancelled=lambda: call.cancelled or queue.cancels != cancels,
+                on_cancel=_ignore_cancel,
                 withdrawable=True,
             )
 
-    async def _say(
+    async def _submit(
         self,
-        lane: Lane,
+        queue: SessionQueue,
         session_id: str,
         content: tuple[ContentBlock, ...],
         call: Call,
         *,
         while_running: WhileRunning | None,
         cancelled: Callable[[], bool],
-        hurry: Callable[[], None],
+        on_cancel: Callable[[], None],
         withdrawable: bool = False,
     ) -> PromptResult:
-        """Say the words, at once or when it is their turn.
+        """Submit a prompt at once, or after the running turn.
 
-        `hurry` is done where the request is cancelled and does not wait.
+        `on_cancel` is called if the request is cancelled while the prompt does not wait.
 
         Raises:
-            SessionNotFoundError: the session is not this client's, or went to another client while
-                the words waited.
+            SessionNotFoundError: the session is not open here, or moved to another client while the
+                prompt waited.
         """
         own, waits, moved = asyncio.current_task(), False, False
 
-        async def say(session: Session, steers: bool | None) -> PromptResult:
+        async def submit(session: Session, steers: bool | None) -> PromptResult:
             said = await session.prompts.submit(
                 content, cancelled=cancelled, steers=steers, withdrawable=withdrawable
             )
-            self._operations.takes_part(session_id, said.turn)
+            self._operations.joined_turn(session_id, said.turn)
             return said
 
         def stop() -> None:
             if waits and own is not None:
                 own.cancel()
             else:
-                hurry()
+                on_cancel()
 
         call.on_cancel(stop)
-        async with lane.lock:
+        async with queue.lock:
             session = await self._operations.get(session_id)
             queues = _queues(session, content, while_running)
             if queues:
-                check_prompt(content)  # what can never be said need not wait
+                check_prompt(content)  # an invalid prompt fails without waiting
             if not (queues and session.prompts.queue.waiting):
                 with contextlib.suppress(TurnRunsError):
-                    return await say(session, False if queues else None)
+                    return await submit(session, False if queues else None)
 
-        async def end_when_moved() -> None:
+        async def stop_waiting_when_moved() -> None:
             nonlocal moved
             await self._operations.moved(session)
             moved = True
@@ -165,17 +160,17 @@ class Prompts:
                 own.cancel()
 
         waits = True
-        watcher = asyncio.create_task(end_when_moved())
+        watcher = asyncio.create_task(stop_waiting_when_moved())
         try:
             async with session.prompts.queue.place():
                 while True:
                     if session.turn is not None:
                         await session.turn.wait()
                     waits = False
-                    async with lane.lock:
+                    async with queue.lock:
                         session = await self._operations.get(session_id)
                         with contextlib.suppress(TurnRunsError):
-                            return await say(session, steers=False)
+                            return await submit(session, steers=False)
                     waits = True
         except asyncio.CancelledError:
             if moved and not call.cancelled:
@@ -188,11 +183,11 @@ class Prompts:
 def _queues(
     session: Session, content: Sequence[ContentBlock], while_running: WhileRunning | None
 ) -> bool:
-    """Whether words wait for the turn that runs. What the agent answers by itself never does."""
+    """Return whether a prompt waits for the running turn. Commands answered at once never do."""
     if (while_running or session.core.services.config.steering) == "steer":
         return False
     return not is_answered_at_once(content)
 
 
-def _unhurried() -> None:
-    """Nothing is broken off: whoever was cancelled sees it at the next step."""
+def _ignore_cancel() -> None:
+    """Do nothing; the task checks for cancellation itself."""

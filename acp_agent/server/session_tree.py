@@ -17,7 +17,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, SessionId
 
 
-class Place(NamedTuple):
+class Target(NamedTuple):
     """A session that the client is shown, and one of its calls.
 
     `call` is None where the client is not shown it. `of` is the title of the child whose call it
@@ -29,19 +29,19 @@ class Place(NamedTuple):
     of: str = ""
 
 
-def in_child(child: str, title: str) -> str:
+def child_call_title(child: str, title: str) -> str:
     """The title of a child's call among those of its parent; "" for a call of the parent's own."""
     return f"{child} › {title}" if child else title
 
 
 UpdateT_co = TypeVar("UpdateT_co", covariant=True)
 
-OfParent = (
+ParentEvent = (
     SubagentChanged | SessionMessageSent | SessionMessageText
 )  # what a parent has of children
 
 
-class ShowsSession(Protocol[UpdateT_co]):
+class SessionProjector(Protocol[UpdateT_co]):
     """What turns the events of one session into updates."""
 
     def project(self, event: AnyEvent) -> Sequence[UpdateT_co]:
@@ -53,16 +53,16 @@ class ShowsSession(Protocol[UpdateT_co]):
         ...
 
 
-class ShowsChildren(Protocol[UpdateT_co]):
+class ChildrenProjector(Protocol[UpdateT_co]):
     """What turns the events of a session's children into updates, each with its session."""
 
     def project(
-        self, parent: SessionId, event: OfParent | ChildWorked
+        self, parent: SessionId, event: ParentEvent | ChildWorked
     ) -> Iterable[tuple[SessionId, UpdateT_co]]:
         """The updates that show `event`."""
         ...
 
-    def place(self, parent: SessionId, call: CallId) -> Place:
+    def place(self, parent: SessionId, call: CallId) -> Target:
         """Where the user is asked about a call, of the parent or of a child."""
         ...
 
@@ -80,7 +80,7 @@ _OF_CHILDREN = frozenset({ChildWorked, SubagentChanged, SessionMessageSent, Sess
 UpdateT = TypeVar("UpdateT")
 
 
-class Family(Generic[UpdateT]):
+class SessionTree(Generic[UpdateT]):
     """Turns the events of a session into updates. Feed it every event from the first one on.
 
     Args:
@@ -92,20 +92,20 @@ class Family(Generic[UpdateT]):
     def __init__(
         self,
         session: SessionId,
-        own: ShowsSession[UpdateT],
-        children: Callable[[], ShowsChildren[UpdateT]],
+        own: SessionProjector[UpdateT],
+        children: Callable[[], ChildrenProjector[UpdateT]],
     ) -> None:
         self._session = session
         self._own = own
         self._make_children = children
-        self._children: ShowsChildren[UpdateT] | None = None
+        self._children: ChildrenProjector[UpdateT] | None = None
 
     def updates(self, event: AnyEvent) -> Iterable[tuple[SessionId, UpdateT]]:
         """The updates that show `event`, each with the session that it belongs to."""
         if type(event) in _OF_CHILDREN:
             if self._children is None:
                 self._children = self._make_children()
-            return self._children.project(self._session, cast("OfParent | ChildWorked", event))
+            return self._children.project(self._session, cast("ParentEvent | ChildWorked", event))
         shown = self._own.project(event)
         if self._children is not None and isinstance(event, TurnEnded | TurnInterrupted):
             own = ((self._session, update) for update in shown)
@@ -114,10 +114,10 @@ class Family(Generic[UpdateT]):
             return ((self._session, shown[0]),)
         return [(self._session, update) for update in shown] if shown else ()
 
-    def place(self, call: CallId | None) -> Place:
+    def place(self, call: CallId | None) -> Target:
         """Where the user is asked about a call, or (None) about something else."""
         if self._children is None or call is None:
-            return Place(self._session, call)
+            return Target(self._session, call)
         return self._children.place(self._session, call)
 
     def announced(self) -> Iterable[tuple[SessionId, UpdateT]]:

@@ -11,9 +11,10 @@ from typing import Literal
 from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.platform import posix
+from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.initialize import Opening
-from acp_agent.server.link import ClientLink
+from acp_agent.server.surfaces import surface_for
 from protocol.transports.stdio import StdioTransport
 
 CLOSE_SECONDS = 4.0  # what ending turns, processes and the journal may take
@@ -48,9 +49,10 @@ def serve_stdio(
         trace: sees every line.
     """
     core = Core(paths, secrets=secrets, environ=environ, model_flag=model_flag)
-    link = ClientLink(
+    link = ClientConnection(
         StdioTransport(input_fd, output_fd, initial=opening.unread),
         core,
+        surface_for,
         trace=trace,
         # While the client can still be told how its turns ended.
         farewell=lambda: _close(core),
@@ -59,7 +61,7 @@ def serve_stdio(
     asyncio.new_event_loop().run_until_complete(_serve(link, opening))
 
 
-async def _serve(link: ClientLink, opening: Opening) -> None:
+async def _serve(link: ClientConnection, opening: Opening) -> None:
     if opening.params is not None:
         link.handshake.opened(opening.params)
     _on_signals(link.connection.stop)

@@ -31,9 +31,9 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.v1.projection import family_of
-from acp_agent.server.v2.projection import SessionFamily
+from acp_agent.server.v1.session_tree import make_session_tree
 from acp_agent.server.v2.replay import replay
+from acp_agent.server.v2.session_tree import SessionTreeV2
 from acp_agent.session.history.interruption import closing
 from protocol.codec import typed_json
 from tests.support.child_work import called, did
@@ -189,10 +189,10 @@ def views(told: Told) -> dict[str, Any]:
 def test_version_1_shows_no_client_more_or_less_in_a_replay(seed: int, subagents: bool) -> None:
     events = session_of(Random(seed))
     client = ClientProfile(subagents=subagents)
-    live = family_of(PARENT, client, replay=False)
+    live = make_session_tree(PARENT, client, replay=False)
     told = as_json(one for event in events for one in live.updates(event))
     judged(told, 1, **({"subagents": {}} if subagents else {}))
-    again = family_of(PARENT, client, replay=True)
+    again = make_session_tree(PARENT, client, replay=True)
     replayed = as_json(one for event in events for one in again.updates(event))
     assert told == [one for one in replayed if one[1]["sessionUpdate"] != "user_message_chunk"]
 
@@ -202,13 +202,13 @@ def test_version_1_shows_no_client_more_or_less_in_a_replay(seed: int, subagents
 def test_version_2_shows_who_comes_at_any_moment_what_everybody_else_knows(seed: int) -> None:
     rng = Random(seed)
     events = session_of(rng)
-    live = SessionFamily(PARENT)
+    live = SessionTreeV2(PARENT)
     told = as_json(one for event in events for one in live.updates(event))
     if isinstance(events[-1], TurnEnded):  # what was cut off is closed before anybody sees it
         judged(told, 2)
     assert views(as_json(replay(PARENT, events))) == views(told)
     moment = rng.randint(0, len(events))
-    joined = SessionFamily(PARENT)
+    joined = SessionTreeV2(PARENT)
     for event in events[:moment]:
         list(joined.updates(event))
     rest = as_json(one for event in events[moment:] for one in joined.updates(event))

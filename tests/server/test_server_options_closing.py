@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,9 +12,8 @@ from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import ConfigChanged, TitleChanged
 from acp_agent.ids import SessionId
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.link import ClientLink
-from acp_agent.server.v1.editor import Editor as EditorV1
-from acp_agent.server.v2.editor import Editor as EditorV2
+from acp_agent.server.v1.editor import EditorV1
+from acp_agent.server.v2.editor import EditorV2
 
 NAME = SessionId("sess_a")
 
@@ -39,14 +38,12 @@ async def test_what_comes_behind_an_option_is_shown_though_the_session_is_being_
     async def drain() -> None:
         return
 
-    link = SimpleNamespace(
-        core=SimpleNamespace(opened=Closing(), translate=ENGLISH),
-        handshake=SimpleNamespace(client=ClientProfile()),
-        connection=SimpleNamespace(
-            notify=lambda _, params: told.append(params.update), drain=drain
-        ),
+    connection: Any = SimpleNamespace(
+        notify=lambda _, params: told.append(params.update), drain=drain
     )
+    handshake: Any = SimpleNamespace(client=ClientProfile())
+    core: Any = SimpleNamespace(opened=Closing(), translate=ENGLISH)
     changed = ConfigChanged(option="model", value="demo/demo")
-    shown = editor(cast("ClientLink", link)).show(NAME, [changed, TitleChanged(title="After it")])
-    await shown
+    shown = editor(connection, handshake, core, lambda *_: None)
+    await shown.show(NAME, [changed, TitleChanged(title="After it")])
     assert [update.title for update in told] == ["After it"]

@@ -14,7 +14,7 @@ from acp_agent.events import (
     ToolStarted,
     UsageReported,
 )
-from acp_agent.server.v1.projection import family_of
+from acp_agent.server.v1.session_tree import make_session_tree
 from tests.server.v1_children_shown import KNOWS_NOT, cards, kinds, shown
 from tests.support import child_work
 from tests.support.child_work import INNER, PARENT, TASK, TITLE, did, whole
@@ -76,7 +76,7 @@ def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
 
 
 def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> None:
-    family = family_of(PARENT, KNOWS_NOT, replay=False)
+    family = make_session_tree(PARENT, KNOWS_NOT, replay=False)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     for event in begun:
         list(family.updates(event))
@@ -96,7 +96,7 @@ def test_a_question_of_the_childs_own_has_a_card() -> None:
 
 
 def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:
-    family = family_of(PARENT, KNOWS_NOT, replay=False, translate=translator_for("zh"))
+    family = make_session_tree(PARENT, KNOWS_NOT, replay=False, translate=translator_for("zh"))
     events = [
         *child_work.begun(),
         *child_work.announced(title="查找"),

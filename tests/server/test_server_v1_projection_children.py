@@ -19,7 +19,7 @@ from acp_agent.ids import CallId, SessionId, TurnId
 from acp_agent.server.child_sessions import without_inherited
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL
-from acp_agent.server.v1.projection import family_of
+from acp_agent.server.v1.session_tree import make_session_tree
 from acp_agent.session.history.interruption import closing
 from protocol.codec import typed_json
 from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown
@@ -125,7 +125,7 @@ def test_two_children_side_by_side_are_kept_apart() -> None:
 
 
 def test_the_user_is_asked_about_a_call_in_the_session_that_shows_it() -> None:
-    family = family_of(PARENT, KNOWS, replay=False)
+    family = make_session_tree(PARENT, KNOWS, replay=False)
     assert family.place(INNER) == (PARENT, INNER, "")
     for event in (*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))):
         list(family.updates(event))
@@ -136,7 +136,7 @@ def test_the_user_is_asked_about_a_call_in_the_session_that_shows_it() -> None:
 
 def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> None:
     def announced(events: Sequence[AnyEvent]) -> list[Json]:
-        family = family_of(PARENT, KNOWS, replay=False)
+        family = make_session_tree(PARENT, KNOWS, replay=False)
         for event in events:
             list(family.updates(event))
         return [msgspec.json.decode(typed_json.encode(one)) for _, one in family.announced()]

@@ -22,8 +22,8 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.server.notices import CUT_CALL
-from acp_agent.server.v2.projection import SessionFamily
 from acp_agent.server.v2.replay import replay
+from acp_agent.server.v2.session_tree import SessionTreeV2
 from acp_agent.session.history.interruption import closing
 from protocol.codec import typed_json
 from protocol.v2.types import SessionUpdate
@@ -50,8 +50,8 @@ def as_json(updates: Iterable[tuple[SessionId, SessionUpdate]]) -> Told:
     return told
 
 
-def live(events: Sequence[AnyEvent], family: SessionFamily | None = None) -> Told:
-    family = family or SessionFamily(PARENT)
+def live(events: Sequence[AnyEvent], family: SessionTreeV2 | None = None) -> Told:
+    family = family or SessionTreeV2(PARENT)
     return as_json(one for event in events for one in family.updates(event))
 
 
@@ -121,7 +121,7 @@ def test_who_saw_a_child_at_work_knows_what_the_replay_tells_at_any_moment() -> 
         messages = [view(told, PARENT).text("user"), view(told, CHILD).text("user")]
         assert messages[1] == ""  # the child was asked by its parent
     for middle in range(len(events)):
-        family = SessionFamily(PARENT)
+        family = SessionTreeV2(PARENT)
         live(events[:middle], family)
         joined = replayed(events[:middle]) + live(events[middle:], family)
         for session in (PARENT, CHILD):
@@ -161,7 +161,7 @@ def test_the_parent_waits_for_the_user_as_long_as_its_child_can_do_nothing_else(
 def test_the_parent_does_not_wait_while_another_child_works() -> None:
     other, task = SessionId("sess_other"), CallId("call_other")
     call, more = CallId("call_2"), child_work.called(CallId("call_2"))
-    family = SessionFamily(PARENT)
+    family = SessionTreeV2(PARENT)
     live(
         [
             *child_work.begun(),
@@ -183,7 +183,7 @@ def test_the_parent_does_not_wait_while_another_child_works() -> None:
 
 
 def test_a_form_of_a_childs_call_makes_both_wait() -> None:
-    family = SessionFamily(PARENT)
+    family = SessionTreeV2(PARENT)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     live([*begun, *did(ToolStarted(call=INNER))], family)
     asked = as_json(family.asks(INNER))
@@ -207,7 +207,7 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
         *child_work.done(),
         *child_work.ended(),
     ]
-    family = SessionFamily(PARENT)
+    family = SessionTreeV2(PARENT)
     told = live(begun, family)
     lists = [update["background"] for of, update in of_kind(told, "state_update") if of == CHILD]
     assert lists[-1] == [{"type": "terminal", "terminalId": INNER}]
@@ -233,7 +233,7 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
 
 
 def test_who_missed_the_beginning_of_a_child_is_told_of_it_and_of_its_state() -> None:
-    family = SessionFamily(PARENT)
+    family = SessionTreeV2(PARENT)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     live([*begun, *child_work.asks()], family)
     ((of, told),) = as_json(family.announced())

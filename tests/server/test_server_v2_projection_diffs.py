@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 
 from acp_agent.content import DiffPart
 from acp_agent.diffs import MOST_EDITS, changed_blocks
-from acp_agent.server.v2.conversion import diff, diff_of
-from acp_agent.server.v2.git_patch import FileChange, git_patch
+from acp_agent.server.v2.diffs import diff_of, git_patch
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
 
@@ -64,46 +63,18 @@ def put(path: Path, text: str) -> None:
 def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: str) -> None:
     path = tmp_path / "file"
     put(path, old)
-    apply(git_patch([FileChange(operation="modify", path=str(path), old=old, new=new)]))
+    apply(git_patch(str(path), old, new))
     assert path.read_bytes() == new.encode()
-    apply(git_patch([FileChange(operation="modify", path=str(path), old=new, new=old)]))
+    apply(git_patch(str(path), new, old))
     assert path.read_bytes() == old.encode()
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", ["one\ntwo\n", "no end", "", "\n"])
-def test_git_makes_moves_copies_and_deletes_files_of_any_name(
-    tmp_path: Path, name: str, text: str
-) -> None:
-    folder = tmp_path / "new" / "folder of it"
-    path, moved, copied = folder / name, folder / f"moved {name}", folder / f"copied {name}"
-    apply_below(tmp_path, git_patch([FileChange(operation="add", path=str(path), new=text)]))
+def test_git_adds_files_of_any_name(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / "new" / "folder of it" / name
+    apply_below(tmp_path, git_patch(str(path), None, text))
     assert path.read_bytes() == text.encode()
-    apply_below(
-        tmp_path,
-        git_patch(
-            [
-                FileChange(
-                    operation="copy",
-                    old_path=str(path),
-                    path=str(copied),
-                    old=text,
-                    new=f"{text}\nmore\n",
-                )
-            ]
-        ),
-    )
-    assert (path.read_bytes(), copied.read_bytes()) == (text.encode(), f"{text}\nmore\n".encode())
-    apply_below(
-        tmp_path,
-        git_patch(
-            [FileChange(operation="move", old_path=str(path), path=str(moved), old=text, new=text)]
-        ),
-    )
-    assert not path.exists()
-    assert moved.read_bytes() == text.encode()
-    apply_below(tmp_path, git_patch([FileChange(operation="delete", path=str(moved), old=text)]))
-    assert not moved.exists()
 
 
 LINE = st.text(alphabet="ab \r好", max_size=3)
@@ -115,12 +86,11 @@ def test_git_applies_every_patch(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]]
 ) -> None:
     folder = tmp_path_factory.mktemp("files")
-    changes = []
+    patch = ""
     for number, (old, new) in enumerate(pairs):
         path = folder / str(number)
         put(path, old)
-        changes.append(FileChange(operation="modify", path=str(path), old=old, new=new))
-    patch = git_patch(changes)
+        patch += git_patch(str(path), old, new)
     if patch:
         apply(patch)
     for number, (_, new) in enumerate(pairs):
@@ -165,7 +135,7 @@ def test_a_modified_file_looks_as_git_shows_it_with_its_absolute_path(tmp_path: 
         text=True,
         check=False,
     ).stdout
-    ours = git_patch([FileChange(operation="modify", path=str(path), old=old, new=new)])
+    ours = git_patch(str(path), old, new)
     # Git names a function after the second @@, which nobody needs to apply it.
     hunks = [
         line.split(" @@ ")[0].removesuffix(" @@") for line in git.splitlines() if line[:2] != "in"
@@ -193,20 +163,13 @@ def test_names_are_quoted_as_git_quotes_them(tmp_path: Path, name: str) -> None:
         check=False,
     ).stdout.decode()
     (line,) = [line for line in git.split("\n") if line.startswith("+++ ")]
-    patch = git_patch([FileChange(operation="add", path=str(path), new="x\n")])
+    patch = git_patch(str(path), None, "x\n")
     (ours,) = [line for line in patch.split("\n") if line.startswith("+++ ")]
     assert ours.replace("/", "", 1) == line  # Git leaves the first slash out even here
 
 
-def test_what_text_cannot_show_has_no_patch() -> None:
-    picture = FileChange(operation="modify", path="/a/logo.png", old="x", new="y", binary=True)
-    assert diff([picture]) == acp.Diff(
-        changes=[acp.DiffModifyChange(path="/a/logo.png", file_type="binary")]
-    )
-    same = FileChange(operation="modify", path="/a/b", old="x\n", new="x\n")
-    assert diff([same]).patch is None
-    moved = FileChange(operation="move", old_path="/a/b.png", path="/a/c.png", binary=True)
-    assert diff([moved]).patch is not None
+def test_a_text_that_stays_the_same_has_no_patch() -> None:
+    assert diff_of(DiffPart("/a/b", "x\n", "x\n")).patch is None
 
 
 def test_what_a_call_shows_is_an_added_or_a_modified_file() -> None:

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from acp_agent.server.v2.merging import LONGEST, merge_updates
+from acp_agent.server.merging import MAX_CHUNK, merge_updates
 from protocol.v2 import types as acp
 
 
@@ -53,8 +53,8 @@ def test_bytes_are_joined_and_not_what_they_are_written_as() -> None:
         (message("a"), message("b", of="n")),
         (message("a"), thought("b")),
         (output(b"a"), output(b"b", terminal="u")),
-        (message("a" * LONGEST), message("b")),
-        (output(b"a" * LONGEST), output(b"b")),
+        (message("a" * MAX_CHUNK), message("b")),
+        (output(b"a" * MAX_CHUNK), output(b"b")),
         (acp.SessionRunningUpdate(), acp.SessionRunningUpdate()),
         (
             message("a"),

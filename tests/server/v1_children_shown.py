@@ -10,7 +10,7 @@ import msgspec
 
 from acp_agent.events import AnyEvent
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.v1.projection import family_of
+from acp_agent.server.v1.session_tree import make_session_tree
 from protocol.codec import typed_json
 from tests.support.child_work import PARENT
 from tests.support.wire_schema import wire_schema
@@ -35,7 +35,7 @@ def shown(
     client: ClientProfile, events: Sequence[AnyEvent], *, replay: bool = False
 ) -> list[tuple[str, Json]]:
     """What goes out, each with the session that it is of."""
-    family = family_of(PARENT, client, replay=replay)
+    family = make_session_tree(PARENT, client, replay=replay)
     told: list[tuple[str, Json]] = []
     for event in events:
         for session, update in family.updates(event):

@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 from acp_agent.errors import InvalidInputError
 from acp_agent.ids import SessionId
-from acp_agent.server.conversion import wire_time
-from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
+from acp_agent.server.conversion import format_timestamp
 from acp_agent.server.extensions.types import (
     CheckpointPoint,
     ExportSessionRequest,
@@ -114,7 +113,7 @@ def _point(session: Session, point: Point) -> CheckpointPoint:
         number=point.number,
         kind=point.kind,
         title=session.core.clean(point.title),
-        at=wire_time(point.at),
+        at=format_timestamp(point.at),
         files=bool(point.files),
         current=point.current,
     )
@@ -148,7 +147,7 @@ def _response(session: Session, back: RewindResult) -> RestoreCheckpointResponse
 
 
 HANDLERS: dict[str, Callable[[Operations, dict[str, Any]], Awaitable[ExtensionType]]] = {
-    EXPORT.name: export_session,
-    LIST_CHECKPOINTS.name: list_points,
-    RESTORE.name: restore,
+    "_acp-agent/session/export": export_session,
+    "_acp-agent/checkpoints/list": list_points,
+    "_acp-agent/checkpoints/restore": restore,
 }

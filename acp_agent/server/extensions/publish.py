@@ -11,16 +11,18 @@ import msgspec
 
 from acp_agent.config.publish import schema_text, write_files
 from acp_agent.server.extensions import types
-from acp_agent.server.extensions.methods import EXPORT, LIST_CHECKPOINTS, RESTORE
 from acp_agent.server.v1.handlers import STEERING
 
 FILE_NAME = "extensions.schema.json"
 
 # Each method with the types of what it takes and gives.
 METHODS: dict[str, tuple[type[types.ExtensionType], type[types.ExtensionType]]] = {
-    EXPORT.name: (types.ExportSessionRequest, types.ExportSessionResponse),
-    LIST_CHECKPOINTS.name: (types.ListCheckpointsRequest, types.ListCheckpointsResponse),
-    RESTORE.name: (types.RestoreCheckpointRequest, types.RestoreCheckpointResponse),
+    "_acp-agent/session/export": (types.ExportSessionRequest, types.ExportSessionResponse),
+    "_acp-agent/checkpoints/list": (types.ListCheckpointsRequest, types.ListCheckpointsResponse),
+    "_acp-agent/checkpoints/restore": (
+        types.RestoreCheckpointRequest,
+        types.RestoreCheckpointResponse,
+    ),
     STEERING.name: (types.SteerRequest, types.SteerResponse),
 }
 

@@ -11,10 +11,11 @@ from acp_agent.elicitation import Page, Response
 from acp_agent.errors import AuthRequiredError
 from acp_agent.models.provider_check import Answer, check_provider
 from acp_agent.models.providers import Provider
+from acp_agent.server.elicitation import ask_page, page_done
 from acp_agent.server.login_page.server import LoginPage, login_page
 
 if TYPE_CHECKING:
-    from acp_agent.server.link import ClientLink
+    from acp_agent.server.client_connection import ClientConnection
 
 PATIENCE_SECONDS = 600.0  # what the user may take
 CHECK_SECONDS = 10.0  # what the provider may take to say whether the key is good
@@ -25,29 +26,29 @@ _ENDINGS = {
 }
 
 
-async def log_in_by_page(link: ClientLink, request: int | str) -> Provider:
+async def log_in_by_page(client: ClientConnection, request: int | str) -> Provider:
     """Let the user give a key in a browser; gives whose key is kept now.
 
     The page is closed when this returns, raises or is cancelled.
 
     Args:
-        link: the client's connection.
+        client: the client's connection.
         request: the id of the client's request that is being answered.
 
     Raises:
         AuthRequiredError: the user declined, went away, or took too long; nothing is changed.
         EditorGoneError: the client left.
     """
-    services = await link.core.services()
+    services = await client.core.services()
     providers = [
         one for one in services.models.providers() if one.api != "demo" and one.key_required
     ]
     try:
         async with (
             asyncio.timeout(PATIENCE_SECONDS),
-            login_page(providers, KeptSecrets(link.core.secrets)) as page,
+            login_page(providers, KeptSecrets(client.core.secrets)) as page,
         ):
-            return await _visit(link, request, page)
+            return await _visit(client, request, page)
     except TimeoutError:
         raise AuthRequiredError(
             f"no key was given within {PATIENCE_SECONDS / 60:.0f} minutes, and the page is closed; "
@@ -77,24 +78,25 @@ class KeptSecrets:
         await asyncio.to_thread(self._secrets.set, provider.id, key, keyring=keyring)
 
 
-async def _visit(link: ClientLink, request: int | str, page: LoginPage) -> Provider:
+async def _visit(client: ClientConnection, request: int | str, page: LoginPage) -> Provider:
     """Send the user to the page and wait until they are done there.
 
     They may be done before the client says that it opened the page.
     """
-    message = link.core.translate(
+    message = client.core.translate(
         "Open this page of acp-agent on your own computer to give it the key of a model provider. "
         "The key does not pass through the editor."
     )
     visit = Page(message=message, url=page.url, id=uuid.uuid4().hex)
-    asked = asyncio.ensure_future(_ask(link, request, visit))
+    connection, version = client.connection, client.handshake.version
+    asked = asyncio.ensure_future(ask_page(connection, version, visit, request))
     done = asyncio.ensure_future(page.done())
     try:
         await asyncio.wait([asked, done], return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
             _check(asked.result())
         provider = await done
-        _complete(link, visit)
+        page_done(connection, version, visit)
         return provider
     finally:
         asked.cancel()
@@ -107,24 +109,3 @@ def _check(response: Response | None) -> None:
         raise AuthRequiredError("the editor could not open the login page; nothing is changed")
     if response.action != "accept":
         raise AuthRequiredError(_ENDINGS[response.action])
-
-
-async def _ask(link: ClientLink, request: int | str, visit: Page) -> Response | None:
-    if link.handshake.version == 1:
-        from acp_agent.server.v1 import elicitation as v1  # noqa: PLC0415 - the version spoken
-
-        return await v1.elicit(link.connection, v1.page_request_outside(visit, request))
-    from acp_agent.server.v2 import elicitation as v2  # noqa: PLC0415 - likewise
-
-    return await v2.elicit(link.connection, v2.page_request_outside(visit, request))
-
-
-def _complete(link: ClientLink, visit: Page) -> None:
-    if link.handshake.version == 1:
-        from acp_agent.server.v1 import elicitation as v1  # noqa: PLC0415 - the version spoken
-
-        v1.page_done(link.connection, visit)
-        return
-    from acp_agent.server.v2 import elicitation as v2  # noqa: PLC0415 - likewise
-
-    v2.page_done(link.connection, visit)

@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Callable
 from typing import Protocol
 
+from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.remote.limits import Limits
-from acp_agent.server.remote.link import RemoteLink
 from protocol.transports.base import Transport
 from protocol.transports.streamable_http import StreamableHttpTransport
 from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketTransport
@@ -22,8 +22,8 @@ _SPARED = 2.0  # seconds in which a client that has initialized may open its str
 class MakeLink(Protocol):
     """Gives what serves a new connection."""
 
-    def __call__(self, transport: Transport, *, local: bool) -> RemoteLink:
-        """The link of a client that is on this computer, or is not."""
+    def __call__(self, transport: Transport, *, local: bool) -> ClientConnection:
+        """Make the connection of a client that is on this computer, or is not."""
         ...
 
 
@@ -49,7 +49,9 @@ class RemoteConnection:
         closing: the code and the reason with which a WebSocket is closed at its end.
     """
 
-    def __init__(self, transport: WebSocketTransport | StreamableHttpTransport, link: RemoteLink):
+    def __init__(
+        self, transport: WebSocketTransport | StreamableHttpTransport, link: ClientConnection
+    ):
         self.id = secrets.token_urlsafe(18)
         self.transport = transport
         self.link = link
@@ -165,7 +167,7 @@ class Connections:
         self, transport: WebSocketTransport | StreamableHttpTransport, *, local: bool
     ) -> RemoteConnection:
         connection = RemoteConnection(transport, self._make_link(transport, local=local))
-        transport.on_over = connection.link.leave
+        transport.on_over = connection.link.release_sessions
         self._all[connection.id] = connection
         way = "a WebSocket" if isinstance(transport, WebSocketTransport) else "HTTP"
         _log.info("a client connected over %s; there are %d", way, len(self._all))

@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from acp_agent import content as ours
+from acp_agent.errors import InvalidInputError
 from acp_agent.session.settings import Option
 from protocol.codec import typed_json
 from protocol.v1 import types as acp
@@ -24,6 +25,19 @@ def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
 def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
     """A block of the protocol's as one of ours; they have the same JSON."""
     return _OURS.decode(typed_json.encode(block))
+
+
+def prompt_block(block: acp.ContentBlock) -> ours.ContentBlock:
+    """Convert a block of a prompt.
+
+    Raises:
+        InvalidInputError: blocks of its type are not supported.
+    """
+    if isinstance(block, acp.AudioContent):
+        raise InvalidInputError(
+            "prompt: audio is not supported; send text, images or resources", field="prompt"
+        )
+    return from_acp(block)
 
 
 def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:

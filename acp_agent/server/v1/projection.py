@@ -6,7 +6,7 @@ Source: Agent Client Protocol v1, SessionUpdate.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
@@ -32,17 +32,12 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId, SessionId
+from acp_agent.ids import CallId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL, interrupted_note
-from acp_agent.server.session_tree import Family
 from acp_agent.server.v1.conversion import places, shown, to_acp
 from protocol.v1 import types as acp
-
-if TYPE_CHECKING:
-    from acp_agent.server.v1.child_sessions import AskedCalls, Children
-
 
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
 
@@ -50,7 +45,7 @@ TAIL = 8_000  # characters of a running command's output that a client without l
 class Projector:
     """Turns one session's events into updates. Feed it every event from the first one on.
 
-    What children of the session do is shown by `acp_agent.server.session_tree.Family`.
+    What children of the session do is shown by `acp_agent.server.session_tree.SessionTree`.
 
     Args:
         client: what the editor can show.
@@ -366,23 +361,3 @@ def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
             compaction_id=event.compaction, content=acp.TextContent(text=event.text)
         )
     ]
-
-
-def family_of(
-    session: SessionId, client: ClientProfile, *, replay: bool, translate: Translator = ENGLISH
-) -> Family[acp.SessionUpdate]:
-    """What shows the events of `session` to a client; `replay` as in `Projector`."""
-
-    def projector() -> Projector:
-        return Projector(client, replay=False, translate=translate)
-
-    def children() -> Children | AskedCalls:
-        if client.subagents:
-            from acp_agent.server.v1.child_sessions import Children  # noqa: PLC0415 - few sessions have any
-
-            return Children(projector, translate)
-        from acp_agent.server.v1.child_sessions import AskedCalls  # noqa: PLC0415 - likewise
-
-        return AskedCalls(projector(), translate)
-
-    return Family(session, Projector(client, replay=replay, translate=translate), children)

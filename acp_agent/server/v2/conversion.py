@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from acp_agent import content as ours
-from acp_agent.content import DiffPart
-from acp_agent.server.v2.git_patch import FileChange, git_patch
+from acp_agent.errors import InvalidInputError
+from acp_agent.session.commands.command import Command
 from acp_agent.session.settings import Option
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
@@ -32,8 +32,27 @@ def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
     return _OURS.decode(typed_json.encode(block))
 
 
+def prompt_block(block: acp.ContentBlock) -> ours.ContentBlock:
+    """Convert a block of a prompt.
+
+    Raises:
+        InvalidInputError: blocks of its type are not supported.
+    """
+    if isinstance(block, acp.AudioContent):
+        raise InvalidInputError(
+            "prompt: audio is not supported; send text, images or resources", field="prompt"
+        )
+    if isinstance(block, acp.OtherContentBlock):
+        raise InvalidInputError(
+            f"prompt: content of type {block.fields['type']!r} is not supported; send text, images "
+            "or resources",
+            field="prompt",
+        )
+    return from_acp(block)
+
+
 def text(text: str) -> acp.TextContent:
-    """Words as content."""
+    """Return text as content."""
     return acp.TextContent(text=text)
 
 
@@ -46,6 +65,8 @@ def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
     """A part of what a call shows."""
     match part:
         case ours.DiffPart():
+            from acp_agent.server.v2.diffs import diff_of  # noqa: PLC0415 - not to open a session
+
             return diff_of(part)
         case ours.TerminalPart():
             # The client's own terminals are no part of version 2: one that an earlier version's
@@ -58,43 +79,6 @@ def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
 def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
     """Places in files, as the protocol's locations."""
     return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
-
-
-def diff_of(part: DiffPart) -> acp.Diff:
-    """A text file that a call changes or makes."""
-    change = FileChange(
-        operation="add" if part.old_text is None else "modify",
-        path=part.path,
-        old=part.old_text,
-        new=part.new_text,
-    )
-    return diff([change])
-
-
-def diff(changes: Sequence[FileChange]) -> acp.Diff:
-    """Changes, and a patch of those that text can show; without one where it can show none."""
-    patch = git_patch(changes)
-    return acp.Diff(
-        changes=[_change(change) for change in changes],
-        patch=acp.DiffPatch(format="git_patch", text=patch) if patch else None,
-    )
-
-
-def _change(change: FileChange) -> acp.DiffChange:
-    path, file_type = change.path, "binary" if change.binary else "text"
-    match change.operation:
-        case "add":
-            return acp.DiffAddChange(path=path, file_type=file_type)
-        case "delete":
-            return acp.DiffDeleteChange(path=path, file_type=file_type)
-        case "modify":
-            return acp.DiffModifyChange(path=path, file_type=file_type)
-        case "move":
-            old_path = change.old_path or path
-            return acp.DiffMoveChange(path=path, old_path=old_path, file_type=file_type)
-        case "copy":
-            old_path = change.old_path or path
-            return acp.DiffCopyChange(path=path, old_path=old_path, file_type=file_type)
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
@@ -114,4 +98,16 @@ def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
             ],
         )
         for option in options
+    ]
+
+
+def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand]:
+    """The slash commands, as the protocol tells of them."""
+    return [
+        acp.Command(
+            name=command.name,
+            description=command.description,
+            input=None if command.hint is None else acp.TextCommandInput(hint=command.hint),
+        )
+        for command in commands
     ]

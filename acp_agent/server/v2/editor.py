@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,80 +13,86 @@ from acp_agent.errors import EditorFailedError
 from acp_agent.events import AnyEvent, ConfigChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.permissions.access import Ask
+from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.v2.conversion import config_options
+from acp_agent.server.handshake import Handshake
+from acp_agent.server.v2.conversion import available_commands, config_options
 from acp_agent.session.store.event_codec import merge_adjacent
+from protocol.jsonrpc.connection import Connection
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
 
 if TYPE_CHECKING:
     from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
-    from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask
-    from acp_agent.server.link import ClientLink
-    from acp_agent.server.session_tree import Place
-    from acp_agent.server.v2.projection import Addressed, SessionFamily
+    from acp_agent.server.session_tree import Target
+    from acp_agent.server.v2.session_tree import SessionTreeV2, TreeUpdates
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
 
 
-class Editor(ClientEditor):
+class EditorV2(ClientEditor):
     """Shows events as version 2 does, and asks as it does.
 
-    Args:
-        link: the connection.
+    Its arguments are those of `ClientEditor`.
     """
 
-    def __init__(self, link: ClientLink) -> None:
-        super().__init__(link)
-        self._families: dict[SessionId, SessionFamily] = {}
+    def __init__(
+        self,
+        connection: Connection,
+        handshake: Handshake,
+        core: Core,
+        on_child: Callable[[SessionId, SessionId], None],
+    ) -> None:
+        super().__init__(connection, handshake, core, on_child)
+        self._trees: dict[SessionId, SessionTreeV2] = {}
         self._filling_in: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
 
     def forget(self, session: SessionId) -> None:
         """The session is closed."""
         super().forget(session)
-        self._families.pop(session, None)
+        self._trees.pop(session, None)
 
-    def _leave(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+    def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         """Send what shows the last events of a session that moves away, and that it does."""
-        family = self._families.get(session)
-        if family is not None:
+        tree = self._trees.get(session)
+        if tree is not None:
             for event in left:
-                self._send(family.updates(event))
-            self._send(family.moved())
+                self._send(tree.updates(event))
+            self._send(tree.moved())
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send what shows the events; waits while the client reads too slowly."""
-        family = self._family(session)
-        self.note_children(session, events)
+        tree = self._tree(session)
+        self.register_children(session, events)
         for event in merge_adjacent(events, output=False):
             if isinstance(event, ConfigChanged):
                 self.options_changed(session)
                 continue
-            self._send(family.updates(event))
-        await self.connection.drain()
+            self._send(tree.updates(event))
+        await self._connection.drain()
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
         from acp_agent.server.v2.replay import replay  # noqa: PLC0415 - a new session has none
 
-        events = self._own(session, events)
+        events = self._own_events(session, events)
         # In a thread: to put a long conversation together takes a while.
-        updates = await asyncio.to_thread(replay, session, events, self.link.core.translate)
+        updates = await asyncio.to_thread(replay, session, events, self._core.translate)
         for index, (of, update) in enumerate(updates):
             self.update(of, update)
             if index % 256 == 0:
-                await self.connection.drain()
+                await self._connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Take in what was family to others, so that what comes now is understood."""
-        family = self._begin(session)
-        for event in self._own(session, events):
-            for _ in family.updates(event):
+        """Take in what was tree to others, so that what comes now is understood."""
+        tree = self._begin(session)
+        for event in self._own_events(session, events):
+            for _ in tree.updates(event):
                 pass
         for call in self._filling_in.get(session, ()):  # of which the journal says nothing
-            for _ in family.asks(call):
+            for _ in tree.asks(call):
                 pass
 
     def announce_work(self, session: SessionId) -> None:
@@ -94,29 +100,29 @@ class Editor(ClientEditor):
 
         That is the terminals of the background, and the children at work.
         """
-        self._send(self._family(session).announced())
+        self._send(self._tree(session).announced())
 
     def show_state(self, session: SessionId) -> None:
         """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
-        self._send(self._family(session).states())
+        self._send(self._tree(session).states())
 
-    def _family(self, session: SessionId) -> SessionFamily:
-        family = self._families.get(session)
-        return self._begin(session) if family is None else family
+    def _tree(self, session: SessionId) -> SessionTreeV2:
+        tree = self._trees.get(session)
+        return self._begin(session) if tree is None else tree
 
-    def _begin(self, session: SessionId) -> SessionFamily:
-        from acp_agent.server.v2.projection import SessionFamily  # noqa: PLC0415 - not to open a session
+    def _begin(self, session: SessionId) -> SessionTreeV2:
+        from acp_agent.server.v2.session_tree import SessionTreeV2  # noqa: PLC0415 - not to open a session
 
-        family = self._families[session] = SessionFamily(session, self.link.core.translate)
-        return family
+        tree = self._trees[session] = SessionTreeV2(session, self._core.translate)
+        return tree
 
-    def _send(self, updates: Addressed) -> None:
+    def _send(self, updates: TreeUpdates) -> None:
         for of, update in updates:
             self.update(of, update)
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
-        self.connection.notify(
+        self._connection.notify(
             SESSION_UPDATE, acp.UpdateSessionNotification(session_id=session, update=update)
         )
 
@@ -135,9 +141,9 @@ class Editor(ClientEditor):
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
-        place = self._place(session, asking.call)
-        request = permission_request(place.session, asking, ask, self.link.core.translate)
-        response = await self.asks(session).request(REQUEST_PERMISSION, request)
+        place = self._target(session, asking.call)
+        request = permission_request(place.session, asking, ask, self._core.translate)
+        response = await self.requests(session).request(REQUEST_PERMISSION, request)
         match response.outcome:
             case acp.SelectedPermissionOutcome():
                 return response.outcome.option_id, response.meta
@@ -146,39 +152,9 @@ class Editor(ClientEditor):
             case _:
                 raise EditorFailedError("an outcome of a name that is not known", answered=True)
 
-    def _place(self, session: SessionId, call: CallId | None) -> Place:
+    def _target(self, session: SessionId, call: CallId | None) -> Target:
         """Where the user is asked about a call of a session, or of a child of its."""
-        return self._family(self.parent_of(session) or session).place(call)
-
-    async def ask_form(
-        self, session: SessionId, form: Form, *, call: CallId | None = None
-    ) -> Response | None:
-        """Let the user fill in a form. None: the client shows no forms, or failed to."""
-        if not self.client.forms:
-            return None
-        from acp_agent.server.v2.elicitation import elicit, form_request  # noqa: PLC0415 - rare
-
-        with self._waiting_for_user(session, call):
-            place = self._place(session, call)
-            return await elicit(self.asks(session), form_request(form, place.session, place.call))
-
-    async def ask_page(
-        self, session: SessionId, page: Page, *, call: CallId | None = None
-    ) -> Response | None:
-        """Send the user to a page. None: the client opens no pages, or failed to."""
-        if not self.client.pages:
-            return None
-        from acp_agent.server.v2.elicitation import elicit, page_request  # noqa: PLC0415 - rare
-
-        with self._waiting_for_user(session, call):
-            place = self._place(session, call)
-            return await elicit(self.asks(session), page_request(page, place.session, place.call))
-
-    def page_done(self, page: Page) -> None:
-        """Say that what the user was sent to a page for is done."""
-        from acp_agent.server.v2.elicitation import page_done  # noqa: PLC0415 - rare
-
-        page_done(self.connection, page)
+        return self._tree(self.parent_of(session) or session).place(call)
 
     @contextmanager
     def _waiting_for_user(self, session: SessionId, call: CallId | None) -> Iterator[None]:
@@ -189,7 +165,7 @@ class Editor(ClientEditor):
         session = self.parent_of(session) or session
         waiting = self._filling_in.setdefault(session, [])
         waiting.append(call)
-        self._send(self._family(session).asks(call))
+        self._send(self._tree(session).asks(call))
         answered = False
         try:
             yield
@@ -198,23 +174,11 @@ class Editor(ClientEditor):
             waiting.remove(call)
             if not waiting:
                 self._filling_in.pop(session, None)
-            family = self._families.get(session)  # none: the session is another editor's now
-            if family is not None:
-                told = list(family.asks(call, answered=True))
+            tree = self._trees.get(session)  # none: the session is another editor's now
+            if tree is not None:
+                told = list(tree.asks(call, answered=True))
                 if answered:  # else the end of the call says what follows
                     self._send(told)
-
-
-def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand]:
-    """The slash commands, as the protocol tells of them."""
-    return [
-        acp.Command(
-            name=command.name,
-            description=command.description,
-            input=None if command.hint is None else acp.TextCommandInput(hint=command.hint),
-        )
-        for command in commands
-    ]
 
 
 def permission_request(

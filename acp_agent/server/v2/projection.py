@@ -7,8 +7,8 @@ Source: Agent Client Protocol v2, SessionUpdate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
@@ -39,22 +39,18 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId, SessionId, TurnId
+from acp_agent.ids import TurnId
 from acp_agent.server.notices import interrupted_note
-from acp_agent.server.session_tree import Family
 from acp_agent.server.v2.activity import Activity
 from acp_agent.server.v2.calls import Calls
 from acp_agent.server.v2.conversion import text, to_acp
 from protocol.v2 import types as acp
 
-if TYPE_CHECKING:
-    from acp_agent.server.v2.child_sessions import Children
-
 
 class Projector:
     """Turns one session's events into updates. Feed it every event from the first one on.
 
-    What children of the session do is shown by `acp_agent.server.session_tree.Family`.
+    What children of the session do is shown by `acp_agent.server.session_tree.SessionTree`.
 
     Args:
         translate: translates texts for the user.
@@ -221,55 +217,3 @@ def compaction_update(event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
 def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
     """A piece of the summary."""
     return [acp.CompactionSummaryChunk(compaction_id=event.compaction, content=text(event.text))]
-
-
-Addressed = Iterable[tuple[SessionId, acp.SessionUpdate]]
-
-
-class SessionFamily(Family[acp.SessionUpdate]):
-    """Turns the events of a session into updates. Feed it every event from the first one on.
-
-    Args:
-        session: whose events they are.
-        translate: translates texts for the user.
-    """
-
-    def __init__(self, session: SessionId, translate: Translator = ENGLISH) -> None:
-        self._translate = translate
-        self._projector = Projector(translate)
-        self._shown_children: Children | None = None
-        super().__init__(session, self._projector, self._begin_children)
-
-    def _begin_children(self) -> Children:
-        from acp_agent.server.v2.child_sessions import Children  # noqa: PLC0415 - few sessions have any
-
-        self._shown_children = Children(self._projector.activity, self._translate)
-        return self._shown_children
-
-    @property
-    def waits_for_user(self) -> bool:
-        """Whether the session can do nothing before the user answers."""
-        return self._projector.activity.waits_for_user
-
-    def asks(self, call: CallId, *, answered: bool = False) -> Addressed:
-        """A call waits for the user, of which the journal says nothing, or does so no more."""
-        if self._shown_children is not None:
-            return self._shown_children.asks(self._session, call, answered=answered)
-        activity = self._projector.activity
-        told = activity.answered(call) if answered else activity.asks(call)
-        return [(self._session, update) for update in told]
-
-    def moved(self) -> Addressed:
-        """Another client has the session from now on, with what it is doing."""
-        return [(self._session, update) for update in self._projector.activity.moves()]
-
-    def announced(self) -> Addressed:
-        """What a client that missed the beginning has to know of before it is told a state."""
-        own = [(self._session, update) for update in self._projector.announced()]
-        return [*own, *super().announced()]
-
-    def states(self) -> Addressed:
-        """What the session is doing now, and its children that are at work."""
-        own = [(self._session, self._projector.activity.now())]
-        children = self._shown_children
-        return own if children is None else [*own, *children.states()]

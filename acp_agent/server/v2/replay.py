@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import AnyEvent
 from acp_agent.ids import SessionId
-from acp_agent.server.v2.projection import SessionFamily
+from acp_agent.server.v2.session_tree import SessionTreeV2
 from protocol.v2 import types as acp, unstable_subagents as unstable
 
 _Key = tuple[SessionId, str, str]
@@ -54,10 +54,10 @@ def replay(
     A turn that runs is told as far as it is; what is projected of it later goes on from there. The
     work is done when this returns, some ten microseconds an event: call it in a thread.
     """
-    family = SessionFamily(session, translate)
+    tree = SessionTreeV2(session, translate)
     whole = _Whole()
     for event in events:
-        for of, update in family.updates(event):
+        for of, update in tree.updates(event):
             whole.take(of, update)
     return whole.updates()
 

@@ -13,9 +13,10 @@ import pytest
 
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
+from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
-from acp_agent.server.link import ClientLink
 from acp_agent.server.login_page import flow, html
+from acp_agent.server.surfaces import surface_for
 from protocol.transports.stdio import StdioTransport
 from tests.cli.cli_process import Provider
 from tests.server.login_page.page_login import KEY, begin, form, kept
@@ -207,7 +208,7 @@ async def test_a_login_that_nobody_completes_ends_and_says_so(
     secrets = Secrets(paths.secrets_file, environ)
     core = Core(paths, secrets=secrets, environ=environ, model_flag=None)
     ours, theirs = socket.socketpair()
-    link = ClientLink(StdioTransport(ours.fileno(), ours.fileno()), core)
+    link = ClientConnection(StdioTransport(ours.fileno(), ours.fileno()), core, surface_for)
     serving = asyncio.create_task(link.run())
     reader, writer = await asyncio.open_connection(sock=theirs)
 

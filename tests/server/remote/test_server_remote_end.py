@@ -12,9 +12,9 @@ import pytest
 import websockets
 from websockets.asyncio.client import connect
 
+from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.remote.connections import Connections
 from acp_agent.server.remote.limits import Limits
-from acp_agent.server.remote.link import RemoteLink
 from protocol.transports.base import Transport
 from tests.server.remote.conftest import StartListening
 from tests.server.remote.http_messages import BOTH, EVENTS, connected
@@ -66,7 +66,7 @@ class Link:
         await asyncio.sleep(0)  # what it was asked is answered
         self.happened.append("answered")
 
-    def leave(self) -> None:
+    def release_sessions(self) -> None:
         self.happened.append("left")
 
 
@@ -76,9 +76,9 @@ async def test_sessions_are_left_at_once_to_who_comes_back_unless_the_agent_ends
     """Whoever has left a session is told no more of it, and so not how its calls ended."""
     links: list[Link] = []
 
-    def make(transport: Transport, *, local: bool) -> RemoteLink:
+    def make(transport: Transport, *, local: bool) -> ClientConnection:
         links.append(Link(transport))
-        return cast("RemoteLink", links[-1])
+        return cast("ClientConnection", links[-1])
 
     connections = Connections(make, Limits())
     connection, _ = connections.over_http(local=True)

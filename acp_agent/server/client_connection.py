@@ -1,4 +1,4 @@
-"""One client's connection: from the transport to the sessions that the client drives."""
+"""One client's connection: from the transport to the sessions that the client uses."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ from protocol.jsonrpc.surface import Surface
 from protocol.transports.base import Transport
 
 if TYPE_CHECKING:
-    from acp_agent.server.account import AuthStatus
+    from acp_agent.server.auth_status import AuthStatus
 
 Trace = Callable[[Literal["in", "out"], bytes], None]
 
 
-class ClientLink:
-    """A client, the version it speaks, and its way to the sessions.
+class ClientConnection:
+    """A client, the version it speaks, and its access to the sessions.
 
     Args:
         transport: what carries the messages.
         core: the sessions of the process.
+        surface_for: makes what answers the client in a version of the protocol.
         trace: sees every line.
         local: whether the client is on this computer.
+        max_sessions: how many sessions the client may have open; None: any number.
+        on_child: called with a child session and its parent before the child is first shown.
         farewell: what is to be ended with the connection; see `Connection`.
         grace: seconds in which what is being answered ends with the connection; see there.
     """
@@ -41,13 +44,17 @@ class ClientLink:
         self,
         transport: Transport,
         core: Core,
+        surface_for: Callable[[ClientConnection, int], Surface],
         *,
         trace: Trace | None = None,
         local: bool = True,
+        max_sessions: int | None = None,
+        on_child: Callable[[SessionId, SessionId], None] = lambda *_: None,
         farewell: Callable[[], Awaitable[None]] | None = None,
         grace: float = 2.0,
     ) -> None:
         self.core = core
+        self.on_child = on_child
         self.handshake = Handshake(self._speak, local=local)
         self.connection = Connection(
             transport,
@@ -58,30 +65,55 @@ class ClientLink:
             grace=grace,
             on_relief=release_memory_soon,
         )
+        self._surface_for = surface_for
+        self._max_sessions = max_sessions
         self._surfaces: dict[int, Surface] = {}
         self._editors: list[ClientEditor] = []
-        self.told_auth_status: AuthStatus | None = None
+        self._sent_auth_status: AuthStatus | None = None
 
     async def run(self) -> None:
-        """Serve the client until its connection ends; its sessions are left to who comes back."""
-        self.core.links.add(self)
+        """Serve the client until its connection ends. Its sessions stay open for a reconnect."""
+        self.core.subscribers.add(self)
         try:
             await self.connection.run()
         finally:
-            self.core.links.discard(self)
-            for editor in self._editors:
-                self.core.release(editor)
+            self.core.subscribers.discard(self)
+            self.release_sessions()
+
+    def release_sessions(self) -> None:
+        """Leave the sessions to a client that reconnects.
+
+        If the connection is lost, this must come before its requests are cancelled: a prompt that
+        is cancelled by the client that has the session cancels its turn.
+        """
+        for editor in self._editors:
+            self.core.release(editor)
 
     def operations(self, editor: ClientEditor) -> Operations:
-        """The sessions, as this connection may use them through `editor`."""
+        """Return the sessions as this connection uses them through `editor`."""
         self._editors.append(editor)
-        return Operations(self.core, editor)
+        return Operations(self.core, editor, max_sessions=self._max_sessions)
 
-    def child_began(self, child: SessionId, parent: SessionId) -> None:
-        """A child session of one that this client has is about to be shown to it."""
+    async def auth_status(self) -> AuthStatus:
+        """Return the authentication status, which is about to be sent to the client."""
+        self._sent_auth_status = await self.core.auth.status()
+        return self._sent_auth_status
+
+    def auth_status_changed(self, before: AuthStatus | None, now: AuthStatus) -> None:
+        """Send the authentication status if the client was sent another one."""
+        if self.handshake.agreed and now != (self._sent_auth_status or before):
+            from acp_agent.server.auth_status import AUTH_STATUS_UPDATE, to_json  # noqa: PLC0415
+
+            self.connection.notify(AUTH_STATUS_UPDATE, to_json(now))
+            self._sent_auth_status = now
+
+    def options_changed(self, session: SessionId) -> None:
+        """Send a session's options if this client has it."""
+        for editor in self._editors:
+            editor.options_changed(session)
 
     def map_error(self, error: Exception) -> RpcError | None:
-        """The error response for an exception of ours, or a limit of the system's; else None."""
+        """Return the error response for one of our exceptions or a system limit; else None."""
         if not isinstance(error, AcpAgentError):
             limited = explain_descriptor_limit(error)
             if limited is None:
@@ -96,23 +128,5 @@ class ClientLink:
         """Answer in a version of the protocol from here on."""
         surface = self._surfaces.get(version)
         if surface is None:
-            surface = self._surfaces[version] = _SURFACES[version](self)
+            surface = self._surfaces[version] = self._surface_for(self, version)
         self.connection.serve(surface)
-
-
-# Each imports its version's types, which a connection of the other version does not need.
-
-
-def _version_1(link: ClientLink) -> Surface:
-    from acp_agent.server.v1.handlers import surface_for  # noqa: PLC0415 - as said above
-
-    return surface_for(link)
-
-
-def _version_2(link: ClientLink) -> Surface:
-    from acp_agent.server.v2.handlers import surface_for  # noqa: PLC0415 - as said above
-
-    return surface_for(link)
-
-
-_SURFACES = {1: _version_1, 2: _version_2}
